@@ -1,0 +1,33 @@
+# AsmJit assembles the x86 backend's machine code: from the system (Debian and Ubuntu: libasmjit-dev), else the commit
+# that Debian 12 packages, compiled into weft itself so that an installed Weft needs nothing more.
+find_package(asmjit QUIET CONFIG)
+if(NOT TARGET asmjit::asmjit)
+  message(STATUS "AsmJit is not installed (package libasmjit-dev): fetching it")
+  include(FetchContent)
+  # The sources are built below, with our settings; this SOURCE_SUBDIR has no CMakeLists.txt.
+  FetchContent_Declare(asmjit GIT_REPOSITORY https://github.com/asmjit/asmjit.git
+    GIT_TAG 5b5b0b38775938df4d3779604ff1db60b9a9dcbf  # 2022-12-10, as in Debian 12
+    SOURCE_SUBDIR src/asmjit)
+  FetchContent_MakeAvailable(asmjit)
+  file(GLOB_RECURSE weft_asmjit_sources "${asmjit_SOURCE_DIR}/src/asmjit/*.cpp")
+  add_library(weft_asmjit OBJECT ${weft_asmjit_sources})
+  set_target_properties(weft_asmjit PROPERTIES CXX_STANDARD 17 POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(weft_asmjit SYSTEM PUBLIC "${asmjit_SOURCE_DIR}/src")
+  target_compile_definitions(weft_asmjit PUBLIC ASMJIT_STATIC)
+endif()
+
+# weft_link_asmjit(<target>): gives the target AsmJit, privately; sets weft_needs_asmjit where users of an installed Weft
+# must have AsmJit too (a static library only names what it links).
+macro(weft_link_asmjit target)
+  if(TARGET weft_asmjit)
+    target_sources(${target} PRIVATE "$<TARGET_OBJECTS:weft_asmjit>")
+    target_include_directories(${target} SYSTEM PRIVATE "$<TARGET_PROPERTY:weft_asmjit,INTERFACE_INCLUDE_DIRECTORIES>")
+    target_compile_definitions(${target} PRIVATE ASMJIT_STATIC)
+    target_link_libraries(${target} PRIVATE rt)
+  else()
+    target_link_libraries(${target} PRIVATE asmjit::asmjit)
+    if(NOT BUILD_SHARED_LIBS)
+      set(weft_needs_asmjit ON)
+    endif()
+  endif()
+endmacro()

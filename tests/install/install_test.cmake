@@ -1,0 +1,18 @@
+# Installs a build into a prefix of its own, then configures, builds and runs the consumer next to this file against it.
+# In: WEFT_BUILD_DIR, GENERATOR, CXX, CXX_FLAGS (those of the build, so that a sanitizer's run time is linked too).
+set(work "${WEFT_BUILD_DIR}/install_test")
+file(REMOVE_RECURSE "${work}")
+
+function(step)
+  execute_process(COMMAND ${ARGV} COMMAND_ECHO STDOUT RESULT_VARIABLE result)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "install test: a step failed (${result}): ${ARGV}")
+  endif()
+endfunction()
+
+step("${CMAKE_COMMAND}" --install "${WEFT_BUILD_DIR}" --prefix "${work}/prefix")
+step("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${CMAKE_CURRENT_LIST_DIR}" -B "${work}/consumer"
+  "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}" "-DCMAKE_PREFIX_PATH=${work}/prefix"
+  -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF)
+step("${CMAKE_COMMAND}" --build "${work}/consumer")
+step("${work}/consumer/consumer")
