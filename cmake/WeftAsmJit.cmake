@@ -1,8 +1,12 @@
 # AsmJit assembles the x86 backend's machine code: from the system (Debian and Ubuntu: libasmjit-dev), else the commit
-# that Debian 12 packages, compiled into weft itself so that an installed Weft needs nothing more.
-find_package(asmjit QUIET CONFIG)
+# that Debian 12 packages, compiled into weft itself so that an installed Weft needs nothing more. Debian's libasmjit.a is
+# not position independent: a shared library (or a Python module, which sets WEFT_FETCH_ASMJIT) cannot link it.
+option(WEFT_FETCH_ASMJIT "Build AsmJit from its pinned source even if it is installed" ${BUILD_SHARED_LIBS})
+if(NOT WEFT_FETCH_ASMJIT)
+  find_package(asmjit QUIET CONFIG)
+endif()
 if(NOT TARGET asmjit::asmjit)
-  message(STATUS "AsmJit is not installed (package libasmjit-dev): fetching it")
+  message(STATUS "Fetching AsmJit (to use an installed one: package libasmjit-dev, WEFT_FETCH_ASMJIT=OFF)")
   include(FetchContent)
   # The sources are built below, with our settings; this SOURCE_SUBDIR has no CMakeLists.txt.
   FetchContent_Declare(asmjit GIT_REPOSITORY https://github.com/asmjit/asmjit.git
@@ -17,7 +21,7 @@ if(NOT TARGET asmjit::asmjit)
 endif()
 
 # weft_link_asmjit(<target>): gives the target AsmJit, privately; sets weft_needs_asmjit where users of an installed Weft
-# must have AsmJit too (a static library only names what it links).
+# must have AsmJit too: a static library only names what it links.
 macro(weft_link_asmjit target)
   if(TARGET weft_asmjit)
     target_sources(${target} PRIVATE "$<TARGET_OBJECTS:weft_asmjit>")
@@ -26,8 +30,6 @@ macro(weft_link_asmjit target)
     target_link_libraries(${target} PRIVATE rt)
   else()
     target_link_libraries(${target} PRIVATE asmjit::asmjit)
-    if(NOT BUILD_SHARED_LIBS)
-      set(weft_needs_asmjit ON)
-    endif()
+    set(weft_needs_asmjit ON)
   endif()
 endmacro()

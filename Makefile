@@ -1,0 +1,61 @@
+# Weft's front door. The build itself is CMake's (CMakeLists.txt, CMakePresets.json); this file gives it short names.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export JOBS ?= $(shell nproc)
+
+say = @echo "==> $(1)"
+build = cmake --preset $(1) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
+
+.PHONY: help setup demo test bench format lint asan tsan clean
+
+help:  ## show this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+setup:  ## install everything that any of these needs (the others call the part they need)
+	@tools/setup.sh
+
+demo:  ## set up, build, and train a small network on MNIST
+	$(call say,setting up)
+	@tools/setup.sh build
+	$(call say,building the demo)
+	@$(call build,release) --target example_mnist
+	$(call say,running it: build/release/bin/example_mnist)
+	@build/release/bin/example_mnist
+
+test:  ## set up, build, and run all tests (also: include directions, install, Python where there is any)
+	$(call say,setting up)
+	@tools/setup.sh build
+	$(call say,building (release))
+	@$(call build,release)
+	$(call say,testing)
+	@ctest --preset release -j $(JOBS)
+	@if [ -d tests/python ]; then .venv/bin/pytest -q tests/python; fi
+
+asan:  ## the tests with the address, leak and undefined behaviour sanitizers
+tsan:  ## the tests with the thread sanitizer
+asan tsan:
+	@tools/setup.sh build
+	$(call say,building ($@))
+	@$(call build,$@)
+	$(call say,testing ($@))
+	@ctest --preset $@ -j $(JOBS)
+
+bench:  ## set up, build, and run all benchmarks
+	@tools/setup.sh build bench
+	$(call say,building (release))
+	@$(call build,release)
+	@shopt -s nullglob; for b in build/release/bin/bench_*; do echo "==> $$b"; "$$b"; done
+
+format:  ## format all C++ files in place
+	@tools/setup.sh build lint
+	@tools/lint.sh --format
+
+lint:  ## check formatting, and clang-tidy on changed files (ALL=1: every file)
+	@tools/setup.sh build lint
+	@cmake --preset release --log-level=WARNING >/dev/null
+	@tools/lint.sh
+
+clean:  ## remove build/
+	@rm -rf build

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Installs what a task needs on Debian or Ubuntu, and nothing that is there already: the second call is instant.
+#   tools/setup.sh [build] [bench] [lint]       (without arguments: all of them)
+# Packages come with apt-get, as root or through sudo; Python packages go into .venv.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# task  package          what shows that it is there: a command, or a file when it has a slash     needed or wanted
+# (a wanted package has a substitute: CMake fetches the pinned source, or the build does without)
+packages="
+build   g++              g++                                                                       needed
+build   cmake            cmake                                                                     needed
+build   ninja-build      ninja                                                                     needed
+build   python3          python3                                                                   needed
+build   git              git                                                                       needed
+build   doctest-dev      /usr/include/doctest/doctest.h                                            wanted
+build   libasmjit-dev    /usr/include/asmjit/asmjit.h                                              wanted
+build   ccache           ccache                                                                    wanted
+bench   libopenblas-dev  /usr/include/*/cblas.h                                                    wanted
+lint    clang-format     clang-format                                                              needed
+lint    clang-tidy       clang-tidy                                                                needed
+"
+least_cmake=3.25
+venv_cmake=3.31.6 # goes into .venv where the system's CMake is older than least_cmake
+
+say() { echo "setup: $*"; }
+
+present() { # a command, or a file (globs allowed) when it has a slash
+    case $1 in
+    */*) compgen -G "$1" >/dev/null ;;
+    *) command -v "$1" >/dev/null ;;
+    esac
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then env DEBIAN_FRONTEND=noninteractive "$@"; else sudo env DEBIAN_FRONTEND=noninteractive "$@"; fi
+}
+
+can_install() { command -v apt-get >/dev/null && { [ "$(id -u)" = 0 ] || command -v sudo >/dev/null; }; }
+
+install_packages() { # the tasks
+    local needed=() wanted=() found=() task package probe rank
+    while read -r task package probe rank; do
+        [[ " $* " == *" $task "* ]] && ! present "$probe" || continue
+        if [ "$rank" = needed ]; then needed+=("$package"); else wanted+=("$package"); fi
+    done < <(grep . <<<"$packages")
+    [ $((${#needed[@]} + ${#wanted[@]})) -gt 0 ] || return 0
+
+    if ! can_install; then
+        [ ${#wanted[@]} = 0 ] || say "going on without ${wanted[*]}; to have it: apt-get install ${wanted[*]} (as root)"
+        [ ${#needed[@]} = 0 ] && return 0
+        say "missing: ${needed[*]}"
+        say "this needs root or sudo. Ask whoever may for:  apt-get install ${needed[*]}"
+        exit 1
+    fi
+    say "missing: ${needed[*]} ${wanted[*]}; fetching the package lists"
+    as_root apt-get -qq update
+    for package in "${wanted[@]}"; do # older releases lack some
+        if apt-cache show "$package" >/dev/null 2>&1; then found+=("$package"); else say "no package $package here; going on without"; fi
+    done
+    [ $((${#needed[@]} + ${#found[@]})) -gt 0 ] || return 0
+    say "installing ${needed[*]} ${found[*]}"
+    as_root apt-get -qq install -y --no-install-recommends "${needed[@]}" "${found[@]}" >/dev/null
+}
+
+make_venv() {
+    [ -x .venv/bin/pip ] && return 0
+    if ! python3 -c 'import ensurepip' 2>/dev/null; then
+        can_install || { say "missing: python3-venv. Ask whoever may for:  apt-get install python3-venv"; exit 1; }
+        say "installing python3-venv"
+        as_root apt-get -qq update
+        as_root apt-get -qq install -y --no-install-recommends python3-venv >/dev/null
+    fi
+    say "making .venv"
+    python3 -m venv .venv
+}
+
+new_enough_cmake() {
+    local version
+    version=$(cmake --version | sed -n '1s/[^0-9]*//p')
+    [ "$(printf '%s\n' "$least_cmake" "$version" | sort -V | head -n 1)" = "$least_cmake" ]
+}
+
+export PATH="$PWD/.venv/bin:$PATH"
+install_packages "${@:-build bench lint}"
+if ! new_enough_cmake; then
+    say "CMake is older than $least_cmake; installing cmake $venv_cmake into .venv"
+    make_venv
+    .venv/bin/pip install --quiet "cmake==$venv_cmake"
+fi
+if [ -d tests/python ] && ! [ -x .venv/bin/pytest ]; then
+    make_venv
+    say "installing pytest into .venv"
+    .venv/bin/pip install --quiet pytest
+fi
