@@ -1,0 +1,26 @@
+// core/config.h: what the environment configures, read once: WEFT_DEBUG, WEFT_BACKEND, WEFT_THREADS, WEFT_OPT, WEFT_DENORMALS.
+// Tests and the API may override at run time.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+struct Config {
+    int debug = 0;                      // WEFT_DEBUG: 0 … 5
+    std::string backend = "c";          // WEFT_BACKEND: c, ref
+    int threads = 0;                    // WEFT_THREADS; 0: one per core
+    std::set<std::string, std::less<>> off;  // WEFT_OPT: comma-separated optimisations to switch off; "all": every one
+    bool keep_denormals = false;        // WEFT_DENORMALS=keep
+    bool donate = true;                 // WEFT_OPT=donate switches it off
+
+    bool switched_off(std::string_view optimisation) const {
+        return off.contains(optimisation) || off.contains("all");
+    }
+};
+
+Config& config();  // a bad value in the environment throws ValueError at first use, naming the variable and the choices
+
+}  // namespace weft

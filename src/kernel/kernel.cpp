@@ -1,0 +1,263 @@
+// kernel/kernel.cpp: building, rewriting, printing and verifying the loop IR.
+#include "kernel/kernel.h"
+
+#include "core/str.h"
+#include "ir/print.h"
+#include "ir/symbolic.h"
+#include "ir/walk.h"
+
+#include <weft/error.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace weft::kernel {
+
+using ir::Op;
+
+std::string_view name_of(LoopKind kind) {
+    constexpr std::string_view kNames[] = {"serial", "parallel", "vector", "unrolled"};
+    return kNames[static_cast<int>(kind)];
+}
+
+// ---- expressions -----------------------------------------------------------------------------------------------------
+
+NodeRef Kernel::make(Op op, DType dtype, ir::Sources sources, ir::Arg arg) const {
+    const auto constant_source = [](const NodeRef& s) { return s->op == Op::Const; };
+    if (!sources.empty() && std::all_of(sources.begin(), sources.end(), constant_source)) {
+        Word in[3] = {};
+        for (std::size_t i = 0; i < sources.size() && i < 3; ++i) in[i] = sources[i]->as<ir::ConstArg>().value;
+        const DType operand = sources.back()->dtype;
+        if (op == Op::Cast) return interner->make(Op::Const, dtype, {}, {}, ir::ConstArg{cast_word(operand, dtype, in[0])});
+        if (op == Op::Bitcast)
+            return interner->make(Op::Const, dtype, {}, {}, ir::ConstArg{bitcast_word(operand, dtype, in[0])});
+        if (ir::can_eval(op)) return interner->make(Op::Const, dtype, {}, {}, ir::ConstArg{ir::info(op).eval(operand, in)});
+    }
+    return interner->make(op, dtype, {}, std::move(sources), std::move(arg));
+}
+
+NodeRef Kernel::constant(DType dtype, const Scalar& value) const {
+    return interner->make(Op::Const, dtype, {}, {}, ir::ConstArg{scalar_word(dtype, value)});
+}
+
+NodeRef Kernel::new_var(std::int64_t extent) {
+    return interner->make(Op::LoopVar, DType::I64, {}, {}, ir::LoopArg{next_var++, extent});
+}
+
+NodeRef Kernel::load(int buffer, NodeRef at, NodeRef gate) const {
+    ir::Sources sources{std::move(at)};
+    if (gate && gate->op == Op::Const) {
+        if (gate->as<ir::ConstArg>().value == 0) return constant(buffers[buffer].dtype, 0);
+        gate = nullptr;
+    }
+    if (gate) sources.push_back(std::move(gate));
+    return interner->make(Op::Load, buffers[buffer].dtype, {}, std::move(sources), ir::LoadArg{buffer});
+}
+
+NodeRef Kernel::binary(Op op, const NodeRef& a, const NodeRef& b) const {
+    const bool compare = ir::info(op).kind == ir::OpKind::Compare;
+    return make(op, compare ? DType::Bool : a->dtype, {a, b});
+}
+
+NodeRef Kernel::unary(Op op, const NodeRef& a) const { return make(op, a->dtype, {a}); }
+
+NodeRef Kernel::cast(const NodeRef& a, DType to) const { return a->dtype == to ? a : make(Op::Cast, to, {a}); }
+
+NodeRef Kernel::where(const NodeRef& condition, const NodeRef& a, const NodeRef& b) const {
+    if (condition->op == Op::Const) return condition->as<ir::ConstArg>().value ? a : b;
+    return a == b ? a : make(Op::Where, a->dtype, {condition, a, b});
+}
+
+NodeRef Kernel::fma(const NodeRef& a, const NodeRef& b, const NodeRef& c) const { return make(Op::Fma, c->dtype, {a, b, c}); }
+
+int Kernel::new_local(std::string local_name, DType dtype, std::int64_t size) {
+    buffers.push_back({.name = std::move(local_name), .dtype = dtype, .size = size, .role = Buffer::Role::Local,
+                       .place = size == 1 ? Buffer::Place::Register : Buffer::Place::Scratch});
+    return static_cast<int>(buffers.size()) - 1;
+}
+
+std::int64_t parallel_extent(const Kernel& kernel) {
+    if (kernel.body.size() != 1) return 1;
+    const Loop* loop = kernel.body[0].loop();
+    return loop && loop->kind == LoopKind::Parallel ? loop->extent() : 1;
+}
+
+// ---- substitution ----------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Rebuilds expressions with some variables replaced; indices and gates are simplified again, since that is where a
+// replaced variable pays.
+class Substituter {
+public:
+    Substituter(const Kernel& kernel, const Substitution& with) : kernel_(kernel) {
+        for (const auto& [id, value] : with) replacement_[id] = value;
+    }
+
+    NodeRef operator()(const NodeRef& root) {
+        for (const ir::Node* node : ir::topological_order(std::span(&root, 1)))
+            if (!done_.contains(node)) done_.emplace(node, replace(*node));
+        return done_.at(root.get());
+    }
+
+    NodeRef index(const NodeRef& root) {
+        const NodeRef fresh = (*this)(root);
+        return fresh == root ? root : ir::simplify_index(*kernel_.interner, fresh);
+    }
+
+    Body operator()(const Body& body) {
+        Body result;
+        result.reserve(body.size());
+        for (const Stmt& stmt : body) {
+            if (const Store* store = stmt.store()) {
+                result.emplace_back(Store{store->buffer, index(store->index), (*this)(store->value)});
+            } else {
+                const Loop& loop = *stmt.loop();
+                result.emplace_back(Loop{loop.var, loop.kind, (*this)(loop.body)});
+            }
+        }
+        return result;
+    }
+
+private:
+    NodeRef replace(const ir::Node& node) {
+        if (node.op == Op::LoopVar) {
+            const auto found = replacement_.find(node.as<ir::LoopArg>().id);
+            return found == replacement_.end() ? NodeRef(&node) : found->second;
+        }
+        ir::Sources sources;
+        bool changed = false;
+        for (const NodeRef& source : node.sources) {
+            sources.push_back(done_.at(source.get()));
+            changed |= !(sources.back() == source);
+        }
+        if (!changed) return NodeRef(&node);
+        if (node.op == Op::Load) {
+            for (NodeRef& source : sources) source = ir::simplify_index(*kernel_.interner, source);
+            return kernel_.load(node.as<ir::LoadArg>().buffer, sources[0], sources.size() > 1 ? sources[1] : nullptr);
+        }
+        if (node.op == Op::Where) {
+            if (sources[0]->op != Op::Const) sources[0] = ir::simplify_index(*kernel_.interner, sources[0]);
+            return kernel_.where(sources[0], sources[1], sources[2]);
+        }
+        return kernel_.make(node.op, node.dtype, std::move(sources), node.arg);
+    }
+
+    const Kernel& kernel_;
+    std::unordered_map<int, NodeRef> replacement_;
+    std::unordered_map<const ir::Node*, NodeRef> done_;
+};
+
+}  // namespace
+
+NodeRef substitute(const Kernel& kernel, const NodeRef& expression, const Substitution& with) {
+    return Substituter(kernel, with)(expression);
+}
+
+Body substitute(const Kernel& kernel, const Body& body, const Substitution& with) { return Substituter(kernel, with)(body); }
+
+// ---- printing --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+void print_body(const Kernel& kernel, const Body& body, int indent, std::string& out) {
+    for (const Stmt& stmt : body) {
+        out.append(2 * static_cast<std::size_t>(indent), ' ');
+        if (const Loop* loop = stmt.loop()) {
+            out += str(name_of(loop->kind), " i", loop->id(), " < ", loop->extent(), "\n");
+            print_body(kernel, loop->body, indent + 1, out);
+        } else {
+            const Store& store = *stmt.store();
+            out += str("b", store.buffer, "[", ir::print_expression(store.index), "] = ", ir::print_expression(store.value), "\n");
+        }
+    }
+}
+
+}  // namespace
+
+std::string print(const Kernel& kernel) {
+    std::string out = str("kernel ", kernel.name, "\n");
+    for (std::size_t b = 0; b < kernel.buffers.size(); ++b) {
+        const Buffer& buffer = kernel.buffers[b];
+        constexpr std::string_view kRoles[] = {"in", "out", "local"};
+        constexpr std::string_view kPlaces[] = {"", " in registers", " in scratch"};
+        out += str("  b", b, ": ", kRoles[static_cast<int>(buffer.role)], " ", buffer.name, " ", buffer.dtype, "[",
+                   buffer.size, "]", kPlaces[static_cast<int>(buffer.place)],
+                   buffer.lane_loop >= 0 ? str(", one per lane of i", buffer.lane_loop) : "", "\n");
+    }
+    for (const std::string& line : kernel.schedule) out += str("  schedule: ", line, "\n");
+    print_body(kernel, kernel.body, 1, out);
+    return out;
+}
+
+// ---- verification ----------------------------------------------------------------------------------------------------
+
+namespace {
+
+class Verifier {
+public:
+    Verifier(const Kernel& kernel, std::string_view after) : kernel_(kernel), after_(after) {}
+
+    void body(const Body& body, int depth) {
+        for (const Stmt& stmt : body) {
+            if (const Loop* loop = stmt.loop()) check_loop(*loop, body, depth);
+            else check_store(*stmt.store());
+        }
+    }
+
+private:
+    void check_loop(const Loop& loop, const Body& siblings, int depth) {
+        require(loop.var->op == Op::LoopVar && loop.id() < kernel_.next_var, "a loop without a proper variable");
+        require(!bound_.contains(loop.id()), str("variable i", loop.id(), " is bound twice"));
+        if (loop.kind == LoopKind::Parallel) require(depth == 0 && siblings.size() == 1, "a parallel loop that is not outermost");
+        if (loop.kind == LoopKind::Vector) require(loop.extent() <= kMaxLanes, "a vector loop with too many lanes");
+        bound_.insert(loop.id());
+        body(loop.body, depth + 1);
+        bound_.erase(loop.id());
+    }
+
+    void check_store(const Store& store) {
+        require(store.buffer >= 0 && store.buffer < static_cast<int>(kernel_.buffers.size()), "a store to no buffer");
+        const Buffer& buffer = kernel_.buffers[store.buffer];
+        require(buffer.role != Buffer::Role::Input, str("a store to the input ", buffer.name));
+        require(store.value->dtype == buffer.dtype,
+                str("a store of ", store.value->dtype, " to ", buffer.name, " of ", buffer.dtype));
+        require(store.index->dtype == DType::I64, "an index that is not i64");
+        check_expression(store.index);
+        check_expression(store.value);
+    }
+
+    void check_expression(const NodeRef& root) {
+        for (const ir::Node* node : ir::topological_order(std::span(&root, 1))) {
+            require(node->shape.empty(), "an expression with a shape");
+            if (node->op == Op::LoopVar)
+                require(bound_.contains(node->as<ir::LoopArg>().id),
+                        str("unbound i", node->as<ir::LoopArg>().id, " in ", ir::print_expression(root)));
+            if (node->op == Op::Load) {
+                const int b = node->as<ir::LoadArg>().buffer;
+                require(b >= 0 && b < static_cast<int>(kernel_.buffers.size()), "a load from no buffer");
+                require(node->dtype == kernel_.buffers[b].dtype, "a load of another dtype than its buffer's");
+            }
+            require(!ir::is_math(node->op) && !ir::is_movement(node->op), "an op that no backend knows");
+            if (is_half(node->dtype))
+                require(node->op == Op::Load || node->op == Op::Cast || node->op == Op::Where || node->op == Op::Const ||
+                            node->op == Op::Bitcast || node->op == Op::ScalarParam,
+                        "arithmetic in half precision");
+        }
+    }
+
+    void require(bool holds, std::string_view what) const {
+        if (!holds) throw InternalError(str("kernel ", kernel_.name, ", after ", after_, ": ", what, "\n", print(kernel_)));
+    }
+
+    const Kernel& kernel_;
+    std::string_view after_;
+    std::unordered_set<int> bound_;
+};
+
+}  // namespace
+
+void verify(const Kernel& kernel, std::string_view after) { Verifier(kernel, after).body(kernel.body, 0); }
+
+}  // namespace weft::kernel

@@ -1,0 +1,119 @@
+// kernel/kernel.h: the loop IR. A kernel is a tree of loops and stores over hash-consed scalar expressions (ir::Node with
+// an empty shape). Vectors do not appear in expressions: a loop *kind* says that its iterations run side by side.
+//
+// What a backend must know:
+// - Every expression is a scalar. Its ops: Const, ScalarParam, LoopVar, Load, the elementwise ops of the op table except
+//   the maths ones (kernel/math.h has replaced them), Cast, Bitcast, Where, Fma (fma(a, b, c) = a*b + c, rounded once) and
+//   Check. Index arithmetic is i64; IDiv and Mod floor. Exact results and edge cases are those of the op table's `eval`.
+// - Load(index[, gate]) reads buffers[LoadArg::buffer]; with a false gate it is 0 and touches no memory.
+// - Serial iteration order is the meaning of every loop. A kind only promises that another way of running gives the same
+//   bits: Parallel iterations share nothing but inputs; Vector iterations (extent <= kMaxLanes) are independent of each
+//   other, except through locals indexed by the lane; Unrolled loops have a small constant extent.
+// - A Parallel loop occurs at most once, as the only statement of the body. Program::run gets a range of its iterations.
+// - Locals hold no defined value before the first store. A Register local is only ever indexed by constants (after
+//   unrolling), or by constant + lane of a vector loop, where all those constants are multiples of the lane count; never
+//   both. A local with `lane_loop` >= 0 is private to each lane of that vector loop (one value per lane, constant index).
+//   A Scratch local lies at `scratch_offset` bytes in the scratch block handed to Program::run, 64-byte aligned.
+#pragma once
+
+#include "ir/node.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace weft::kernel {
+
+using ir::NodeRef;
+
+inline constexpr int kMaxLanes = 16;
+
+enum class LoopKind : std::uint8_t { Serial, Parallel, Vector, Unrolled };
+std::string_view name_of(LoopKind kind);
+
+struct Buffer {
+    enum class Role : std::uint8_t { Input, Output, Local };
+    enum class Place : std::uint8_t { Memory, Register, Scratch };  // Memory for parameters
+
+    std::string name;
+    DType dtype = DType::F32;
+    std::int64_t size = 0;  // elements, from the pointer on: no access is beyond
+    Role role = Role::Input;  // an Output may also be loaded (donated, or accumulated in)
+    Place place = Place::Memory;
+    int lane_loop = -1;               // Local: private to each lane of the vector loop with this variable id
+    std::int64_t scratch_offset = 0;  // Scratch: in bytes
+    bool stream = false;              // Output: large, written once and not read again here: stores may bypass the cache
+};
+
+struct Stmt;
+using Body = std::vector<Stmt>;
+
+struct Loop {
+    NodeRef var;  // a LoopVar; its LoopArg has the id and the extent
+    LoopKind kind = LoopKind::Serial;
+    Body body;
+    int id() const { return var->as<ir::LoopArg>().id; }
+    std::int64_t extent() const { return var->as<ir::LoopArg>().extent; }
+};
+
+struct Store {
+    int buffer = 0;
+    NodeRef index;  // i64
+    NodeRef value;  // of the buffer's dtype
+};
+
+struct Stmt {
+    std::variant<Loop, Store> as;
+    Stmt(Loop loop) : as(std::move(loop)) {}
+    Stmt(Store store) : as(std::move(store)) {}
+    const Loop* loop() const { return std::get_if<Loop>(&as); }
+    Loop* loop() { return std::get_if<Loop>(&as); }
+    const Store* store() const { return std::get_if<Store>(&as); }
+    Store* store() { return std::get_if<Store>(&as); }
+};
+
+struct Kernel {
+    std::shared_ptr<ir::Interner> interner;  // owns the expressions; first, so that it goes last
+    std::string name;
+    std::vector<Buffer> buffers;   // parameters first (Param slots 0 … parameters-1), then locals
+    int parameters = 0;
+    std::vector<DType> scalars;    // run-time scalars (ScalarParam slots)
+    std::vector<ir::CheckArg> checks;  // what a Check expression may record; CheckRecord::code - 1 is an index here
+    Body body;
+    int next_var = 0;              // ids below are taken
+    std::size_t scratch_bytes = 0; // per thread
+    std::vector<std::string> schedule;  // how it is run: one printable line per decision
+
+    // expression helpers, in this kernel's interner; arithmetic on constants folds
+    NodeRef make(ir::Op op, DType dtype, ir::Sources sources, ir::Arg arg = {}) const;
+    NodeRef constant(DType dtype, const Scalar& value) const;
+    NodeRef index(std::int64_t value) const { return constant(DType::I64, value); }
+    NodeRef new_var(std::int64_t extent);
+    NodeRef load(int buffer, NodeRef at, NodeRef gate = nullptr) const;
+    NodeRef binary(ir::Op op, const NodeRef& a, const NodeRef& b) const;  // comparisons give bool
+    NodeRef unary(ir::Op op, const NodeRef& a) const;
+    NodeRef cast(const NodeRef& a, DType to) const;
+    NodeRef where(const NodeRef& condition, const NodeRef& a, const NodeRef& b) const;
+    NodeRef fma(const NodeRef& a, const NodeRef& b, const NodeRef& c) const;
+    NodeRef add(const NodeRef& a, const NodeRef& b) const { return binary(ir::Op::Add, a, b); }
+    NodeRef mul(const NodeRef& a, const NodeRef& b) const { return binary(ir::Op::Mul, a, b); }
+    int new_local(std::string name, DType dtype, std::int64_t size);
+};
+
+// The iteration count of the Parallel loop, or 1.
+std::int64_t parallel_extent(const Kernel& kernel);
+
+// Replaces variables (by id) in an expression / in every expression of a body; the results are simplified.
+using Substitution = std::vector<std::pair<int, NodeRef>>;
+NodeRef substitute(const Kernel& kernel, const NodeRef& expression, const Substitution& with);
+Body substitute(const Kernel& kernel, const Body& body, const Substitution& with);
+
+std::string print(const Kernel& kernel);  // readable loops, for WEFT_DEBUG=3 and explain()
+
+// Throws InternalError naming `after` if the kernel breaks a rule stated above.
+void verify(const Kernel& kernel, std::string_view after);
+
+}  // namespace weft::kernel

@@ -1,0 +1,11 @@
+// kernel/math.h: exp, log, sin … as kernel expressions: range reduction and a polynomial, the same bits on every backend.
+#pragma once
+
+#include "kernel/kernel.h"
+
+namespace weft::kernel {
+
+// The expression for a maths op (OpKind::Math, or Pow on floats) on f32 or f64 operands, made of exact ops only.
+NodeRef expand_math(const Kernel& kernel, ir::Op op, const NodeRef& x, const NodeRef& y = nullptr);
+
+}  // namespace weft::kernel
