@@ -13,7 +13,7 @@ namespace weft::ir {
 NodeRef constant(DType dtype, Word value, const Shape& shape = {});  // a Const, expanded to the shape
 NodeRef constant(DType dtype, const Scalar& value, const Shape& shape = {});
 NodeRef like(const NodeRef& x, const Scalar& value);                 // a constant of x's dtype and shape
-NodeRef variable(DType dtype);                                       // a Var with a fresh id
+NodeRef variable(DType dtype, Word value, std::shared_ptr<const std::function<Word()>> redraw = nullptr);  // a fresh Var
 NodeRef iota(std::int64_t size);                                     // i64[size]: 0, 1, 2 …
 NodeRef buffer(StorageRef storage, DType dtype, const Shape& shape, std::int64_t offset, const Dims& strides);
 

@@ -1,0 +1,177 @@
+// weft/tensor.h: Tensor, a cheap handle on a lazy value. Ops check shapes and dtypes at the call and only record the
+// arithmetic; realize(), item(), to_vector(), printing and bool run it. The free functions are in weft/ops.h.
+#pragma once
+
+#include <weft/dtype.h>
+#include <weft/error.h>
+#include <weft/shape.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+struct Cell;  // what handles share: the node, the gradient, the base of a view (src/tensor/cell.h)
+
+// A slice as in Python: x[{Slice{1, 5}, Slice{}, Slice{{}, {}, -1}}]. Missing ends mean "from / to the end".
+struct Slice {
+    std::optional<std::int64_t> start, stop;
+    std::int64_t step = 1;
+};
+
+// One entry of an index: an integer (drops the axis), a Slice, `kNewAxis`, or `kEllipsis`.
+struct NewAxis {};
+struct Ellipsis {};
+inline constexpr NewAxis kNewAxis;
+inline constexpr Ellipsis kEllipsis;
+class Index {
+public:
+    enum class Kind : std::uint8_t { Integer, Slice, NewAxis, Ellipsis };
+    Index(std::int64_t i) : kind(Kind::Integer), integer(i) {}
+    Index(int i) : kind(Kind::Integer), integer(i) {}
+    Index(Slice s) : kind(Kind::Slice), slice(s) {}
+    Index(NewAxis) : kind(Kind::NewAxis) {}
+    Index(Ellipsis) : kind(Kind::Ellipsis) {}
+    Kind kind;
+    std::int64_t integer = 0;
+    Slice slice;
+};
+
+class Tensor {
+public:
+    Tensor() = default;                             // undefined: only assignment and defined() are allowed
+    Tensor(Scalar value);                           // a 0-d tensor of the scalar's own type (f32, i64, bool)
+    template <class T>
+        requires(std::is_arithmetic_v<T>)
+    Tensor(T value) : Tensor(Scalar(value)) {}
+    bool defined() const { return cell_ != nullptr; }
+
+    // ---- facts; none of these runs anything
+    const Shape& shape() const;
+    DType dtype() const;
+    int rank() const { return static_cast<int>(shape().size()); }
+    std::int64_t size(int axis) const;              // negative axes count from the end
+    std::int64_t numel() const;
+
+    // ---- running
+    const Tensor& realize() const;                  // computes the value now, together with all writes that are pending
+    template <class T>
+    T item() const;                                 // the value of a one-element tensor, converted to T
+    double item() const { return item<double>(); }
+    template <class T>
+    std::vector<T> to_vector() const;               // a copy of the elements, row-major, converted to T
+    explicit operator bool() const;                 // of a one-element tensor
+    const void* data_ptr() const;                   // realized, dense memory; valid while this handle is unchanged
+
+    // ---- gradients, as in PyTorch
+    bool requires_grad() const;
+    Tensor& set_requires_grad(bool wanted = true);  // makes this a leaf whose gradient is collected
+    bool is_leaf() const;
+    Tensor grad() const;                            // undefined before the first backward()
+    void set_grad(const Tensor& gradient) const;    // undefined: no gradient
+    void zero_grad() const { set_grad(Tensor()); }
+    void retain_grad() const;                       // collect the gradient of a non-leaf too
+    void backward(const Tensor& gradient = {}, bool retain_graph = false) const;
+    Tensor detach() const;                          // shares the value (writes are seen), gives no gradient
+    Tensor data() const { return detach(); }
+
+    // ---- views: share memory with this tensor; writing through one writes this tensor
+    Tensor operator[](std::int64_t i) const;
+    Tensor operator[](std::initializer_list<Index> index) const { return index_by({index.begin(), index.size()}); }
+    Tensor index_by(std::span<const Index> index) const;
+    Tensor reshape(const Shape& shape) const;       // one size may be -1
+    Tensor view(const Shape& shape) const { return reshape(shape); }
+    Tensor permute(const Dims& axes) const;
+    Tensor transpose(int a, int b) const;
+    Tensor t() const { return transpose(-2, -1); }
+    Tensor expand(const Shape& shape) const;        // -1 keeps a size
+    Tensor squeeze() const;
+    Tensor squeeze(int axis) const;
+    Tensor unsqueeze(int axis) const;
+    Tensor flatten(int first = 0, int last = -1) const;
+    Tensor flip(const Dims& axes) const;
+    Tensor slice(int axis, Slice range) const;
+    Tensor narrow(int axis, std::int64_t start, std::int64_t length) const;
+
+    // ---- writes: the cell gets a new value; other handles of it and views see it
+    Tensor& assign(const Tensor& value);            // this[:] = value, broadcast and cast to this tensor's type
+    Tensor& copy_(const Tensor& value) { return assign(value); }
+    Tensor& fill_(Scalar value) { return assign(Tensor(value)); }
+    Tensor& zero_() { return fill_(0); }
+    Tensor& add_(const Tensor& other);
+    Tensor& sub_(const Tensor& other);
+    Tensor& mul_(const Tensor& other);
+    Tensor& div_(const Tensor& other);
+    Tensor& operator+=(const Tensor& other) { return add_(other); }
+    Tensor& operator-=(const Tensor& other) { return sub_(other); }
+    Tensor& operator*=(const Tensor& other) { return mul_(other); }
+    Tensor& operator/=(const Tensor& other) { return div_(other); }
+
+    // ---- the most common ops as methods; weft/ops.h has all of them as functions
+    Tensor to(DType dtype) const;
+    Tensor contiguous() const;
+    Tensor clone() const;
+    Tensor sum(const Dims& axes = {}, bool keepdim = false) const;  // no axes: all of them
+    Tensor mean(const Dims& axes = {}, bool keepdim = false) const;
+    Tensor max(const Dims& axes = {}, bool keepdim = false) const;
+    Tensor min(const Dims& axes = {}, bool keepdim = false) const;
+    Tensor argmax(std::optional<int> axis = {}, bool keepdim = false) const;
+    Tensor exp() const;
+    Tensor log() const;
+    Tensor sqrt() const;
+    Tensor tanh() const;
+    Tensor sigmoid() const;
+    Tensor relu() const;
+    Tensor abs() const;
+    Tensor pow(const Tensor& exponent) const;
+    Tensor matmul(const Tensor& other) const;
+    Tensor softmax(int axis = -1) const;
+
+    // ---- for the rest of Weft
+    explicit Tensor(std::shared_ptr<Cell> cell) : cell_(std::move(cell)) {}
+    const std::shared_ptr<Cell>& cell() const { return cell_; }
+
+private:
+    std::shared_ptr<Cell> cell_;
+};
+
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor);  // runs it; large tensors are summarised
+
+// d(output)/d(targets), times `seed` (ones if undefined): ordinary lazy tensors, so higher derivatives work. Never lets go
+// of the graph and touches no .grad. An unused target gets zeros.
+std::vector<Tensor> gradient(const Tensor& output, std::span<const Tensor> targets, const Tensor& seed = {});
+
+// While one lives, ops on this thread record no gradient.
+class NoGrad {
+public:
+    NoGrad();
+    ~NoGrad();
+    NoGrad(const NoGrad&) = delete;
+    NoGrad& operator=(const NoGrad&) = delete;
+
+private:
+    bool before_;
+};
+class EnableGrad {
+public:
+    EnableGrad();
+    ~EnableGrad();
+    EnableGrad(const EnableGrad&) = delete;
+    EnableGrad& operator=(const EnableGrad&) = delete;
+
+private:
+    bool before_;
+};
+bool grad_enabled();
+
+void realize(std::span<const Tensor> tensors);  // computes several in one run
+
+}  // namespace weft
