@@ -37,7 +37,7 @@ private:
 // i32, f32 and f64. Throws IoError, with the file's name, if the file is missing, truncated, too long or garbage.
 //
 //     const data::IdxArray images = data::load_idx("data/mnist/t10k-images-idx3-ubyte.gz");  // u8[10000, 28, 28]
-IdxArray load_idx(const std::filesystem::path& file);
+IdxArray load_idx(const std::filesystem::path& path);
 
 // Where the files of a data set may be. All is optional. The places are tried in this order:
 //   1. `folder`, or the environment's WEFT_DATA if `folder` is empty

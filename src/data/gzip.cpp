@@ -120,9 +120,7 @@ bool unpack_named(std::span<const std::byte> file, const std::string& name, Unpa
 
 }  // namespace
 
-bool is_gzip(std::span<const std::byte> file) {
-    return file.size() >= 2 && load_little_endian(file, 0, 2) == 0x8b1f;
-}
+bool is_gzip(std::span<const std::byte> file) { return file.size() >= 2 && load_little_endian(file, 0, 2) == 0x8b1f; }
 
 std::uint32_t crc32(std::span<const std::byte> bytes) {
     std::uint32_t crc = ~std::uint32_t{0};

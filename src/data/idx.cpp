@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <fstream>
 #include <limits>
+#include <new>
 #include <system_error>
+#include <utility>
 
 namespace weft::data {
 namespace {
 
-constexpr std::size_t kMagicSize = 4;                          // 0, 0, element type, number of dimensions
+constexpr std::size_t kMagicSize = 4;                         // 0, 0, element type, number of dimensions
 constexpr std::size_t kLongestHeader = kMagicSize + 4 * 255;  // the number of dimensions is one byte
 
 struct Header {
@@ -81,18 +83,57 @@ void to_native_order(std::vector<std::byte>& bytes, std::size_t element_size) {
         std::reverse(at, at + static_cast<std::ptrdiff_t>(element_size));
 }
 
-std::vector<std::byte> read_file(const std::filesystem::path& file) {
-    const std::string name = file.string();
-    std::error_code error;
-    const auto status = std::filesystem::status(file, error);
-    if (!std::filesystem::exists(status)) throw IoError(name + ": there is no such file");
-    if (!std::filesystem::is_regular_file(status)) throw IoError(name + ": it is not a regular file");
-    const std::uintmax_t size = std::filesystem::file_size(file, error);
-    std::ifstream stream(file, std::ios::binary);
-    if (error || !stream) throw IoError(name + ": cannot be opened: " + std::generic_category().message(errno));
-    std::vector<std::byte> bytes(size);
-    stream.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(size));
-    if (static_cast<std::uintmax_t>(stream.gcount()) != size) throw IoError(name + ": changed while it was read");
+// Runs `make`, which needs about `bytes` bytes of memory.
+template <class Make>
+auto with_memory(std::uint64_t bytes, const std::string& name, Make make) {
+    try {
+        return make();
+    } catch (const std::bad_alloc&) {
+        throw MemoryError(name + ": no memory for its " + std::to_string(bytes) + " bytes");
+    }
+}
+
+// A regular file that was opened to be read.
+class InputFile {
+public:
+    explicit InputFile(const std::filesystem::path& file) : name_(file.string()) {
+        std::error_code error;
+        const auto status = std::filesystem::status(file, error);
+        if (!std::filesystem::exists(status)) throw IoError(name_ + ": there is no such file");
+        if (!std::filesystem::is_regular_file(status)) throw IoError(name_ + ": it is not a regular file");
+        stream_.open(file, std::ios::binary);
+        if (!stream_) throw IoError(name_ + ": cannot be opened: " + std::generic_category().message(errno));
+        size_ = std::filesystem::file_size(file, error);
+        if (error) throw IoError(name_ + ": cannot be read: " + error.message());
+    }
+    const std::string& name() const { return name_; }
+    std::uint64_t size() const { return size_; }
+    std::vector<std::byte> first(std::uint64_t count) {
+        count = std::min(count, size_);
+        auto bytes = with_memory(count, name_, [&] { return std::vector<std::byte>(count); });
+        stream_.seekg(0);
+        stream_.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(count));
+        if (!stream_) throw IoError(name_ + ": cannot be read, or changed while it was");
+        return bytes;
+    }
+
+private:
+    std::string name_;
+    std::ifstream stream_;
+    std::uint64_t size_ = 0;
+};
+
+std::vector<std::byte> read_elements(std::span<const std::byte> file, const Header& header, const std::string& name) {
+    std::vector<std::byte> bytes;
+    if (is_gzip(file)) {
+        bytes = gunzip(file, name, header.file_size);
+        check_size(bytes.size(), header, name);
+        bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(header.size));
+    } else {
+        check_size(file.size(), header, name);
+        bytes.assign(file.begin() + static_cast<std::ptrdiff_t>(header.size), file.end());
+    }
+    to_native_order(bytes, size_of(header.dtype));
     return bytes;
 }
 
@@ -105,22 +146,17 @@ void IdxArray::require_dtype(DType asked) const {
 }
 
 IdxArray parse_idx(std::span<const std::byte> file, const std::string& name) {
-    std::vector<std::byte> bytes;
-    Header header;
-    if (is_gzip(file)) {
-        header = parse_header(gunzip_prefix(file, name, kLongestHeader), name);
-        bytes = gunzip(file, name, header.file_size);
-        check_size(bytes.size(), header, name);
-        bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(header.size));
-    } else {
-        header = parse_header(file, name);
-        check_size(file.size(), header, name);
-        bytes.assign(file.begin() + static_cast<std::ptrdiff_t>(header.size), file.end());
-    }
-    to_native_order(bytes, size_of(header.dtype));
+    Header header =
+        is_gzip(file) ? parse_header(gunzip_prefix(file, name, kLongestHeader), name) : parse_header(file, name);
+    auto bytes = with_memory(header.file_size, name, [&] { return read_elements(file, header, name); });
     return {header.dtype, std::move(header.shape), std::move(bytes)};
 }
 
-IdxArray load_idx(const std::filesystem::path& file) { return parse_idx(read_file(file), file.string()); }
+IdxArray load_idx(const std::filesystem::path& path) {
+    InputFile file(path);
+    const auto start = file.first(kLongestHeader);
+    if (!is_gzip(start)) check_size(file.size(), parse_header(start, file.name()), file.name());  // before all is read
+    return parse_idx(file.first(file.size()), file.name());
+}
 
 }  // namespace weft::data
