@@ -10,12 +10,17 @@
 
 namespace weft::data {
 
-// A file as its authors published it.
-struct KnownFile {
-    std::string set;     // the sub-folder it lies in: "mnist"
-    std::string name;    // "train-labels-idx1-ubyte.gz"
-    std::uint64_t size;  // in bytes; a download stops here
+// One way in which a file was compressed: the same content may be around in several.
+struct Packing {
+    std::uint64_t size;  // in bytes
     std::string sha256;  // 64 hexadecimal digits
+};
+
+// A file of a data set, and what a download of it must be.
+struct KnownFile {
+    std::string set;                // the sub-folder it lies in: "mnist"
+    std::string name;               // "train-labels-idx1-ubyte.gz"
+    std::vector<Packing> packings;  // at least one; a download must be one of them
 };
 
 // The path of the file, after a download if need be; a .gz file may also lie unpacked in the first three places. Throws

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -143,6 +144,22 @@ std::string Program::messages() {
     return message;
 }
 
+std::uint64_t longest(const KnownFile& file) {
+    std::uint64_t size = 0;
+    for (const Packing& packing : file.packings) size = std::max(size, packing.size);
+    return size;
+}
+
+void check_sum(const std::string& found, std::uint64_t size, const std::string& url, const KnownFile& file) {
+    std::string known;
+    for (const Packing& packing : file.packings) {
+        if (packing.sha256 == found) return;
+        known += (known.empty() ? "" : " or ") + std::to_string(packing.size) + " with " + packing.sha256;
+    }
+    throw IoError(url + ": discarded: wrong checksum: it has " + std::to_string(size) + " bytes with SHA-256 " + found +
+                  ", " + file.name + " has " + known);
+}
+
 // Copies all of `source` to the temporary file, and compares its checksum. `wait` runs when the source has ended, and
 // throws if it was not whole.
 template <class Wait>
@@ -150,6 +167,7 @@ void receive(int source, const std::string& url, const KnownFile& file, Temporar
     std::vector<std::byte> buffer(1 << 16);
     Sha256 hash;
     std::uint64_t received = 0;
+    const std::uint64_t limit = longest(file);
     for (;;) {
         const ssize_t count = ::read(source, buffer.data(), buffer.size());
         if (count < 0 && errno == EINTR) continue;
@@ -157,17 +175,14 @@ void receive(int source, const std::string& url, const KnownFile& file, Temporar
         if (count == 0) break;
         const auto piece = std::span(buffer).first(static_cast<std::size_t>(count));
         received += piece.size();
-        if (received > file.size)
-            throw IoError(url + ": discarded: longer than " + file.name + ", which has " + std::to_string(file.size) +
+        if (received > limit)
+            throw IoError(url + ": discarded: longer than " + file.name + ", which has " + std::to_string(limit) +
                           " bytes");
         hash.add(piece);
         temporary.write(piece);
     }
     wait();
-    const std::string found = to_hex(hash.finish());
-    if (found != file.sha256)
-        throw IoError(url + ": discarded: wrong checksum: it has " + std::to_string(received) + " bytes with SHA-256 " +
-                      found + ", " + file.name + " has " + std::to_string(file.size) + " with " + file.sha256);
+    check_sum(to_hex(hash.finish()), received, url, file);
 }
 
 // The path in a file:// address: its host part must be empty or localhost, and %20 is a space.

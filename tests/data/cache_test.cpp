@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 KnownFile known(const std::string& content) {
-    return {"set", "numbers.gz", content.size(), sha256_hex(scratch::bytes_of(content))};
+    return {"set", "numbers.gz", {{content.size(), sha256_hex(scratch::bytes_of(content))}}};
 }
 
 // A world of its own: all places are sub-folders of one folder, and the environment names them.
@@ -109,12 +109,27 @@ TEST_CASE("a download with a wrong checksum or length leaves nothing behind") {
     CHECK(contains(error(), "cannot be opened"));
     world.folder.write("server/set/numbers.gz", "CONTENT");
     CHECK(contains(error(), "wrong checksum"));
-    CHECK(contains(error(), known("CONTENT").sha256));
+    CHECK(contains(error(), known("CONTENT").packings[0].sha256));
     world.folder.write("server/set/numbers.gz", "conten");
     CHECK(contains(error(), "wrong checksum"));
     world.folder.write("server/set/numbers.gz", "content, and more");
     CHECK(contains(error(), "longer than numbers.gz, which has 7 bytes"));
     CHECK(world.folder.count_files() == 1);  // the server's
+}
+
+TEST_CASE("a download may be any of the known packings") {
+    const World world;
+    KnownFile file = known("packed well");
+    file.packings.push_back(known("packed not so well").packings[0]);
+    const Places places = {.url = "file://" + world.path().string() + "/server"};
+    for (const char* content : {"packed well", "packed not so well"}) {
+        world.folder.write("server/set/numbers.gz", content);
+        CHECK(content_of(find_file(file, places)) == content);
+        fs::remove_all(world.path() / "cache");
+    }
+    world.folder.write("server/set/numbers.gz", "packed badly");
+    const std::string message = message_of<IoError>([&] { find_file(file, places); });
+    CHECK(contains(message, file.packings[0].sha256 + " or 18 with " + file.packings[1].sha256));
 }
 
 TEST_CASE("addresses and cache folders that cannot work") {
