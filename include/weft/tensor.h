@@ -45,6 +45,15 @@ public:
     Slice slice;
 };
 
+// The axes of a reduction: one, or a list, or none, which means all of them: sum(x, -1), sum(x, {0, 1}), sum(x).
+class Axes : public Dims {
+public:
+    Axes() = default;
+    Axes(int axis) : Dims{axis} {}
+    Axes(std::initializer_list<std::int64_t> axes) : Dims(axes) {}
+    Axes(const Dims& axes) : Dims(axes) {}
+};
+
 class Tensor {
 public:
     Tensor() = default;                             // undefined: only assignment and defined() are allowed
@@ -55,7 +64,7 @@ public:
     bool defined() const { return cell_ != nullptr; }
 
     // ---- facts; none of these runs anything
-    const Shape& shape() const;
+    Shape shape() const;                            // by value: a run or a write gives the handle another node
     DType dtype() const;
     int rank() const { return static_cast<int>(shape().size()); }
     std::int64_t size(int axis) const;              // negative axes count from the end
@@ -97,7 +106,7 @@ public:
     Tensor squeeze(int axis) const;
     Tensor unsqueeze(int axis) const;
     Tensor flatten(int first = 0, int last = -1) const;
-    Tensor flip(const Dims& axes) const;
+    Tensor flip(const Axes& axes) const;
     Tensor slice(int axis, Slice range) const;
     Tensor narrow(int axis, std::int64_t start, std::int64_t length) const;
 
@@ -119,10 +128,10 @@ public:
     Tensor to(DType dtype) const;
     Tensor contiguous() const;
     Tensor clone() const;
-    Tensor sum(const Dims& axes = {}, bool keepdim = false) const;  // no axes: all of them
-    Tensor mean(const Dims& axes = {}, bool keepdim = false) const;
-    Tensor max(const Dims& axes = {}, bool keepdim = false) const;
-    Tensor min(const Dims& axes = {}, bool keepdim = false) const;
+    Tensor sum(const Axes& axes = {}, bool keepdim = false) const;  // no axes: all of them
+    Tensor mean(const Axes& axes = {}, bool keepdim = false) const;
+    Tensor max(const Axes& axes = {}, bool keepdim = false) const;
+    Tensor min(const Axes& axes = {}, bool keepdim = false) const;
     Tensor argmax(std::optional<int> axis = {}, bool keepdim = false) const;
     Tensor exp() const;
     Tensor log() const;
