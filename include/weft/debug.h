@@ -1,0 +1,108 @@
+// weft/debug.h: looking inside: counters that tests and users can assert on, and scopes that switch backend, threads or
+// optimisations for a while.
+#pragma once
+
+#include <weft/tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+// Totals since the program started, except where "now" is said.
+struct Counters {
+    std::int64_t runs = 0;                   // evaluations of a graph
+    std::int64_t plans_made = 0;
+    std::int64_t plan_cache_hits = 0;
+    std::int64_t kernels_compiled = 0;
+    std::int64_t kernels_launched = 0;
+    std::int64_t contractions_launched = 0;  // matmuls, convolutions: part of kernels_launched
+    std::int64_t buffers_allocated = 0;      // taken from the pool
+    std::int64_t fresh_allocations = 0;      // of these, not served by a block that the pool still had
+    std::int64_t bytes_allocated = 0;        // in use now
+    std::int64_t bytes_peak = 0;             // the most that were in use at once
+    std::int64_t live_buffers = 0;           // now
+    std::int64_t live_nodes = 0;             // of the graph, now
+};
+Counters counters();
+
+// What happened since it was made:
+//   const CounterScope count;
+//   (a + b).realize();
+//   CHECK(count.kernels_launched() == 1);
+class CounterScope {
+public:
+    CounterScope() : start_(counters()) {}
+    std::int64_t runs() const { return counters().runs - start_.runs; }
+    std::int64_t plans_made() const { return counters().plans_made - start_.plans_made; }
+    std::int64_t plan_cache_hits() const { return counters().plan_cache_hits - start_.plan_cache_hits; }
+    std::int64_t kernels_compiled() const { return counters().kernels_compiled - start_.kernels_compiled; }
+    std::int64_t kernels_launched() const { return counters().kernels_launched - start_.kernels_launched; }
+    std::int64_t contractions_launched() const { return counters().contractions_launched - start_.contractions_launched; }
+    std::int64_t buffers_allocated() const { return counters().buffers_allocated - start_.buffers_allocated; }
+    std::int64_t fresh_allocations() const { return counters().fresh_allocations - start_.fresh_allocations; }
+    std::int64_t bytes_allocated() const { return counters().bytes_allocated - start_.bytes_allocated; }
+    std::int64_t live_buffers() const { return counters().live_buffers - start_.live_buffers; }
+    std::int64_t live_nodes() const { return counters().live_nodes - start_.live_nodes; }
+
+private:
+    Counters start_;
+};
+
+// Runs what follows on another backend ("c", "ref"), for the whole process, until the scope ends.
+class BackendScope {
+public:
+    explicit BackendScope(std::string_view name);
+    ~BackendScope();
+    BackendScope(const BackendScope&) = delete;
+    BackendScope& operator=(const BackendScope&) = delete;
+
+private:
+    std::string before_;
+};
+
+// Runs what follows on that many threads (0: one per core).
+class ThreadScope {
+public:
+    explicit ThreadScope(int threads);
+    ~ThreadScope();
+    ThreadScope(const ThreadScope&) = delete;
+    ThreadScope& operator=(const ThreadScope&) = delete;
+
+private:
+    int before_;
+};
+
+// Switches optimisations off by their WEFT_OPT names: `const OptScope off{"fuse", "donate"};`, or all of them: {"all"}.
+class OptScope {
+public:
+    OptScope(std::initializer_list<std::string_view> off);
+    ~OptScope();
+    OptScope(const OptScope&) = delete;
+    OptScope& operator=(const OptScope&) = delete;
+
+private:
+    std::set<std::string, std::less<>> before_;
+    bool donate_before_;
+};
+
+void set_threads(int threads);    // 0: one per core
+int threads();                    // how many there are, never 0
+void set_debug_level(int level);  // as WEFT_DEBUG: 0 … 5
+
+// Called by the thread that runs a graph, every few milliseconds; true stops the run, which raises Interrupted and leaves
+// every tensor with its last computed value. Empty: never asked.
+void set_interrupt_callback(std::function<bool()> wanted);
+
+// Gives memory that the pool keeps for reuse back to the system.
+void trim_memory();
+void set_memory_limit(std::int64_t bytes);  // what tensors may take together; 0: what the machine has
+
+// What computing this tensor would do: its kernels, why they are cut where they are, and what they read and write.
+std::string explain(const Tensor& tensor);
+
+}  // namespace weft

@@ -1,0 +1,72 @@
+// runtime/debug.cpp: the counters and scopes of weft/debug.h.
+#include "core/config.h"
+#include "core/str.h"
+#include "ir/node.h"
+#include "runtime/counters.h"
+#include "runtime/pool.h"
+#include "runtime/threads.h"
+
+#include <weft/debug.h>
+#include <weft/error.h>
+
+namespace weft {
+
+runtime::CounterCells& runtime::counter_cells() {
+    static CounterCells& cells = *new CounterCells;
+    return cells;
+}
+
+Counters counters() {
+    const runtime::CounterCells& cells = runtime::counter_cells();
+    const runtime::PoolStats pool = runtime::pool_stats();
+    return {
+        .runs = cells.runs,
+        .plans_made = cells.plans_made,
+        .plan_cache_hits = cells.plan_cache_hits,
+        .kernels_compiled = cells.kernels_compiled,
+        .kernels_launched = cells.kernels_launched,
+        .contractions_launched = cells.contractions_launched,
+        .buffers_allocated = pool.allocations,
+        .fresh_allocations = pool.fresh_allocations,
+        .bytes_allocated = pool.bytes_in_use,
+        .bytes_peak = pool.bytes_peak,
+        .live_buffers = pool.live_buffers,
+        .live_nodes = static_cast<std::int64_t>(ir::live_nodes()),
+    };
+}
+
+BackendScope::BackendScope(std::string_view name) : before_(config().backend) { config().backend = name; }
+BackendScope::~BackendScope() { config().backend = before_; }
+
+ThreadScope::ThreadScope(int threads) : before_(config().threads) { set_threads(threads); }
+ThreadScope::~ThreadScope() { config().threads = before_; }
+
+OptScope::OptScope(std::initializer_list<std::string_view> off) : before_(config().off), donate_before_(config().donate) {
+    for (const std::string_view name : off) config().off.emplace(name);
+    config().donate = donate_before_ && !config().switched_off("donate");
+}
+OptScope::~OptScope() {
+    config().off = before_;
+    config().donate = donate_before_;
+}
+
+void set_threads(int threads) {
+    if (threads < 0 || threads > 1024) throw ValueError(str("set_threads(", threads, "): must be from 0 to 1024"));
+    config().threads = threads;
+}
+
+int threads() { return runtime::thread_count(); }
+
+void set_debug_level(int level) {
+    if (level < 0 || level > 5) throw ValueError(str("set_debug_level(", level, "): must be from 0 to 5"));
+    config().debug = level;
+}
+
+void trim_memory() { runtime::trim_pool(); }
+
+void set_memory_limit(std::int64_t bytes) {
+    if (bytes < 0) throw ValueError(str("set_memory_limit(", bytes, "): must not be negative"));
+    runtime::set_pool_limit(bytes);
+}
+
+}  // namespace weft

@@ -1,0 +1,255 @@
+// runtime/pool.cpp: size classes, huge pages, staggered starts and bounded retention. Why each matters: docs/architecture.md.
+#include "runtime/pool.h"
+
+#include "core/str.h"
+
+#include <weft/error.h>
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <new>
+#include <string>
+#include <vector>
+
+namespace weft::runtime {
+namespace {
+
+constexpr std::size_t kLine = 64, kMiB = std::size_t{1} << 20;
+constexpr std::size_t kHugePage = 2 * kMiB;      // blocks from here on are mapped, aligned and huge-page backed
+constexpr std::size_t kStaggerFrom = 16 * 1024;  // smaller blocks are scattered by malloc itself
+constexpr std::size_t kStaggerStep = 17 * kLine; // 17 is odd, so consecutive blocks walk through all cache sets
+constexpr std::size_t kSmallStagger = 64 * kLine, kLargeStagger = 60 * kStaggerStep;
+constexpr std::int64_t kRetention = std::int64_t{1} << 30;
+constexpr int kWindow = 4096;                    // releases after which an old peak of use is forgotten
+
+struct Block {
+    std::byte* base = nullptr;  // what malloc or mmap gave
+    std::size_t capacity = 0;   // usable bytes from `start` on
+    std::size_t stagger = 0;    // start - base
+    std::byte* start() const { return base + stagger; }
+};
+
+// Rounds up so that few distinct sizes exist: eight steps per power of two, so at most an eighth is wasted.
+std::size_t size_class(std::size_t bytes) {
+    bytes = std::max(bytes, kLine);
+    const std::size_t step = std::max(kLine, std::bit_floor(bytes) / 8);
+    return (bytes + step - 1) / step * step;
+}
+
+std::int64_t read_number(const char* path, const char* key) {
+    std::ifstream file(path);
+    std::string word;
+    while (file >> word)
+        if (std::int64_t value; word == key && file >> value) return value;
+    return 0;
+}
+
+// Linux promises memory that it does not have; what cannot be there at all is refused up front.
+std::int64_t machine_limit() {
+    const std::int64_t kib = read_number("/proc/meminfo", "MemTotal:") + read_number("/proc/meminfo", "SwapTotal:");
+    std::int64_t limit = kib > 0 ? kib * 1024 : std::numeric_limits<std::int64_t>::max();
+    if (std::int64_t group = 0; std::ifstream("/sys/fs/cgroup/memory.max") >> group && group > 0)
+        limit = std::min(limit, group);
+    return limit;
+}
+
+class Pool {
+public:
+    Block take(std::size_t bytes) {
+        const std::lock_guard lock(mutex_);
+        if (fail_in_ > 0 && --fail_in_ == 0) throw MemoryError(str("cannot allocate ", bytes, " bytes"));
+        if (limit_ == 0) limit_ = machine_limit();
+        if (bytes > static_cast<std::size_t>(limit_)) refuse(bytes);
+        const std::size_t wanted = size_class(bytes);
+        Block block = reuse(wanted);
+        if (!block.base) {
+            if (stats_.bytes_in_use + static_cast<std::int64_t>(wanted) > limit_) refuse(bytes);
+            if (stats_.bytes_in_use + stats_.bytes_kept + static_cast<std::int64_t>(wanted) > limit_) trim(0);
+            block = fresh(wanted);
+            if (!block.base && stats_.bytes_kept > 0) {
+                trim(0);
+                block = fresh(wanted);
+            }
+            if (!block.base) refuse(bytes);
+            ++stats_.fresh_allocations;
+        }
+        ++stats_.allocations;
+        ++stats_.live_buffers;
+        stats_.bytes_in_use += static_cast<std::int64_t>(block.capacity);
+        stats_.bytes_peak = std::max(stats_.bytes_peak, stats_.bytes_in_use);
+        recent_peak_ = std::max(recent_peak_, stats_.bytes_in_use);
+        return block;
+    }
+
+    // Never throws: a block that cannot be listed is freed instead.
+    void give(const Block& block) noexcept {
+        const std::lock_guard lock(mutex_);
+        stats_.bytes_in_use -= static_cast<std::int64_t>(block.capacity);
+        --stats_.live_buffers;
+        try {
+            kept_.emplace(block.capacity, Kept{block, ++clock_});
+        } catch (const std::bad_alloc&) {
+            free_block(block);
+            return;
+        }
+        stats_.bytes_kept += static_cast<std::int64_t>(block.capacity);
+        // A step's working set is taken and given back as a whole, so what was in use lately may stay in total.
+        trim(std::max(retention_, std::max(recent_peak_, earlier_peak_)) - stats_.bytes_in_use);
+        if (++releases_ % kWindow == 0) earlier_peak_ = std::exchange(recent_peak_, stats_.bytes_in_use);
+    }
+
+    void trim_to(std::int64_t keep) {
+        const std::lock_guard lock(mutex_);
+        trim(keep);
+    }
+    PoolStats stats() {
+        const std::lock_guard lock(mutex_);
+        return stats_;
+    }
+    void set_limit(std::int64_t bytes) {
+        const std::lock_guard lock(mutex_);
+        limit_ = bytes;
+    }
+    void set_retention(std::int64_t bytes) {
+        const std::lock_guard lock(mutex_);
+        retention_ = bytes;
+        recent_peak_ = earlier_peak_ = stats_.bytes_in_use;
+    }
+    void fail_after(std::int64_t n) {
+        const std::lock_guard lock(mutex_);
+        fail_in_ = n;
+    }
+    std::mutex& mutex() { return mutex_; }
+
+private:
+    struct Kept {
+        Block block;
+        std::uint64_t freed_at;
+    };
+
+    [[noreturn]] void refuse(std::size_t bytes) const {
+        throw MemoryError(str("cannot allocate ", bytes, " bytes: ", stats_.bytes_in_use, " bytes are in use, the limit is ",
+                              limit_));
+    }
+
+    // A kept block of this size, or one up to a quarter larger.
+    Block reuse(std::size_t wanted) {
+        const auto fits = kept_.lower_bound(wanted);
+        if (fits == kept_.end() || fits->first > wanted + wanted / 4) return {};
+        const auto found = std::prev(kept_.upper_bound(fits->first));  // the one freed last: it may still be in the cache
+        const Block block = found->second.block;
+        kept_.erase(found);
+        stats_.bytes_kept -= static_cast<std::int64_t>(block.capacity);
+        return block;
+    }
+
+    // An empty block means that the system has no memory left.
+    Block fresh(std::size_t capacity) {
+        Block block;
+        block.capacity = capacity;
+        if (capacity < kHugePage) {
+            if (capacity >= kStaggerFrom) block.stagger = ++made_ * kStaggerStep % kSmallStagger;
+            const std::size_t room = capacity >= kStaggerFrom ? kSmallStagger : 0;
+            block.base = static_cast<std::byte*>(std::aligned_alloc(kLine, capacity + room));
+            return block;
+        }
+        block.stagger = ++made_ * kStaggerStep % kLargeStagger;
+        block.base = map_aligned(mapped_bytes(capacity));
+        return block;
+    }
+
+    static std::size_t mapped_bytes(std::size_t capacity) {
+        return (capacity + kLargeStagger + kHugePage - 1) / kHugePage * kHugePage;
+    }
+
+    static std::byte* map_aligned(std::size_t bytes) {
+        const std::size_t room = bytes + kHugePage;
+        void* const mapped = ::mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (mapped == MAP_FAILED) return nullptr;
+        std::byte* const begin = static_cast<std::byte*>(mapped);
+        const std::size_t before = (kHugePage - reinterpret_cast<std::uintptr_t>(begin) % kHugePage) % kHugePage;
+        if (before > 0) ::munmap(begin, before);
+        if (const std::size_t after = kHugePage - before; after > 0) ::munmap(begin + before + bytes, after);
+        ::madvise(begin + before, bytes, MADV_HUGEPAGE);  // a wish: where it is not granted, small pages serve
+        return begin + before;
+    }
+
+    static void free_block(const Block& block) noexcept {
+        if (block.capacity < kHugePage) std::free(block.base);
+        else ::munmap(block.base, mapped_bytes(block.capacity));
+    }
+
+    void trim(std::int64_t keep) noexcept {
+        while (stats_.bytes_kept > std::max<std::int64_t>(keep, 0)) {
+            const auto oldest = std::min_element(kept_.begin(), kept_.end(), [](const auto& a, const auto& b) {
+                return a.second.freed_at < b.second.freed_at;
+            });
+            stats_.bytes_kept -= static_cast<std::int64_t>(oldest->first);
+            free_block(oldest->second.block);
+            kept_.erase(oldest);
+        }
+    }
+
+    std::mutex mutex_;
+    std::multimap<std::size_t, Kept> kept_;  // by capacity
+    std::uint64_t clock_ = 0, made_ = 0, releases_ = 0;
+    std::int64_t limit_ = 0, retention_ = kRetention, recent_peak_ = 0, earlier_peak_ = 0, fail_in_ = 0;
+    PoolStats stats_;
+};
+
+// Never destroyed: tensors in static storage give their blocks back at any time.
+Pool& pool() {
+    static Pool& instance = *new Pool;
+    return instance;
+}
+
+struct PooledStorage final : ir::Storage {
+    explicit PooledStorage(std::size_t wanted) : block(pool().take(wanted)) {
+        data = block.start();
+        bytes = wanted;
+    }
+    ~PooledStorage() override { pool().give(block); }
+    const Block block;
+};
+
+struct ForeignStorage final : ir::Storage {
+    ForeignStorage(void* memory, std::size_t size, std::function<void()> done) : release(std::move(done)) {
+        data = memory;
+        bytes = size;
+        foreign = true;
+    }
+    ~ForeignStorage() override {
+        if (release) release();
+    }
+    const std::function<void()> release;
+};
+
+}  // namespace
+
+ir::StorageRef allocate(std::int64_t bytes) {
+    if (bytes < 0) throw MemoryError(str("cannot allocate ", bytes, " bytes"));
+    return std::make_shared<PooledStorage>(static_cast<std::size_t>(bytes));
+}
+
+ir::StorageRef foreign_storage(void* data, std::int64_t bytes, std::function<void()> release) {
+    return std::make_shared<ForeignStorage>(data, static_cast<std::size_t>(bytes), std::move(release));
+}
+
+PoolStats pool_stats() { return pool().stats(); }
+void trim_pool(std::int64_t keep_bytes) { pool().trim_to(keep_bytes); }
+void set_pool_limit(std::int64_t bytes) { pool().set_limit(bytes); }
+void set_pool_retention(std::int64_t bytes) { pool().set_retention(bytes); }
+void fail_allocation_after(std::int64_t n) { pool().fail_after(n); }
+
+void lock_pool() { pool().mutex().lock(); }
+void unlock_pool() { pool().mutex().unlock(); }
+void reset_pool_lock_in_child() { new (&pool().mutex()) std::mutex; }
+
+}  // namespace weft::runtime

@@ -1,0 +1,182 @@
+// Threads: every chunk runs exactly once, exceptions and interrupts arrive at the caller, subnormals are flushed and the mode
+// restored, the number of threads may change, and a forked child has a pool of its own.
+#include "runtime/threads.h"
+
+#include "core/config.h"
+
+#include <weft/debug.h>
+#include <weft/error.h>
+
+#include <doctest/doctest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+using namespace weft;
+using namespace weft::runtime;
+
+TEST_CASE("each chunk runs once, whatever the number of threads and the grain") {
+    for (const int threads : {1, 2, 3, 8}) {
+        const ThreadScope scope(threads);
+        for (const std::int64_t chunks : {0, 1, 2, 7, 1000}) {
+            for (const std::int64_t grain : {1, 3, 5000}) {
+                std::vector<std::atomic<int>> seen(chunks);
+                std::atomic<bool> bad_thread{false};
+                run_chunks(
+                    chunks,
+                    [&](std::int64_t begin, std::int64_t end, int thread) {
+                        if (thread < 0 || thread >= threads) bad_thread = true;
+                        for (std::int64_t i = begin; i < end; ++i) ++seen[i];
+                    },
+                    {.grain = grain});
+                bool once = true;
+                for (const auto& count : seen) once = once && count == 1;
+                CHECK(once);
+                CHECK_FALSE(bad_thread);
+            }
+        }
+    }
+}
+
+TEST_CASE("many short jobs in a row, with pauses long enough for helpers to fall asleep") {
+    const ThreadScope scope(4);
+    std::vector<std::int64_t> data(512);
+    for (int round = 0; round < 3000; ++round) {
+        run_chunks(8, [&](std::int64_t begin, std::int64_t end, int) {
+            for (std::int64_t i = begin * 64; i < end * 64; ++i) ++data[i];  // plain memory: a missing join is a data race
+        });
+        if (round % 300 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    for (const std::int64_t value : data) REQUIRE(value == 3000);
+}
+
+TEST_CASE("an exception in a chunk reaches the caller, and the pool works on") {
+    for (const int threads : {1, 4}) {
+        const ThreadScope scope(threads);
+        std::atomic<int> ran{0};
+        CHECK_THROWS_WITH_AS(run_chunks(100000,
+                                        [&](std::int64_t begin, std::int64_t, int) {
+                                            ++ran;
+                                            if (begin == 5) throw std::runtime_error("chunk 5");
+                                        }),
+                             "chunk 5", std::runtime_error);
+        CHECK(ran < 100000);
+        ran = 0;
+        run_chunks(10, [&](std::int64_t, std::int64_t, int) { ++ran; });
+        CHECK(ran == 10);
+    }
+}
+
+TEST_CASE("of several exceptions the one of the lowest chunk is thrown") {
+    const ThreadScope scope(4);
+    for (int i = 0; i < 50; ++i) {
+        std::atomic<int> started{0};
+        try {
+            run_chunks(2, [&](std::int64_t begin, std::int64_t, int) {
+                ++started;
+                for (int spin = 0; started < 2 && spin < 100000; ++spin) std::this_thread::yield();
+                throw std::runtime_error(begin == 0 ? "first" : "second");
+            });
+            FAIL("nothing was thrown");
+        } catch (const std::runtime_error& e) {
+            CHECK(std::string(e.what()) == "first");
+        }
+    }
+}
+
+TEST_CASE("nested and concurrent jobs run alone instead of waiting") {
+    const ThreadScope scope(3);
+    std::atomic<int> inner{0};
+    run_chunks(4, [&](std::int64_t, std::int64_t, int) {
+        run_chunks(5, [&](std::int64_t begin, std::int64_t end, int) { inner += static_cast<int>(end - begin); });
+    });
+    CHECK(inner == 20);
+
+    std::atomic<int> total{0};
+    std::vector<std::thread> callers;
+    for (int t = 0; t < 3; ++t)
+        callers.emplace_back([&] {
+            for (int i = 0; i < 500; ++i)
+                run_chunks(6, [&](std::int64_t begin, std::int64_t end, int) { total += static_cast<int>(end - begin); });
+        });
+    for (auto& t : callers) t.join();
+    CHECK(total == 3 * 500 * 6);
+}
+
+TEST_CASE("an interrupt stops the job between chunks, unless it must not stop") {
+    for (const int threads : {1, 3}) {
+        const ThreadScope scope(threads);
+        std::atomic<bool> wanted{true};
+        set_interrupt_callback([&] { return wanted.load(); });
+        std::atomic<int> ran{0};
+        const auto slow = [&](std::int64_t, std::int64_t, int) {
+            ++ran;
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        };
+        const auto start = std::chrono::steady_clock::now();
+        CHECK_THROWS_AS(run_chunks(2000, slow), Interrupted);
+        CHECK(std::chrono::steady_clock::now() - start < std::chrono::milliseconds(200));
+        CHECK(ran < 200);
+        ran = 0;
+        CHECK_NOTHROW(run_chunks(20, slow, {.interruptible = false}));
+        CHECK(ran == 20);
+        set_interrupt_callback(nullptr);
+        CHECK_NOTHROW(run_chunks(20, slow));
+    }
+}
+
+TEST_CASE("subnormals are flushed inside and kept outside; WEFT_DENORMALS=keep keeps them") {
+    const ThreadScope scope(4);
+    volatile double tiny = 1e-310;
+    const auto survivors = [&] {
+        std::atomic<int> count{0};
+        run_chunks(64, [&](std::int64_t, std::int64_t, int) { count += tiny * 0.5 != 0; });
+        return count.load();
+    };
+#if defined(__x86_64__) || defined(__aarch64__)
+    CHECK(survivors() == 0);
+#endif
+    CHECK(tiny * 0.5 != 0);
+    config().keep_denormals = true;
+    CHECK(survivors() == 64);
+    config().keep_denormals = false;
+}
+
+TEST_CASE("the number of threads may change between jobs") {
+    std::atomic<int> total{0};
+    for (int round = 0; round < 40; ++round) {
+        const ThreadScope scope(1 + round % 5);
+        CHECK(threads() == 1 + round % 5);
+        run_chunks(16, [&](std::int64_t, std::int64_t, int) { ++total; });
+    }
+    CHECK(total == 640);
+    CHECK_THROWS_AS(set_threads(-1), ValueError);
+}
+
+#if !defined(__SANITIZE_THREAD__)
+TEST_CASE("a forked child starts helpers of its own") {
+    const ThreadScope scope(3);
+    run_chunks(8, [](std::int64_t, std::int64_t, int) {});
+    lock_threads();
+    const pid_t child = fork();
+    if (child == 0) {
+        reset_threads_in_child();
+        std::atomic<int> total{0};
+        run_chunks(50, [&](std::int64_t, std::int64_t, int) { ++total; });
+        _exit(total == 50 ? 0 : 1);
+    }
+    unlock_threads();
+    int status = -1;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+    run_chunks(8, [](std::int64_t, std::int64_t, int) {});
+}
+#endif
