@@ -1,0 +1,357 @@
+// tests/support/eager.cpp: one function per op, each a loop over the result's elements.
+#include "tests/support/eager.h"
+
+#include "core/checked.h"
+#include "core/str.h"
+#include "ir/build.h"
+#include "ir/custom.h"
+#include "ir/print.h"
+#include "ir/walk.h"
+
+#include <weft/error.h>
+
+#include <cmath>
+#include <unordered_map>
+
+namespace weft::testing {
+namespace {
+
+using namespace ir;
+using Words = std::vector<Word>;
+
+struct Value {
+    Words words;
+    std::vector<Words> parts;  // of a Custom: every result
+};
+
+using Values = std::unordered_map<const Node*, Value>;
+
+// Calls f(index, position) for every element of a shape, in row-major order.
+template <class F>
+void for_each_index(const Shape& shape, F&& f) {
+    const std::int64_t count = numel(shape);
+    Dims index(shape.size(), 0);
+    for (std::int64_t position = 0; position < count; ++position) {
+        f(index, position);
+        for (std::size_t d = shape.size(); d-- > 0;) {
+            if (++index[d] < shape[d]) break;
+            index[d] = 0;
+        }
+    }
+}
+
+std::int64_t flat(const Dims& index, const Dims& strides) {
+    std::int64_t position = 0;
+    for (std::size_t d = 0; d < index.size(); ++d) position += index[d] * strides[d];
+    return position;
+}
+
+// A view: `map` turns an index of the result into one of the source, and says whether there is such an element.
+template <class Map>
+Words move(const Node& node, const Words& from, Map&& map) {
+    Words words(numel(node.shape), 0);
+    const Dims strides = row_major_strides(node.source().shape);
+    for_each_index(node.shape, [&](const Dims& out, std::int64_t position) {
+        Dims in = out;
+        if (map(in)) words[position] = from[flat(in, strides)];
+    });
+    return words;
+}
+
+bool inside(const Dims& index, const Shape& shape) {
+    for (std::size_t d = 0; d < index.size(); ++d)
+        if (index[d] < 0 || index[d] >= shape[d]) return false;
+    return true;
+}
+
+Words permute_words(const Node& node, const Words& from) {
+    return move(node, from, [&](Dims& index) {
+        const Dims out = index;
+        for (std::size_t d = 0; d < out.size(); ++d) index[node.as<AxesArg>().axes[d]] = out[d];
+        return true;
+    });
+}
+
+Words expand_words(const Node& node, const Words& from) {
+    return move(node, from, [&](Dims& index) {
+        for (int d = 0; d < node.rank(); ++d)
+            if (node.source().shape[d] == 1) index[d] = 0;
+        return true;
+    });
+}
+
+Words box_words(const Node& node, const Words& from, int sign) {  // shrink: +1, pad: -1
+    return move(node, from, [&](Dims& index) {
+        for (int d = 0; d < node.rank(); ++d) index[d] += sign * node.as<BoxArg>().starts[d];
+        return inside(index, node.source().shape);
+    });
+}
+
+Words flip_words(const Node& node, const Words& from) {
+    return move(node, from, [&](Dims& index) {
+        for (const std::int64_t axis : node.as<AxesArg>().axes) index[axis] = node.shape[axis] - 1 - index[axis];
+        return true;
+    });
+}
+
+Words skew_words(const Node& node, const Words& from) {
+    const auto& [axis, window, stride, dilation] = node.as<SkewArg>();
+    return move(node, from, [&, axis = axis, window = window, stride = stride, dilation = dilation](Dims& index) {
+        index[axis] = index[axis] * stride + index[window] * dilation;
+        return true;
+    });
+}
+
+Words unskew_words(const Node& node, const Words& from) {
+    const auto& [axis, window, stride, dilation] = node.as<SkewArg>();
+    return move(node, from, [&, axis = axis, window = window, stride = stride, dilation = dilation](Dims& index) {
+        const std::int64_t distance = index[axis] - index[window] * dilation;
+        index[axis] = distance / stride;
+        return distance >= 0 && distance % stride == 0 && index[axis] < node.source().shape[axis];
+    });
+}
+
+Words insert_words(const Node& node, const Words& base, const Words& value) {
+    Words words = base;
+    const Dims strides = row_major_strides(node.shape);
+    for_each_index(node.source(1).shape, [&](const Dims& index, std::int64_t position) {
+        words[flat(index, strides) + flat(node.as<BoxArg>().starts, strides)] = value[position];
+    });
+    return words;
+}
+
+double maths(Op op, double x, double y) {
+    switch (op) {
+        case Op::Exp: return std::exp(x);
+        case Op::Exp2: return std::exp2(x);
+        case Op::Expm1: return std::expm1(x);
+        case Op::Log: return std::log(x);
+        case Op::Log2: return std::log2(x);
+        case Op::Log1p: return std::log1p(x);
+        case Op::Sin: return std::sin(x);
+        case Op::Cos: return std::cos(x);
+        case Op::Tan: return std::tan(x);
+        case Op::Asin: return std::asin(x);
+        case Op::Acos: return std::acos(x);
+        case Op::Atan: return std::atan(x);
+        case Op::Sinh: return std::sinh(x);
+        case Op::Cosh: return std::cosh(x);
+        case Op::Tanh: return std::tanh(x);
+        case Op::Erf: return std::erf(x);
+        case Op::Pow: return std::pow(x, y);
+        default: throw InternalError(str("the oracle does not know ", name_of(op)));
+    }
+}
+
+Word elementwise_word(const Node& node, const Word* in) {
+    const DType operand = node.source(node.op == Op::Where ? 1 : 0).dtype;
+    if (node.op == Op::Cast) return cast_word(operand, node.dtype, in[0]);
+    if (node.op == Op::Bitcast) return bitcast_word(operand, node.dtype, in[0]);
+    if (is_math(node.op) || (node.op == Op::Pow && is_float(operand))) {
+        const double y = node.sources.size() > 1 ? word_to_double(operand, in[1]) : 0;
+        return cast_word(DType::F64, node.dtype, to_word(maths(node.op, word_to_double(operand, in[0]), y)));
+    }
+    return info(node.op).eval(operand, in);
+}
+
+Words elementwise_words(const Node& node, const std::vector<const Words*>& sources) {
+    Words words(numel(node.shape));
+    Word in[3] = {};
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        for (std::size_t s = 0; s < sources.size(); ++s) in[s] = (*sources[s])[i];
+        words[i] = elementwise_word(node, in);
+    }
+    return words;
+}
+
+// Folds element after element; sums and products of f32 are carried in f64.
+struct Fold {
+    Fold(Op op, DType dtype)
+        : op(op), dtype(dtype), wide(is_float(dtype) && (op == Op::Add || op == Op::Mul) ? DType::F64 : dtype),
+          carried(identity_word(op, wide)) {}
+    void take(Word word) {
+        const Word both[] = {carried, cast_word(dtype, wide, word)};
+        carried = info(op).eval(wide, both);
+    }
+    Word result() const { return cast_word(wide, dtype, carried); }
+
+    Op op;
+    DType dtype, wide;
+    Word carried;
+};
+
+Words reduce_words(const Node& node, const Words& from) {
+    std::vector<Fold> folds(numel(node.shape), Fold(node.as<ReduceArg>().op, node.dtype));
+    const Dims strides = row_major_strides(node.shape);
+    for_each_index(node.source().shape, [&](const Dims& index, std::int64_t position) {
+        Dims kept = index;
+        for (const std::int64_t axis : node.as<ReduceArg>().axes) kept[axis] = 0;
+        folds[flat(kept, strides)].take(from[position]);
+    });
+    Words words;
+    for (const Fold& fold : folds) words.push_back(fold.result());
+    return words;
+}
+
+Words scan_words(const Node& node, const Words& from) {
+    Words words(from.size());
+    const auto& [op, axes] = node.as<ReduceArg>();
+    const std::int64_t axis = axes[0], step = row_major_strides(node.shape)[axis];
+    for_each_index(node.shape, [&, op = op](const Dims& index, std::int64_t position) {
+        if (index[axis] != 0) return;
+        Fold fold(op, node.dtype);
+        for (std::int64_t i = 0; i < node.shape[axis]; ++i) {
+            fold.take(from[position + i * step]);
+            words[position + i * step] = fold.result();
+        }
+    });
+    return words;
+}
+
+// Where the element of `base` lies that an index of the result, or of the scattered values, names.
+std::int64_t indexed(const Node& node, const Dims& index, Word chosen) {
+    Dims at = index;
+    const int axis = node.as<IndexArg>().axis;
+    at[axis] = static_cast<std::int64_t>(chosen);
+    if (!inside(at, node.source().shape)) throw InternalError(str(print_line(node), ": index ", at[axis], " is outside"));
+    return flat(at, row_major_strides(node.source().shape));
+}
+
+Words gather_words(const Node& node, const Words& from, const Words& index) {
+    Words words(numel(node.shape));
+    for_each_index(node.shape, [&](const Dims& at, std::int64_t position) {
+        words[position] = from[indexed(node, at, index[position])];
+    });
+    return words;
+}
+
+Words scatter_words(const Node& node, const Words& base, const Words& index, const Words& value) {
+    Words words = base;
+    for_each_index(node.source(1).shape, [&](const Dims& at, std::int64_t position) {
+        Word& place = words[indexed(node, at, index[position])];
+        const Word both[] = {place, value[position]};
+        place = node.as<IndexArg>().mode == Op::Add ? info(Op::Add).eval(node.dtype, both) : value[position];
+    });
+    return words;
+}
+
+Words check_words(const Node& node, const Words& from) {
+    const CheckArg& arg = node.as<CheckArg>();
+    for (const Word word : from) {
+        const auto value = static_cast<std::int64_t>(word);
+        const bool too_large = node.dtype == DType::U64 && value < 0;
+        if (too_large || value < arg.low || value >= arg.high) throw IndexError(arg.what);
+    }
+    return from;
+}
+
+Words buffer_words(const Node& node) {
+    const auto& [storage, offset, strides] = node.as<BufferArg>();
+    Words words(numel(node.shape));
+    const auto* bytes = static_cast<const std::byte*>(storage->data);
+    for_each_index(node.shape, [&, offset = offset, &strides = strides](const Dims& index, std::int64_t position) {
+        const std::int64_t element = offset + flat(index, strides);
+        words[position] = load_word(node.dtype, bytes + element * static_cast<std::int64_t>(size_of(node.dtype)));
+    });
+    return words;
+}
+
+Words iota_words(const Node& node) {
+    Words words(node.shape[0]);
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = i;
+    return words;
+}
+
+std::vector<std::byte> to_bytes(DType dtype, const Words& words) {
+    const std::size_t width = size_of(dtype);
+    std::vector<std::byte> bytes(words.size() * width + 1);  // + 1: an empty array still has an address
+    for (std::size_t i = 0; i < words.size(); ++i) store_word(dtype, bytes.data() + i * width, words[i]);
+    return bytes;
+}
+
+Value custom_value(const Node& node, const std::vector<const Words*>& sources) {
+    const CustomFunction& function = *node.as<CustomArg>().function;
+    std::vector<std::vector<std::byte>> inputs, outputs;
+    std::vector<const void*> from;
+    std::vector<void*> to;
+    for (std::size_t s = 0; s < sources.size(); ++s) inputs.push_back(to_bytes(node.source(s).dtype, *sources[s]));
+    for (const auto& [dtype, shape] : function.results) outputs.emplace_back(numel(shape) * size_of(dtype) + 1);
+    for (const auto& input : inputs) from.push_back(input.data());
+    for (auto& output : outputs) to.push_back(output.data());
+    function.run(node, from.data(), to.data());
+    Value value;
+    for (std::size_t r = 0; r < outputs.size(); ++r) {
+        const auto& [dtype, shape] = function.results[r];
+        Words& words = value.parts.emplace_back(numel(shape));
+        for (std::size_t i = 0; i < words.size(); ++i)
+            words[i] = load_word(dtype, outputs[r].data() + i * size_of(dtype));
+    }
+    value.words = value.parts.front();
+    return value;
+}
+
+Value compute(const Node& node, const Values& values) {
+    std::vector<const Words*> in;
+    for (const NodeRef& source : node.sources) in.push_back(&values.at(source.get()).words);
+    if (is_elementwise(node.op)) return {elementwise_words(node, in)};
+    switch (node.op) {
+        case Op::Buffer: return {buffer_words(node)};
+        case Op::Const: return {{node.as<ConstArg>().value}};
+        case Op::Var: return {{node.as<VarArg>().value}};
+        case Op::Iota: return {iota_words(node)};
+        case Op::Permute: return {permute_words(node, *in[0])};
+        case Op::Expand: return {expand_words(node, *in[0])};
+        case Op::Shrink: return {box_words(node, *in[0], +1)};
+        case Op::Pad: return {box_words(node, *in[0], -1)};
+        case Op::Flip: return {flip_words(node, *in[0])};
+        case Op::Skew: return {skew_words(node, *in[0])};
+        case Op::Unskew: return {unskew_words(node, *in[0])};
+        case Op::Insert: return {insert_words(node, *in[0], *in[1])};
+        case Op::Reduce: return {reduce_words(node, *in[0])};
+        case Op::Scan: return {scan_words(node, *in[0])};
+        case Op::Gather: return {gather_words(node, *in[0], *in[1])};
+        case Op::Scatter: return {scatter_words(node, *in[0], *in[1], *in[2])};
+        case Op::Check: return {check_words(node, *in[0])};
+        case Op::Reshape:
+        case Op::Contiguous:
+        case Op::Leaf:
+        case Op::Detach:
+        case Op::WithGrad: return {*in[0]};
+        case Op::Custom: return custom_value(node, in);
+        case Op::Part: return {values.at(node.sources[0].get()).parts[node.as<PartArg>().index]};
+        default: throw InternalError(str("the oracle does not know ", print_line(node)));
+    }
+}
+
+std::vector<const Node*> ordered(std::span<const NodeRef> nodes) {
+    const std::lock_guard lock(graph_lock());
+    return topological_order(nodes);
+}
+
+}  // namespace
+
+std::vector<Words> evaluate_eagerly(std::span<const NodeRef> nodes) {
+    Values values;
+    for (const Node* node : ordered(nodes)) values.emplace(node, compute(*node, values));
+    std::vector<Words> results;
+    for (const NodeRef& node : nodes) results.push_back(values.at(node.get()).words);
+    return results;
+}
+
+Words evaluate_eagerly(const NodeRef& node) { return evaluate_eagerly(std::span(&node, 1)).front(); }
+
+std::vector<double> evaluate_to_doubles(const NodeRef& node) {
+    std::vector<double> values;
+    for (const Word word : evaluate_eagerly(node)) values.push_back(word_to_double(node->dtype, word));
+    return values;
+}
+
+NodeRef buffer_of(DType dtype, const Shape& shape, std::span<const double> values) {
+    if (static_cast<std::int64_t>(values.size()) != numel(shape)) throw InternalError("buffer_of: wrong number of values");
+    const auto storage = std::make_shared<HostStorage>(values.size() * size_of(dtype));
+    for (std::size_t i = 0; i < values.size(); ++i)
+        store_word(dtype, storage->memory.data() + i * size_of(dtype), cast_word(DType::F64, dtype, to_word(values[i])));
+    return buffer(storage, dtype, shape, 0, row_major_strides(shape));
+}
+
+}  // namespace weft::testing
