@@ -177,6 +177,15 @@ void Interner::rehash() {
     }
 }
 
+// A WithGrad differentiates through its inputs, not its value; a Custom's parts may be floats though its own dtype is not.
+bool Node::derives_need() const {
+    if (op == Op::Detach || (!is_float(dtype) && op != Op::Custom)) return false;
+    if (op == Op::Leaf) return true;
+    for (std::size_t i = op == Op::WithGrad ? 1 : 0; i < sources.size(); ++i)
+        if (sources[i]->needs_grad) return true;
+    return false;
+}
+
 // Frees a node and what only it kept alive, with an explicit list instead of recursion: deleting a node drops its sources,
 // and a source that dies meanwhile comes back here, finds the list in use, and queues itself.
 void Node::destroy(const Node* node) noexcept {

@@ -95,6 +95,7 @@ public:
     const Sources sources;
     const Arg arg;
     const std::uint64_t hash;
+    const bool needs_grad;  // follows from the above: a Leaf is reachable through floats without passing a Detach
 
     std::int64_t size(int axis) const { return shape[axis < 0 ? axis + shape.size() : axis]; }
     int rank() const { return static_cast<int>(shape.size()); }
@@ -116,8 +117,9 @@ private:
     friend class NodeRef;
     Node(Op op, DType dtype, Shape shape, Sources sources, Arg arg, std::uint64_t hash, Interner* home)
         : op(op), dtype(dtype), shape(std::move(shape)), sources(std::move(sources)), arg(std::move(arg)), hash(hash),
-          home_(home) {}
+          needs_grad(derives_need()), home_(home) {}
     ~Node() = default;
+    bool derives_need() const;
     static void destroy(const Node* node) noexcept;
 
     mutable std::atomic<std::uint32_t> references_{1};

@@ -1,4 +1,5 @@
 // tensor/cell.h: the cell behind a Tensor handle. Values are immutable nodes; a cell is a box that holds one and is rebound.
+// Everything here is guarded by the graph lock; the functions take it themselves.
 #pragma once
 
 #include "ir/node.h"
@@ -7,31 +8,44 @@
 
 #include <functional>
 #include <memory>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 namespace weft {
 
-// How a view reads its base and writes through to it.
-struct ViewOf {
-    std::shared_ptr<Cell> base;                                // never itself a view: chains are composed
-    std::function<ir::NodeRef(const ir::NodeRef& base)> read;  // the view of a base value
-    std::function<ir::NodeRef(const ir::NodeRef& base, const ir::NodeRef& value)> write;  // base with the view replaced
-    std::uint64_t base_version = 0;                            // re-derive when the base was written since
+using ReadView = std::function<ir::NodeRef(const ir::NodeRef& base)>;  // the view of a base value
+using WriteView = std::function<ir::NodeRef(const ir::NodeRef& base, const ir::NodeRef& value)>;  // base, view replaced
+
+// One link of a chain of views: x[0].t() has two, and shares the first with x[0].
+struct ViewStep {
+    std::shared_ptr<const ViewStep> before;
+    ReadView read;
+    WriteView write;
+    bool detached;  // gives no gradient, and writing through it records none
+    ~ViewStep();    // iterative: chains may be long
 };
 
-struct Cell {
-    ir::NodeRef node;          // the value: pending, a Buffer, or Leaf(id, value) if a gradient is collected here
-    std::uint64_t id = 0;      // fresh, given when first needed (Leaf)
-    std::uint64_t version = 0; // counts writes
+struct ViewOf {
+    std::shared_ptr<Cell> base;  // never itself a view
+    std::shared_ptr<const ViewStep> last;
+    std::uint64_t version = 0, binding = 0;  // of the base, when the view was derived
+
+    ir::NodeRef read(const ir::NodeRef& base_value) const;
+    ir::NodeRef write(const ir::NodeRef& base_value, const ir::NodeRef& value) const;
+    bool detached() const;
+};
+
+struct Cell : std::enable_shared_from_this<Cell> {
+    ir::NodeRef node;  // the value: pending, a Buffer, or Leaf(id, value) if a gradient is collected here; null: a stale view
+    std::uint64_t id = 0;        // fresh, given when it first becomes a leaf
+    std::uint64_t version = 0;   // counts writes
+    std::uint64_t binding = 0;   // counts new nodes for the same value: a run has computed it
     bool requires_grad = false;  // this cell is a leaf
     bool retains_grad = false;
     Tensor grad;
     std::unique_ptr<ViewOf> view;  // null for a cell of its own
-    // bookkeeping of the outbox and of live pending cells belongs to src/runtime
+    // Bookkeeping of src/runtime: the list of cells that are views or not yet computed, and the place in the outbox.
     Cell *previous = nullptr, *next = nullptr;
-    bool in_outbox = false;
+    bool listed = false;
+    std::uint64_t outbox_slot = 0;  // 0: not in it
 
     Cell();
     ~Cell();
@@ -41,14 +55,21 @@ struct Cell {
 
 // The node to compute with: a view whose base was written is derived anew. Throws ValueError for an undefined tensor.
 ir::NodeRef node_of(const Tensor& tensor);
+const ir::NodeRef& current_node(Cell& cell);  // the same; the caller holds the graph lock
 
 // A tensor with a new cell for an op's result. Under NoGrad a result that would need a gradient is wrapped in Detach.
+// May run the graph when very much is pending, so the caller does not hold the graph lock.
 Tensor make_tensor(ir::NodeRef node);
 
 // A tensor that is a view of `base`: composed with base's own view, if it is one.
-Tensor make_view(const Tensor& base, std::function<ir::NodeRef(const ir::NodeRef&)> read,
-                 std::function<ir::NodeRef(const ir::NodeRef&, const ir::NodeRef&)> write);
+Tensor make_view(const Tensor& base, ReadView read, WriteView write, bool detached = false);
 
-bool needs_grad(const ir::NodeRef& node);  // a Leaf is reachable without passing a Detach
+inline bool needs_grad(const ir::NodeRef& node) { return node->needs_grad; }
+
+// Declared here for the tensor room, defined in src/runtime, which alone knows the pool and the outbox.
+ir::StorageRef new_storage(std::int64_t bytes);  // pooled memory, contents arbitrary; throws MemoryError
+void list_cell(Cell& cell);                      // "this cell is a view or not yet computed"
+void unlist_cell(Cell& cell);
+void relieve(const Tensor& newest);              // runs the graph if very much is pending
 
 }  // namespace weft

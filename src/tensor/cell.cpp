@@ -1,0 +1,132 @@
+// tensor/cell.cpp: how cells are made and read: new values, views that follow their base, and the thread's gradient mode.
+#include "tensor/cell.h"
+
+#include "ir/build.h"
+
+#include <weft/error.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace weft {
+namespace {
+
+thread_local bool recording = true;
+
+// The chain of views from the base outwards.
+std::vector<const ViewStep*> steps_of(const ViewOf& view) {
+    std::vector<const ViewStep*> steps;
+    for (const ViewStep* step = view.last.get(); step; step = step->before.get()) steps.push_back(step);
+    std::reverse(steps.begin(), steps.end());
+    return steps;
+}
+
+ir::NodeRef apply(const ViewStep& step, const ir::NodeRef& value) {
+    ir::NodeRef result = step.read(value);
+    return step.detached && result->needs_grad ? ir::detach(result) : result;
+}
+
+}  // namespace
+
+// ---- gradient mode ---------------------------------------------------------------------------------------------------
+
+NoGrad::NoGrad() : before_(std::exchange(recording, false)) {}
+NoGrad::~NoGrad() { recording = before_; }
+EnableGrad::EnableGrad() : before_(std::exchange(recording, true)) {}
+EnableGrad::~EnableGrad() { recording = before_; }
+bool grad_enabled() { return recording; }
+
+// ---- views -----------------------------------------------------------------------------------------------------------
+
+ViewStep::~ViewStep() {
+    // A link that only we hold is taken apart here; letting it go would recurse through the chain.
+    while (before && before.use_count() == 1) {
+        std::shared_ptr<const ViewStep> next = std::move(const_cast<ViewStep&>(*before).before);
+        before = std::move(next);
+    }
+}
+
+ir::NodeRef ViewOf::read(const ir::NodeRef& base_value) const {
+    ir::NodeRef value = base_value;
+    for (const ViewStep* step : steps_of(*this)) value = apply(*step, value);
+    return value;
+}
+
+ir::NodeRef ViewOf::write(const ir::NodeRef& base_value, const ir::NodeRef& value) const {
+    const std::vector<const ViewStep*> steps = steps_of(*this);
+    std::vector<ir::NodeRef> inputs{base_value};  // what each step reads
+    for (const ViewStep* step : steps) inputs.push_back(apply(*step, inputs.back()));
+    ir::NodeRef result = value;
+    for (std::size_t i = steps.size(); i-- > 0;) result = steps[i]->write(inputs[i], result);
+    return result;
+}
+
+bool ViewOf::detached() const {
+    for (const ViewStep* step = last.get(); step; step = step->before.get())
+        if (step->detached) return true;
+    return false;
+}
+
+const ir::NodeRef& current_node(Cell& cell) {
+    if (cell.view) {
+        ViewOf& view = *cell.view;
+        const ir::NodeRef& base = current_node(*view.base);
+        // A base that was only computed gives the same value; deriving anew lets go of what it was computed from. A node that
+        // needs a gradient is kept: others have been built on it.
+        const bool moved = view.binding != view.base->binding && cell.node && cell.node->op != ir::Op::Buffer &&
+                           !cell.node->needs_grad;
+        if (!cell.node || view.version != view.base->version || moved) cell.node = view.read(base);
+        view.version = view.base->version;
+        view.binding = view.base->binding;
+    }
+    if (cell.node->realized && !cell.node->needs_grad) {
+        cell.node = ir::NodeRef(cell.node->realized);
+        ++cell.binding;
+        if (!cell.view) unlist_cell(cell);
+    }
+    return cell.node;
+}
+
+ir::NodeRef node_of(const Tensor& tensor) {
+    if (!tensor.defined()) throw ValueError("an undefined tensor has no value");
+    const std::lock_guard lock(ir::graph_lock());
+    return current_node(*tensor.cell());
+}
+
+// ---- new cells -------------------------------------------------------------------------------------------------------
+
+Tensor make_tensor(ir::NodeRef node) {
+    if (!recording && node->needs_grad) node = ir::detach(node);
+    Tensor result(std::make_shared<Cell>());
+    {
+        const std::lock_guard lock(ir::graph_lock());
+        const bool pending = node->op != ir::Op::Buffer;
+        result.cell()->node = std::move(node);
+        if (pending) list_cell(*result.cell());
+    }
+    relieve(result);
+    return result;
+}
+
+Tensor make_view(const Tensor& base, ReadView read, WriteView write, bool detached) {
+    if (!base.defined()) throw ValueError("an undefined tensor has no value");
+    const std::lock_guard lock(ir::graph_lock());
+    Tensor result(std::make_shared<Cell>());
+    Cell& cell = *result.cell();
+    const std::shared_ptr<Cell>& parent = base.cell();
+    auto step = std::make_shared<ViewStep>();
+    if (parent->view) step->before = parent->view->last;
+    step->read = std::move(read);
+    step->write = std::move(write);
+    step->detached = detached || !recording;
+    cell.node = apply(*step, current_node(*parent));
+    cell.view = std::make_unique<ViewOf>();
+    cell.view->base = parent->view ? parent->view->base : parent;
+    cell.view->last = std::move(step);
+    cell.view->version = cell.view->base->version;
+    cell.view->binding = cell.view->base->binding;
+    list_cell(cell);
+    return result;
+}
+
+}  // namespace weft
