@@ -1,0 +1,44 @@
+// weft/random.h: random numbers: Threefry-2x32-20 of (key, counter + index). The key is the seed; the counter advances when
+// a function is *called*, not when it runs. So the numbers depend on the seed and on the order of the calls, and on no
+// backend, thread or plan.
+#pragma once
+
+#include <weft/tensor.h>
+
+#include <cstdint>
+
+namespace weft {
+
+// Starts over: the same calls after the same seed give the same numbers.
+//
+//     manual_seed(42);
+//     const Tensor noise = randn({64, 100});
+void manual_seed(std::uint64_t seed);
+
+// Where the generator stands. Setting a state continues from there: checkpoints keep it.
+struct RandomState {
+    std::uint64_t seed = 0, counter = 0;
+};
+RandomState random_state();
+void set_random_state(const RandomState& state);
+
+Tensor rand(const Shape& shape, DType dtype = f32);   // uniform in [0, 1): 24 random bits for f32, 53 for f64
+Tensor randn(const Shape& shape, DType dtype = f32);  // normal, with mean 0 and variance 1
+
+// Integers in [low, high), each as likely as any other.
+//
+//     randint(0, 10, {5});              // five digits
+Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, DType dtype = i64);
+
+// 1 with the probability that stands in `probability`, else 0; of its shape and type.
+//
+//     bernoulli(full({4}, 0.25));
+Tensor bernoulli(const Tensor& probability);
+
+// In training each element is 0 with this probability, and the others are scaled by 1 / (1 - probability), so that the
+// mean stays. Backward draws the same mask again instead of storing it.
+//
+//     dropout(x, 0.1);
+Tensor dropout(const Tensor& x, double probability = 0.5, bool training = true);
+
+}  // namespace weft

@@ -1,0 +1,12 @@
+// weft/weft.h: all of Weft in one include, in order of dependency.
+#pragma once
+
+#include <weft/dtype.h>
+#include <weft/error.h>
+#include <weft/shape.h>
+#include <weft/tensor.h>
+#include <weft/operand.h>
+#include <weft/creation.h>
+#include <weft/random.h>
+#include <weft/functional.h>
+#include <weft/ops.h>

@@ -1,0 +1,177 @@
+// tensor/movement.cpp: movement that makes a new tensor: joining, padding, repeating, rolling. Views are in views.cpp.
+#include "core/checked.h"
+#include "ir/build.h"
+#include "tensor/cell.h"
+#include "tensor/check.h"
+#include "tensor/nodes.h"
+
+#include <weft/ops.h>
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+using ir::NodeRef;
+
+// Pieces that fill `shape` one after the other along an axis. What they are inserted into is never seen.
+NodeRef joined(std::span<const NodeRef> pieces, int axis, const Shape& shape) {
+    NodeRef result = ir::constant(pieces[0]->dtype, Scalar(0), shape);
+    Dims starts(shape.size(), 0);
+    for (const NodeRef& piece : pieces) {
+        result = ir::insert(result, piece, starts);
+        starts[axis] += piece->shape[axis];
+    }
+    return result;
+}
+
+std::string list_of(std::string_view function, std::span<const Tensor> tensors) {
+    std::string text = str(function, "([");
+    constexpr std::size_t kShown = 4;
+    for (std::size_t i = 0; i < std::min(kShown, tensors.size()); ++i)
+        text += str(i ? ", " : "", tensors[i].dtype(), tensors[i].shape());
+    return text + str(tensors.size() > kShown ? str(", … ", tensors.size(), " tensors") : "", "])");
+}
+
+DType common_type(std::string_view function, std::span<const Tensor> tensors) {
+    if (tensors.empty()) throw ValueError(str(function, "([]): there must be one tensor at least"));
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+        if (!tensors[i].defined()) throw ValueError(str(function, "(): tensor ", i, " is undefined"));
+    DType dtype = tensors[0].dtype();
+    for (const Tensor& tensor : tensors) dtype = promote(dtype, tensor.dtype());
+    return dtype;
+}
+
+}  // namespace
+
+Tensor cat(std::span<const Tensor> tensors, int axis) {
+    const DType dtype = common_type("cat", tensors);
+    Shape shape = tensors[0].shape();
+    const std::string call = list_of("cat", tensors);
+    const Checker check(call, {{"axis", axis}});
+    const int d = check.axis(axis, static_cast<int>(shape.size()));
+    shape[d] = 0;
+    std::vector<NodeRef> pieces;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        Shape own = tensors[i].shape();
+        check.that(own.size() == shape.size(), "tensor ", i, " has ", own.size(), " axes, tensor 0 has ", shape.size());
+        shape[d] = checked_add(shape[d], own[d]);
+        own[d] = shape[d];
+        check.that(own == shape, "tensor ", i, " has shape ", tensors[i].shape(), ", which must equal tensor 0's ",
+                   tensors[0].shape(), " but for axis ", d);
+        pieces.push_back(ir::cast(node_of(tensors[i]), dtype));
+    }
+    return make_tensor(joined(pieces, d, shape));
+}
+
+Tensor stack(std::span<const Tensor> tensors, int axis) {
+    const DType dtype = common_type("stack", tensors);
+    const std::string call = list_of("stack", tensors);
+    const Checker check(call, {{"axis", axis}});
+    Shape shape = tensors[0].shape();
+    const int d = check.axis(axis, static_cast<int>(shape.size()) + 1);
+    std::vector<NodeRef> pieces;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        check.that(tensors[i].shape() == shape, "tensor ", i, " has shape ", tensors[i].shape(),
+                   ", which must equal tensor 0's ", shape);
+        pieces.push_back(nodes::add_axis(ir::cast(node_of(tensors[i]), dtype), d));
+    }
+    shape.insert(shape.begin() + d, static_cast<std::int64_t>(tensors.size()));
+    return make_tensor(joined(pieces, d, shape));
+}
+
+Tensor pad(const Tensor& x, const Dims& widths, const Scalar& value) {
+    const Checker check("pad", {{"x", x}, {"widths", widths}});
+    check.value(widths.size() % 2 == 0, "widths come in pairs (before, after)");
+    check.value(static_cast<int>(widths.size()) <= 2 * x.rank(), "there are ", widths.size() / 2, " pairs for ", x.rank(),
+                " axes");
+    Dims starts(x.shape().size(), 0), before = starts, after = starts;
+    Shape kept = x.shape(), padded = kept;
+    for (std::size_t i = 0; i < widths.size() / 2; ++i) {
+        const std::size_t d = kept.size() - 1 - i;
+        const std::int64_t low = widths[2 * i], high = widths[2 * i + 1];
+        const std::int64_t cut_low = low < 0 ? checked_mul(low, -1) : 0, cut_high = high < 0 ? checked_mul(high, -1) : 0;
+        check.that(checked_add(cut_low, cut_high) <= kept[d], "the widths ", low, " and ", high,
+                   " cut more off axis ", d, " than its size ", kept[d]);
+        padded[d] = checked_add(checked_add(kept[d], low), high);
+        starts[d] = cut_low;
+        kept[d] -= cut_low + cut_high;
+        before[d] = std::max<std::int64_t>(0, low);
+        after[d] = padded[d] - before[d] - kept[d];
+    }
+    check.sizes(padded);
+    const NodeRef inside = ir::shrink(node_of(x), starts, kept);
+    if (value.as_double() == 0) return make_tensor(ir::pad(inside, before, after));
+    const NodeRef frame = ir::expand(as_node(value, x.dtype(), check), padded);
+    return make_tensor(ir::insert(frame, inside, before));
+}
+
+namespace {
+
+NodeRef tiled(const NodeRef& x, const Dims& repeats) {  // as many repeats as axes
+    Shape split, expanded, result;
+    for (std::size_t d = 0; d < repeats.size(); ++d) {
+        const std::int64_t size = x->shape[d];
+        split.push_back(1), split.push_back(size);
+        expanded.push_back(repeats[d]), expanded.push_back(size);
+        result.push_back(checked_mul(repeats[d], size));
+    }
+    return ir::reshape(ir::expand(ir::reshape(x, split), expanded), result);
+}
+
+Tensor tile_checked(const Checker& check, const Tensor& x, const Dims& repeats) {
+    for (const std::int64_t count : repeats) check.value(count >= 0, "a number of repeats is negative");
+    const std::size_t rank = std::max(repeats.size(), x.shape().size());
+    Shape shape(rank - x.shape().size(), 1);
+    Dims counts(rank - repeats.size(), 1);
+    const Shape own = x.shape();
+    shape.append(own.begin(), own.end());
+    counts.append(repeats.begin(), repeats.end());
+    return make_tensor(tiled(ir::reshape(node_of(x), shape), counts));
+}
+
+}  // namespace
+
+Tensor tile(const Tensor& x, const Dims& repeats) {
+    return tile_checked(Checker("tile", {{"x", x}, {"repeats", repeats}}), x, repeats);
+}
+
+Tensor repeat(const Tensor& x, const Dims& repeats) {
+    const Checker check("repeat", {{"x", x}, {"repeats", repeats}});
+    check.that(repeats.size() >= x.shape().size(), "there must be a number for each of the ", x.rank(), " axes");
+    return tile_checked(check, x, repeats);
+}
+
+Tensor repeat_interleave(const Tensor& x, std::int64_t count, int axis) {
+    const Checker check("repeat_interleave", {{"x", x}, {"count", count}, {"axis", axis}});
+    check.value(count >= 0, "the count must not be negative");
+    const int d = check.axis(axis, x.rank());
+    const NodeRef split = nodes::add_axis(node_of(x), d + 1);
+    Shape expanded = split->shape, result = x.shape();
+    expanded[d + 1] = count;
+    result[d] = checked_mul(result[d], count);
+    check.sizes(result);
+    return make_tensor(ir::reshape(ir::expand(split, expanded), result));
+}
+
+Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes) {
+    const Checker check("roll", {{"x", x}, {"shifts", shifts}, {"axes", axes}});
+    check.value(shifts.size() == axes.size() && !axes.empty(), "there must be one shift for each axis, and one axis at least");
+    NodeRef result = node_of(x);
+    const Shape shape = x.shape();
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+        const int d = check.axis(axes[i], x.rank());
+        const std::int64_t size = shape[d], moved = size == 0 ? 0 : floor_mod(shifts[i], size);
+        if (moved == 0) continue;
+        Dims starts(shape.size(), 0);
+        Shape head = shape, tail = shape;
+        head[d] = size - moved, tail[d] = moved;
+        const NodeRef first = ir::shrink(result, starts, head);
+        starts[d] = size - moved;
+        const NodeRef pieces[] = {ir::shrink(result, starts, tail), first};
+        result = joined(pieces, d, shape);
+    }
+    return make_tensor(result);
+}
+
+}  // namespace weft

@@ -1,0 +1,187 @@
+// tensor/unary.cpp: functions of one tensor, element by element, and the activations of neural networks.
+#include "tensor/cell.h"
+#include "tensor/check.h"
+#include "tensor/nodes.h"
+
+#include <weft/ops.h>
+
+#include <cmath>
+
+namespace weft {
+namespace {
+
+using ir::NodeRef;
+using ir::Op;
+
+// A float function that is one op; integers are computed in f32.
+Tensor float_function(std::string_view name, Op op, const Tensor& x) {
+    const Checker check(name, {{"x", x}});
+    return make_tensor(ir::unary(op, ir::cast(node_of(x), float_type(x.dtype()))));
+}
+
+// A composite of float functions: f16 and bf16 are computed in f32 throughout and rounded once.
+template <class Build>
+Tensor float_composite(std::string_view name, const Tensor& x, Build build) {
+    const Checker check(name, {{"x", x}});
+    const DType result = float_type(x.dtype());
+    return make_tensor(ir::cast(build(ir::cast(node_of(x), accumulator_of(result))), result));
+}
+
+// Defined for numbers, not for bools; the result has x's type.
+template <class Build>
+Tensor number_function(std::string_view name, const Tensor& x, Build build) {
+    const Checker check(name, {{"x", x}});
+    check.dtype(!is_bool(x.dtype()), "not defined for bools");
+    const DType result = x.dtype();
+    return make_tensor(ir::cast(build(ir::cast(node_of(x), accumulator_of(result))), result));
+}
+
+NodeRef num(const NodeRef& like, const Scalar& value) { return nodes::number(like, value); }
+
+NodeRef rounded_to_even(const NodeRef& x) {
+    if (!is_float(x->dtype)) return x;
+    const NodeRef whole = ir::unary(Op::Trunc, x), half = num(x, 0.5);
+    const NodeRef rest = ir::unary(Op::Abs, x - whole);  // exact; NaN for infinities, which then stay as they are
+    const NodeRef half_of_whole = whole * half;
+    const NodeRef odd = nodes::not_equal(half_of_whole, ir::unary(Op::Trunc, half_of_whole));
+    const NodeRef away = nodes::either(ir::less(half, rest), nodes::both(ir::equal_to(rest, half), odd));
+    const NodeRef step = ir::where(ir::less(x, num(x, 0)), num(x, -1), num(x, 1));
+    return ir::where(away, whole + step, whole);
+}
+
+}  // namespace
+
+// ---- any number ------------------------------------------------------------------------------------------------------
+
+Tensor neg(const Tensor& x) {
+    const Checker check("neg", {{"x", x}});
+    check.dtype(!is_bool(x.dtype()), "bools have no sign; use logical_not or ~");
+    return make_tensor(-node_of(x));
+}
+
+Tensor operator-(const Tensor& x) { return neg(x); }
+
+Tensor abs(const Tensor& x) {
+    return number_function("abs", x, [](const NodeRef& n) { return ir::unary(Op::Abs, n); });
+}
+
+Tensor sign(const Tensor& x) {
+    const Checker check("sign", {{"x", x}});
+    if (is_bool(x.dtype())) return make_tensor(node_of(x));
+    const NodeRef n = node_of(x), zero = num(n, 0);
+    const NodeRef negative = is_unsigned(x.dtype()) ? zero : ir::where(ir::less(n, zero), num(n, -1), zero);
+    return make_tensor(ir::where(ir::less(zero, n), num(n, 1), negative));
+}
+
+Tensor square(const Tensor& x) {
+    return number_function("square", x, [](const NodeRef& n) { return n * n; });
+}
+
+Tensor trunc(const Tensor& x) {
+    return number_function("trunc", x, [](const NodeRef& n) { return is_float(n->dtype) ? ir::unary(Op::Trunc, n) : n; });
+}
+
+Tensor floor(const Tensor& x) { return number_function("floor", x, nodes::floor); }
+
+Tensor ceil(const Tensor& x) {
+    return number_function("ceil", x, [](const NodeRef& n) {
+        if (!is_float(n->dtype)) return n;
+        const NodeRef whole = ir::unary(Op::Trunc, n);
+        return ir::where(ir::less(whole, n), whole + num(n, 1), whole);
+    });
+}
+
+Tensor round(const Tensor& x) { return number_function("round", x, rounded_to_even); }
+
+// ---- float functions -------------------------------------------------------------------------------------------------
+
+Tensor sqrt(const Tensor& x) { return float_function("sqrt", Op::Sqrt, x); }
+Tensor reciprocal(const Tensor& x) { return float_function("reciprocal", Op::Recip, x); }
+Tensor exp(const Tensor& x) { return float_function("exp", Op::Exp, x); }
+Tensor exp2(const Tensor& x) { return float_function("exp2", Op::Exp2, x); }
+Tensor expm1(const Tensor& x) { return float_function("expm1", Op::Expm1, x); }
+Tensor log(const Tensor& x) { return float_function("log", Op::Log, x); }
+Tensor log2(const Tensor& x) { return float_function("log2", Op::Log2, x); }
+Tensor log1p(const Tensor& x) { return float_function("log1p", Op::Log1p, x); }
+Tensor sin(const Tensor& x) { return float_function("sin", Op::Sin, x); }
+Tensor cos(const Tensor& x) { return float_function("cos", Op::Cos, x); }
+Tensor tan(const Tensor& x) { return float_function("tan", Op::Tan, x); }
+Tensor asin(const Tensor& x) { return float_function("asin", Op::Asin, x); }
+Tensor acos(const Tensor& x) { return float_function("acos", Op::Acos, x); }
+Tensor atan(const Tensor& x) { return float_function("atan", Op::Atan, x); }
+Tensor sinh(const Tensor& x) { return float_function("sinh", Op::Sinh, x); }
+Tensor cosh(const Tensor& x) { return float_function("cosh", Op::Cosh, x); }
+Tensor tanh(const Tensor& x) { return float_function("tanh", Op::Tanh, x); }
+Tensor erf(const Tensor& x) { return float_function("erf", Op::Erf, x); }
+
+Tensor rsqrt(const Tensor& x) {
+    return float_composite("rsqrt", x, [](const NodeRef& n) { return ir::unary(Op::Recip, ir::unary(Op::Sqrt, n)); });
+}
+
+Tensor log10(const Tensor& x) {
+    constexpr double kLog10Of2 = 0.30102999566398119521;
+    return float_composite("log10", x, [](const NodeRef& n) { return ir::unary(Op::Log2, n) * num(n, kLog10Of2); });
+}
+
+// ---- activations -----------------------------------------------------------------------------------------------------
+
+Tensor relu(const Tensor& x) {
+    const Checker check("relu", {{"x", x}});
+    check.dtype(!is_bool(x.dtype()), "not defined for bools");
+    return make_tensor(nodes::relu(node_of(x)));
+}
+
+Tensor sigmoid(const Tensor& x) { return float_composite("sigmoid", x, nodes::sigmoid); }
+
+Tensor log_sigmoid(const Tensor& x) {
+    return float_composite("log_sigmoid", x, [](const NodeRef& n) { return -nodes::softplus(-n); });
+}
+
+Tensor silu(const Tensor& x) {
+    return float_composite("silu", x, [](const NodeRef& n) { return n * nodes::sigmoid(n); });
+}
+
+Tensor softplus(const Tensor& x, double beta, double threshold) {
+    const Checker check("softplus", {{"x", x}, {"beta", beta}, {"threshold", threshold}});
+    check.value(beta > 0, "beta must be positive");
+    return float_composite("softplus", x, [&](const NodeRef& n) {
+        const NodeRef scaled = beta == 1 ? n : n * num(n, beta), soft = nodes::softplus(scaled);
+        return ir::where(ir::less(num(n, threshold), scaled), n, beta == 1 ? soft : soft / num(n, beta));
+    });
+}
+
+Tensor leaky_relu(const Tensor& x, double slope) {
+    return float_composite("leaky_relu", x, [&](const NodeRef& n) {
+        return ir::where(ir::less(num(n, 0), n), n, n * num(n, slope));
+    });
+}
+
+Tensor elu(const Tensor& x, double alpha) {
+    return float_composite("elu", x, [&](const NodeRef& n) {
+        const NodeRef positive = ir::less(num(n, 0), n);
+        // Large values never reach expm1: 0 * infinity would make the gradient NaN.
+        const NodeRef curve = ir::unary(Op::Expm1, ir::where(positive, num(n, 0), n));
+        return ir::where(positive, n, alpha == 1 ? curve : curve * num(n, alpha));
+    });
+}
+
+Tensor hardtanh(const Tensor& x, double low, double high) {
+    const Checker check("hardtanh", {{"x", x}, {"low", low}, {"high", high}});
+    check.value(low <= high, "low must not be above high");
+    return float_composite("hardtanh", x, [&](const NodeRef& n) {
+        const NodeRef raised = ir::where(ir::less_equal(n, num(n, low)), num(n, low), n);  // PyTorch: no gradient at the ends
+        return ir::where(ir::less_equal(num(n, high), raised), num(n, high), raised);
+    });
+}
+
+Tensor gelu(const Tensor& x, GeluForm form) {
+    return float_composite("gelu", x, [&](const NodeRef& n) {
+        constexpr double kSqrtHalf = 0.70710678118654752440, kSqrt2OverPi = 0.79788456080286535588;
+        const NodeRef half = n * num(n, 0.5), one = num(n, 1);
+        if (form == GeluForm::Erf) return half * (one + ir::unary(Op::Erf, n * num(n, kSqrtHalf)));
+        const NodeRef inner = (n + n * n * n * num(n, 0.044715)) * num(n, kSqrt2OverPi);
+        return half * (one + ir::unary(Op::Tanh, inner));
+    });
+}
+
+}  // namespace weft

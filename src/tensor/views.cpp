@@ -1,0 +1,342 @@
+// tensor/views.cpp: the views of a tensor. Each is a pair of functions on values: one reads the view from its base, the
+// other gives the base with the viewed part replaced, for writes through the view.
+#include "core/checked.h"
+#include "ir/build.h"
+#include "tensor/cell.h"
+#include "tensor/check.h"
+#include "tensor/nodes.h"
+
+#include <weft/ops.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace weft {
+namespace {
+
+using ir::NodeRef;
+
+// ---- reshaping -------------------------------------------------------------------------------------------------------
+
+Tensor reshaped_view(const Tensor& x, const Shape& shape) {
+    return make_view(
+        x, [shape](const NodeRef& base) { return ir::reshape(base, shape); },
+        [](const NodeRef& base, const NodeRef& value) { return ir::reshape(value, base->shape); });
+}
+
+Shape with_inferred_size(const Checker& check, Shape shape, std::int64_t count) {
+    std::int64_t known = 1;
+    int inferred = -1;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+        if (shape[d] == -1) {
+            check.value(inferred < 0, "only one size may be -1");
+            inferred = static_cast<int>(d);
+        } else {
+            check.value(shape[d] >= 0, "size ", shape[d], " is negative; -1 stands for the size that is left");
+            known = checked_mul(known, shape[d]);
+        }
+    }
+    if (inferred >= 0) {
+        check.that(known != 0, "-1 could be any size, since another size is 0");
+        check.that(count % known == 0, count, " elements cannot be divided into groups of ", known);
+        shape[inferred] = count / known;
+    } else {
+        check.that(known == count, count, " elements do not fill a shape of ", known);
+    }
+    return shape;
+}
+
+// ---- regions: slices and integer indices of any axes -----------------------------------------------------------------
+
+// Of each axis: a start, the length that is spanned, every how-many-th element of it, and whether it is read backwards.
+struct Region {
+    Dims starts;
+    Shape spans, sizes;  // sizes: how many elements are taken
+    Dims steps, flipped;
+
+    explicit Region(const Shape& whole) : starts(whole.size(), 0), spans(whole), sizes(whole), steps(whole.size(), 1) {}
+
+    void take(int axis, std::int64_t start, std::int64_t count, std::int64_t step) {
+        starts[axis] = count == 0 ? 0 : step > 0 ? start : start + (count - 1) * step;
+        sizes[axis] = count;
+        spans[axis] = count == 0 ? 0 : (count - 1) * std::abs(step) + 1;
+        steps[axis] = count <= 1 ? 1 : std::abs(step);
+        if (step < 0 && count > 1) flipped.push_back(axis);
+    }
+
+    NodeRef read(const NodeRef& base) const {
+        NodeRef result = ir::shrink(base, starts, spans);
+        for (std::size_t d = 0; d < steps.size(); ++d)
+            result = nodes::strided(result, static_cast<int>(d), steps[d], sizes[d]);
+        return ir::flip(result, flipped);
+    }
+
+    NodeRef write(const NodeRef& base, const NodeRef& value) const {
+        NodeRef inside = ir::flip(value, flipped), mask;
+        for (std::size_t d = 0; d < steps.size(); ++d) {
+            if (steps[d] == 1) continue;
+            inside = nodes::spread(inside, static_cast<int>(d), steps[d], spans[d]);
+            const NodeRef at = nodes::positions(spans[d], static_cast<int>(d), base->rank());
+            const NodeRef hit = ir::equal_to(ir::binary(ir::Op::Mod, at, nodes::number(at, steps[d])), nodes::number(at, 0));
+            mask = mask ? nodes::both(mask, hit) : hit;
+        }
+        if (mask) inside = ir::where(mask, inside, ir::shrink(base, starts, spans));  // what lies between stays
+        return ir::insert(base, inside, starts);
+    }
+};
+
+Tensor region_view(const Tensor& x, const Region& region, const Shape& shape) {
+    return make_view(
+        x, [region, shape](const NodeRef& base) { return ir::reshape(region.read(base), shape); },
+        [region](const NodeRef& base, const NodeRef& value) {
+            return region.write(base, ir::reshape(value, region.sizes));
+        });
+}
+
+// Python's slice rules: negative ends count from the end, ends that are too far are moved in.
+void take_slice(const Checker& check, Region& region, int axis, const Slice& slice, std::int64_t size) {
+    check.value(slice.step != 0, "the step of a slice must not be 0");
+    check.value(slice.step != std::numeric_limits<std::int64_t>::min(), "the step of a slice is too small");
+    const bool forward = slice.step > 0;
+    const std::int64_t lowest = forward ? 0 : -1, highest = forward ? size : size - 1;
+    const auto end = [&](std::optional<std::int64_t> given, std::int64_t otherwise) {
+        if (!given) return otherwise;
+        return std::clamp(*given < 0 ? *given + size : *given, lowest, highest);
+    };
+    const std::int64_t start = end(slice.start, forward ? lowest : highest);
+    const std::int64_t stop = end(slice.stop, forward ? highest : lowest);
+    const std::int64_t distance = forward ? stop - start : start - stop, stride = std::abs(slice.step);
+    region.take(axis, start, distance <= 0 ? 0 : (distance - 1) / stride + 1, slice.step);
+}
+
+void take_integer(const Checker& check, Region& region, int axis, std::int64_t i, std::int64_t size) {
+    check.index(i >= -size && i < size, "index ", i, " is out of range [", -size, ", ", size, ") of axis ", axis);
+    region.take(axis, i < 0 ? i + size : i, 1, 1);
+}
+
+}  // namespace
+
+Tensor Tensor::operator[](std::int64_t i) const {
+    const Checker check("index", {{"x", *this}, {"i", i}});
+    Shape shape = this->shape();
+    check.index(!shape.empty(), "a scalar has no axis to index");
+    Region region(shape);
+    take_integer(check, region, 0, i, shape[0]);
+    shape.erase(shape.begin());
+    return region_view(*this, region, shape);
+}
+
+Tensor Tensor::index_by(std::span<const Index> index) const {
+    const Checker check("index", {{"x", *this}});
+    const Shape whole = shape();
+    const auto is = [](Index::Kind kind) { return [kind](const Index& i) { return i.kind == kind; }; };
+    const auto ellipses = std::count_if(index.begin(), index.end(), is(Index::Kind::Ellipsis));
+    const auto taken = static_cast<std::int64_t>(index.size()) - ellipses -
+                       std::count_if(index.begin(), index.end(), is(Index::Kind::NewAxis));
+    check.index(ellipses <= 1, "an index may contain one ellipsis only");
+    check.index(taken <= rank(), taken, " indices are too many for ", rank(), " axes");
+
+    Region region(whole);
+    Shape result;
+    int axis = 0;
+    for (const Index& entry : index) {
+        switch (entry.kind) {
+            case Index::Kind::NewAxis: result.push_back(1); break;
+            case Index::Kind::Ellipsis:
+                for (const int stop = axis + rank() - static_cast<int>(taken); axis < stop; ++axis)
+                    result.push_back(whole[axis]);
+                break;
+            case Index::Kind::Integer: take_integer(check, region, axis, entry.integer, whole[axis]); ++axis; break;
+            case Index::Kind::Slice:
+                take_slice(check, region, axis, entry.slice, whole[axis]);
+                result.push_back(region.sizes[axis++]);
+                break;
+        }
+    }
+    result.append(whole.begin() + axis, whole.end());
+    return region_view(*this, region, result);
+}
+
+Tensor Tensor::slice(int axis, Slice range) const {
+    const Checker check("slice", {{"x", *this}, {"axis", axis}});
+    const Shape whole = shape();
+    const int d = check.axis(axis, static_cast<int>(whole.size()));
+    Region region(whole);
+    take_slice(check, region, d, range, whole[d]);
+    return region_view(*this, region, region.sizes);
+}
+
+Tensor Tensor::narrow(int axis, std::int64_t start, std::int64_t length) const {
+    const Checker check("narrow", {{"x", *this}, {"axis", axis}, {"start", start}, {"length", length}});
+    const Shape whole = shape();
+    const int d = check.axis(axis, static_cast<int>(whole.size()));
+    check.value(length >= 0, "the length must not be negative");
+    const std::int64_t first = start < 0 ? start + whole[d] : start;
+    check.index(first >= 0 && first <= whole[d] && length <= whole[d] - first, "elements ", start, " to ", start,
+                " + ", length, " leave axis ", axis, " of size ", whole[d]);
+    Region region(whole);
+    region.take(d, first, length, 1);
+    return region_view(*this, region, region.sizes);
+}
+
+// ---- other shapes of the same elements -------------------------------------------------------------------------------
+
+Tensor Tensor::reshape(const Shape& shape) const {
+    const Checker check("reshape", {{"x", *this}, {"shape", shape}});
+    return reshaped_view(*this, with_inferred_size(check, shape, numel()));
+}
+
+Tensor Tensor::squeeze() const {
+    Shape kept;
+    for (const std::int64_t size : shape())
+        if (size != 1) kept.push_back(size);
+    return reshaped_view(*this, kept);
+}
+
+Tensor Tensor::squeeze(int axis) const {
+    const Checker check("squeeze", {{"x", *this}, {"axis", axis}});
+    Shape kept = shape();
+    const int d = check.axis(axis, rank());
+    if (kept[d] == 1) kept.erase(kept.begin() + d);
+    return reshaped_view(*this, kept);
+}
+
+Tensor Tensor::unsqueeze(int axis) const {
+    const Checker check("unsqueeze", {{"x", *this}, {"axis", axis}});
+    Shape grown = shape();
+    grown.insert(grown.begin() + check.axis(axis, rank() + 1), 1);
+    return reshaped_view(*this, grown);
+}
+
+Tensor Tensor::flatten(int first, int last) const {
+    const Checker check("flatten", {{"x", *this}, {"first", first}, {"last", last}});
+    const Shape whole = shape();
+    if (whole.empty()) return reshaped_view(*this, {1});
+    const int from = check.axis(first, rank()), to = check.axis(last, rank());
+    check.value(from <= to, "the first axis comes after the last one");
+    Shape flat(whole.begin(), whole.begin() + from);
+    flat.push_back(weft::numel(Shape(whole.begin() + from, whole.begin() + to + 1)));
+    flat.append(whole.begin() + to + 1, whole.end());
+    return reshaped_view(*this, flat);
+}
+
+// ---- other orders ----------------------------------------------------------------------------------------------------
+
+Tensor Tensor::permute(const Dims& axes) const {
+    const Checker check("permute", {{"x", *this}, {"axes", axes}});
+    check.value(axes.size() == shape().size(), "there are ", rank(), " axes to order, not ", axes.size());
+    Dims order, inverse(axes.size(), -1);
+    for (const std::int64_t axis : axes) {
+        const int d = check.axis(axis, rank());
+        check.value(inverse[d] < 0, "axis ", axis, " is given twice");
+        inverse[d] = static_cast<std::int64_t>(order.size());
+        order.push_back(d);
+    }
+    return make_view(
+        *this, [order](const NodeRef& base) { return ir::permute(base, order); },
+        [inverse](const NodeRef&, const NodeRef& value) { return ir::permute(value, inverse); });
+}
+
+Tensor Tensor::transpose(int a, int b) const {
+    const Checker check("transpose", {{"x", *this}, {"a", a}, {"b", b}});
+    const int first = check.axis(a, rank()), second = check.axis(b, rank());
+    Dims order(shape().size());
+    std::iota(order.begin(), order.end(), 0);
+    std::swap(order[first], order[second]);
+    return permute(order);
+}
+
+Tensor Tensor::flip(const Axes& axes) const {
+    const Checker check("flip", {{"x", *this}, {"axes", axes}});
+    const Dims flipped = check.axes(axes, rank());
+    return make_view(
+        *this, [flipped](const NodeRef& base) { return ir::flip(base, flipped); },
+        [flipped](const NodeRef&, const NodeRef& value) { return ir::flip(value, flipped); });
+}
+
+Tensor Tensor::expand(const Shape& shape) const {
+    const Checker check("expand", {{"x", *this}, {"shape", shape}});
+    const Shape own = this->shape();
+    check.that(shape.size() >= own.size(), "the new shape needs ", own.size(), " axes at least");
+    Shape wanted = shape;
+    const std::size_t extra = shape.size() - own.size();
+    for (std::size_t d = 0; d < wanted.size(); ++d) {
+        if (wanted[d] == -1) {
+            check.value(d >= extra, "-1 keeps a size, but axis ", d, " is new");
+            wanted[d] = own[d - extra];
+        }
+        check.value(wanted[d] >= 0, "size ", wanted[d], " is negative");
+        check.that(d < extra || own[d - extra] == 1 || own[d - extra] == wanted[d], "size ", d < extra ? 1 : own[d - extra],
+                   " at axis ", d, " cannot become ", wanted[d], ": only size 1 stretches");
+    }
+    check.sizes(wanted);
+    return make_view(
+        *this, [wanted](const NodeRef& base) { return ir::expand(base, wanted); },
+        [](const NodeRef& base, const NodeRef& value) -> NodeRef {
+            if (value->shape == base->shape) return value;
+            throw ValueError(str("writing through an expanded view ", value->dtype, value->shape, " of ", base->dtype,
+                                 base->shape, ": several of its elements share one place; clone() it first"));
+        });
+}
+
+// ---- the same as functions -------------------------------------------------------------------------------------------
+
+Tensor reshape(const Tensor& x, const Shape& shape) { return x.reshape(shape); }
+Tensor permute(const Tensor& x, const Dims& axes) { return x.permute(axes); }
+Tensor transpose(const Tensor& x, int a, int b) { return x.transpose(a, b); }
+Tensor expand(const Tensor& x, const Shape& shape) { return x.expand(shape); }
+Tensor broadcast_to(const Tensor& x, const Shape& shape) { return x.expand(shape); }
+Tensor squeeze(const Tensor& x) { return x.squeeze(); }
+Tensor squeeze(const Tensor& x, int axis) { return x.squeeze(axis); }
+Tensor unsqueeze(const Tensor& x, int axis) { return x.unsqueeze(axis); }
+Tensor flatten(const Tensor& x, int first, int last) { return x.flatten(first, last); }
+Tensor flip(const Tensor& x, const Axes& axes) { return x.flip(axes); }
+Tensor slice(const Tensor& x, int axis, Slice range) { return x.slice(axis, range); }
+
+Tensor moveaxis(const Tensor& x, int from, int to) {
+    const Checker check("moveaxis", {{"x", x}, {"from", from}, {"to", to}});
+    const int source = check.axis(from, x.rank()), target = check.axis(to, x.rank());
+    Dims order;
+    for (int d = 0; d < x.rank(); ++d)
+        if (d != source) order.push_back(d);
+    order.insert(order.begin() + target, source);
+    return x.permute(order);
+}
+
+std::vector<Tensor> split_with_sizes(const Tensor& x, const Dims& sizes, int axis) {
+    const Checker check("split_with_sizes", {{"x", x}, {"sizes", sizes}, {"axis", axis}});
+    const int d = check.axis(axis, x.rank());
+    std::int64_t total = 0;
+    for (const std::int64_t size : sizes) {
+        check.value(size >= 0, "size ", size, " is negative");
+        total = checked_add(total, size);
+    }
+    check.that(total == x.size(d), "the sizes add up to ", total, ", the axis has ", x.size(d));
+    std::vector<Tensor> pieces;
+    std::int64_t start = 0;
+    for (const std::int64_t size : sizes) {
+        pieces.push_back(x.narrow(d, start, size));
+        start += size;
+    }
+    return pieces;
+}
+
+std::vector<Tensor> split(const Tensor& x, std::int64_t size, int axis) {
+    const Checker check("split", {{"x", x}, {"size", size}, {"axis", axis}});
+    const int d = check.axis(axis, x.rank());
+    const std::int64_t whole = x.size(d);
+    check.value(size > 0 || (size == 0 && whole == 0), "the size must be positive");
+    Dims sizes;
+    for (std::int64_t start = 0; start < whole; start += size) sizes.push_back(std::min(size, whole - start));
+    if (sizes.empty()) sizes.push_back(0);
+    return split_with_sizes(x, sizes, d);
+}
+
+std::vector<Tensor> chunk(const Tensor& x, std::int64_t pieces, int axis) {
+    const Checker check("chunk", {{"x", x}, {"pieces", pieces}, {"axis", axis}});
+    const int d = check.axis(axis, x.rank());
+    check.value(pieces > 0, "the number of pieces must be positive");
+    return split(x, std::max<std::int64_t>(1, ceil_div(x.size(d), pieces)), d);
+}
+
+}  // namespace weft
