@@ -32,15 +32,16 @@ void post_order(const Node* root, const Done& done, const F& f) {
 
 }  // namespace
 
-// ---- simplification --------------------------------------------------------------------------------------------------
+// ---- simplification -------------------------------------------------------------------------------------------------
 
 const Node* Simplifier::run(const NodeRef& expression) {
-    post_order(expression.get(), [&](const Node* node) { return entry(node).done; },
-               [&](const Node& node) {
-                   Entry& result = entry(&node);
-                   process(node, result);
-                   result.done = true;
-               });
+    post_order(
+        expression.get(), [&](const Node* node) { return entry(node).done; },
+        [&](const Node& node) {
+            Entry& result = entry(&node);
+            process(node, result);
+            result.done = true;
+        });
     return node_of(entry(expression.get()));
 }
 
@@ -86,7 +87,8 @@ void Simplifier::process_index(const Node& node, Entry& result) {
             if (is_constant(condition)) return give_entry(is_true(condition) ? a : b);
             if (same(a.form, b.form)) return give_entry(a);
             const Node* test = condition.node;
-            const bool swap = test->op == Op::Xor && test->source(1).op == Op::Const;  // where(!c, a, b) = where(c, b, a)
+            const bool swap =
+                test->op == Op::Xor && test->source(1).op == Op::Const;  // where(!c, a, b) = where(c, b, a)
             if (swap) test = test->sources[0].get();
             return give(single(atom(Op::Where, DType::I64, {NodeRef(test), ref(swap ? b : a), ref(swap ? a : b)})));
         }
@@ -206,7 +208,7 @@ NodeRef simplify_index(Interner& interner, const NodeRef& expression) {
     return NodeRef(simplifier.run(expression));
 }
 
-// ---- questions -------------------------------------------------------------------------------------------------------
+// ---- questions ------------------------------------------------------------------------------------------------------
 
 Bounds bounds(const NodeRef& expression) {
     struct Known {
@@ -215,12 +217,13 @@ Bounds bounds(const NodeRef& expression) {
     };
     if (expression->sources.empty()) return value_range(range_of(*expression, {}));
     NodeTable<Known, 32> known;
-    post_order(expression.get(), [&](const Node* node) { return known[node].done; },
-               [&](const Node& node) {
-                   InlineVector<Wide, 3> sources;
-                   for (const NodeRef& source : node.sources) sources.push_back(known[source.get()].range);
-                   known[&node] = {range_of(node, sources), true};
-               });
+    post_order(
+        expression.get(), [&](const Node* node) { return known[node].done; },
+        [&](const Node& node) {
+            InlineVector<Wide, 3> sources;
+            for (const NodeRef& source : node.sources) sources.push_back(known[source.get()].range);
+            known[&node] = {range_of(node, sources), true};
+        });
     return value_range(known[expression.get()].range);
 }
 
@@ -244,7 +247,7 @@ bool depends_on(const NodeRef& expression, int var_id) {
 
 namespace {
 
-// Adds up var's factors over sums and constant multiples; most indices are simplified already, and this is all they need.
+// Adds up var's factors over sums and constant multiples; most indices are simplified already and need no more.
 std::optional<std::int64_t> linear_stride(const Node* expression, int var_id) {
     std::uint64_t stride = 0;
     struct Part {
@@ -257,7 +260,9 @@ std::optional<std::int64_t> linear_stride(const Node* expression, int var_id) {
         if (fuel == 0) return std::nullopt;  // shared sums may unfold without end
         const auto [node, factor] = stack.back();
         stack.pop_back();
-        const auto side = [&](int i, std::uint64_t times) { stack.push_back({node->sources[i].get(), factor * times}); };
+        const auto side = [&](int i, std::uint64_t times) {
+            stack.push_back({node->sources[i].get(), factor * times});
+        };
         if (node->op == Op::LoopVar) {
             if (node->as<LoopArg>().id == var_id) stride += factor;
         } else if (node->op == Op::Add || node->op == Op::Sub) {

@@ -1,5 +1,5 @@
 // ir/symbolic.h: integer index arithmetic. Simplifies i64 expressions of loop variables (+ - * floor-div mod, min, max,
-// comparisons, logic, where) and bounds them. Lowering calls it on every index; views collapse to plain strides because of it.
+// comparisons, logic, where) and bounds them. Lowering calls it on every index; thanks to it views become plain strides.
 #pragma once
 
 #include "ir/node.h"
@@ -20,9 +20,17 @@ Bounds bounds(const NodeRef& expression);
 // An equal expression, for all values within the loop bounds, in canonical form: linear terms collected and ordered,
 // (i*4 + j) / 4 -> i and (i*4 + j) % 4 -> j for 0 <= j < 4, (x / 4) * 4 + x % 4 -> x, comparisons decided by bounds.
 // Non-index nodes inside (loads, casts) are atoms. Works in the interner given; bool expressions are simplified too.
+//
+// The result depends on structure alone, and simplifying it again gives the same node. It prints as
+// (((s0 + i0*28) + i1) - i2) + 3: terms by their highest loop variable, subtracted ones after, the constant last; every
+// i64 comparison that cannot wrap is a CmpLt (or CmpEq) with positive factors on both sides; "not x" is Xor(x, true).
+// Wrapping is kept: a rule that is true of integers only applies where bounds show that nothing leaves int64. So an
+// unbounded scalar in a sum stops division rules; Check bounds it. A Check goes when its value is always in range, and
+// with any value that does not matter (Check * 0, a comparison its range decides): who must raise, keeps it elsewhere.
 NodeRef simplify_index(Interner& interner, const NodeRef& expression);
 
-// The coefficient c with expression(var + 1) - expression(var) == c for all values; nothing if there is no such constant.
+// The coefficient c with expression(var + 1) - expression(var) == c for all values; nothing if none is found. Fast
+// on simplified expressions; others are simplified first when they must be.
 std::optional<std::int64_t> stride_of(Interner& interner, const NodeRef& expression, int var_id);
 
 bool depends_on(const NodeRef& expression, int var_id);

@@ -1,4 +1,4 @@
-// ir/symbolic_forms.cpp: the data of the index simplifier: ranges of ops, the order of atoms, arithmetic on forms, and the
+// ir/symbolic_forms.cpp: the data of the index simplifier: ranges of ops, the order of atoms, arithmetic on forms, the
 // way from a form back to a node.
 #include "ir/symbolic_forms.h"
 
@@ -27,7 +27,8 @@ Wide product_range(const Wide& a, const Wide& b) {
 
 Wide sum_range(const Wide& a, const Wide& b) {
     Wide result;
-    if (__builtin_add_overflow(a.low, b.low, &result.low) || __builtin_add_overflow(a.high, b.high, &result.high)) return {};
+    if (__builtin_add_overflow(a.low, b.low, &result.low) || __builtin_add_overflow(a.high, b.high, &result.high))
+        return {};
     return result;
 }
 
@@ -40,7 +41,7 @@ Wide quotient_range(const Bounds& x, const Bounds& d) {
         result.high = std::max(result.high, floor_div_wide(x.high, d.high));
         return result;
     }
-    // |floor(x / d)| <= |x| for every d but 0, where it is 0; the lowest integer / -1 wraps, hence the check of the caller
+    // |floor(x / d)| <= |x| for every d but 0, where it is 0; the lowest integer / -1 wraps: the result does not fit
     const Int128 most = std::max(-static_cast<Int128>(x.low), static_cast<Int128>(x.high));
     return {-std::max<Int128>(most, 0), std::max<Int128>(most, 0)};
 }
@@ -85,12 +86,14 @@ int compare_arguments(const Arg& a, const Arg& b) {
     if (const auto* x = std::get_if<VarArg>(&a)) return sign(x->id, std::get<VarArg>(b).id);
     if (const auto* x = std::get_if<CheckArg>(&a)) {
         const auto& y = std::get<CheckArg>(b);
-        return x->low != y.low ? sign(x->low, y.low) : x->high != y.high ? sign(x->high, y.high) : sign(x->what, y.what);
+        return x->low != y.low     ? sign(x->low, y.low)
+               : x->high != y.high ? sign(x->high, y.high)
+                                   : sign(x->what, y.what);
     }
     return 0;
 }
 
-// An order by structure alone: addresses change from run to run, printed kernels must not. Equal nodes are one pointer, so
+// An order by structure alone: addresses change from run to run, printed kernels must not. Equal nodes are one pointer:
 // two different ones differ in themselves or in the first pair of sources that differ: one path down decides.
 int compare_structure(const Node* a, const Node* b) {
     while (a != b) {
@@ -113,7 +116,8 @@ int compare_structure(const Node* a, const Node* b) {
 
 Wide range_of(const Node& node, std::span<const Wide> sources) {
     const auto value = [&](int i) { return value_range(sources[i]); };
-    const bool on_integers = !node.sources.empty() && (node.source().dtype == DType::I64 || is_bool(node.source().dtype));
+    const bool on_integers =
+        !node.sources.empty() && (node.source().dtype == DType::I64 || is_bool(node.source().dtype));
     if (node.dtype == DType::I64) {
         switch (node.op) {
             case Op::Const: {
@@ -154,21 +158,23 @@ Wide range_of(const Node& node, std::span<const Wide> sources) {
             return on_integers ? truth_range(value(0).high <= value(1).low, value(0).low > value(1).high) : Wide{0, 1};
         case Op::CmpEq:
             if (!on_integers) return {0, 1};
-            return truth_range(value(0).low == value(0).high && value(1).low == value(1).high && value(0).low == value(1).low,
-                               value(0).high < value(1).low || value(1).high < value(0).low);
+            return truth_range(
+                value(0).low == value(0).high && value(1).low == value(1).high && value(0).low == value(1).low,
+                value(0).high < value(1).low || value(1).high < value(0).low);
         case Op::And:
         case Op::Min: return {std::min(value(0).low, value(1).low), std::min(value(0).high, value(1).high)};
         case Op::Or:
         case Op::Max: return {std::max(value(0).low, value(1).low), std::max(value(0).high, value(1).high)};
         case Op::Where: return {std::min(value(1).low, value(2).low), std::max(value(1).high, value(2).high)};
         case Op::Cast:
-            return on_integers ? truth_range(value(0).low > 0 || value(0).high < 0, value(0).low == 0 && value(0).high == 0)
-                               : Wide{0, 1};
+            return on_integers
+                       ? truth_range(value(0).low > 0 || value(0).high < 0, value(0).low == 0 && value(0).high == 0)
+                       : Wide{0, 1};
         default: return {0, 1};
     }
 }
 
-// ---- forms -----------------------------------------------------------------------------------------------------------
+// ---- forms ----------------------------------------------------------------------------------------------------------
 
 int Simplifier::order(const Entry& a, const Entry& b) {
     if (&a == &b) return 0;
@@ -244,7 +250,7 @@ FormView Simplifier::store(const Form& form) {
     return {{terms, form.terms.size()}, form.constant};
 }
 
-// ---- nodes -----------------------------------------------------------------------------------------------------------
+// ---- nodes ----------------------------------------------------------------------------------------------------------
 
 Entry& Simplifier::entry(const Node* node) {
     Entry*& slot = table_[node];

@@ -1,9 +1,9 @@
-// ir/symbolic_forms.h: what the index simplifier computes with; only ir/symbolic*.cpp include it. An i64 expression is a
-// *form*: constant + sum of factor * atom, where an atom is what no rule takes apart (a loop variable, x / 4, a load …).
+// ir/symbolic_forms.h: what the index simplifier computes with; only ir/symbolic*.cpp include it. An i64 expression is
+// a *form*: constant + sum of factor * atom, where an atom is what no rule takes apart (a loop variable, x / 4, a load).
 //
 // Two kinds of truth must be kept apart. Weft's i64 wraps, so adding and scaling forms is always right modulo 2^64. But
-// floor-division, modulus and comparison ask for the integer itself: a form *fits* if its range, computed in 128 bits from
-// its atoms' ranges, lies within int64; then it is the value, not only congruent to it. No such rule runs without that.
+// floor-division, modulus and comparison ask for the integer itself: a form *fits* if its range, computed in 128 bits
+// from its atoms' ranges, lies within int64; then it is the value, not only congruent to it. No such rule runs without that.
 #pragma once
 
 #include "ir/node.h"
@@ -99,11 +99,11 @@ struct Form {
 
 // What is known of a node: of an expression handed in, its canonical equal; of a canonical node, itself.
 struct Entry {
-    const Node* node = nullptr;  // canonical; null while nobody has asked for the form as a node
-    FormView form;               // if i64
+    const Node* node = nullptr;       // canonical; null while nobody has asked for the form as a node
+    FormView form;                    // if i64
     Bounds range{kLowest, kHighest};  // of the canonical node
-    int max_var = -1;            // the highest loop variable in it: terms are sorted by it, so that what is
-                                 // known in an outer loop stands first and is hoisted as one sum
+    int max_var = -1;                 // the highest loop variable in it: terms are sorted by it, so that what is
+                                      // known in an outer loop stands first and is hoisted as one sum
     bool done = false;
 };
 
@@ -133,14 +133,14 @@ private:
     static std::int64_t factor_of(FormView form, const Entry* atom);
     Entry& entry(const Node* node);
     Entry& atom(Op op, DType dtype, Sources sources, Arg arg = {});
-    Entry& canonical(const Node* node);       // the entry of a node that is in canonical form and was not seen before
+    Entry& canonical(const Node* node);  // the entry of a node that is in canonical form and was not seen before
     Entry& constant(DType dtype, Word value);
     Entry& truth(bool value) { return constant(DType::Bool, value); }
     Entry& to_node(FormView form);
     const Node* node_of(Entry& entry) { return entry.node ? entry.node : (entry.node = to_node(entry.form).node); }
     NodeRef ref(Entry& entry) { return NodeRef(node_of(entry)); }
     const Node* keep(NodeRef node);
-    FormView store(const Form& form);         // in the arena
+    FormView store(const Form& form);  // in the arena
     static Form single(Entry& atom);
     static bool is_constant(const Entry& entry) { return entry.node && entry.node->op == Op::Const; }
     static bool is_true(const Entry& entry) { return is_constant(entry) && entry.node->as<ConstArg>().value != 0; }

@@ -1,4 +1,4 @@
-// ir/symbolic_rules.cpp: the algebra of the index simplifier. Division and modulus are floored, divisors are positive once
+// ir/symbolic_rules.cpp: the algebra of the index simplifier. Division and modulus floor, divisors are positive once
 // the sign is out of the way, and every rule shows its identity. Each rule makes the divisor, a factor or the number of
 // divisions smaller, so none can loop; idempotence is tested on random expressions.
 #include "ir/symbolic_forms.h"
@@ -11,9 +11,9 @@
 namespace weft::ir {
 namespace {
 
-constexpr int kMaxDepth = 12;           // of rules within rules: nested moduli beyond that stay as they are
-constexpr int kMaxConjuncts = 32;       // an And or Or of more parts is no longer flattened: sorting would be quadratic
-constexpr int kFuel = 64;               // steps of one rule loop; far more than any index needs
+constexpr int kMaxDepth = 12;      // of rules within rules: nested moduli beyond that stay as they are
+constexpr int kMaxConjuncts = 32;  // an And or Or of more parts is no longer flattened: sorting would be quadratic
+constexpr int kFuel = 64;          // steps of one rule loop; far more than any index needs
 
 struct DepthGuard {
     explicit DepthGuard(int& depth) : depth(depth) { ++depth; }
@@ -21,7 +21,9 @@ struct DepthGuard {
     int& depth;
 };
 
-std::uint64_t magnitude(std::int64_t x) { return x < 0 ? 0 - static_cast<std::uint64_t>(x) : static_cast<std::uint64_t>(x); }
+std::uint64_t magnitude(std::int64_t x) {
+    return x < 0 ? 0 - static_cast<std::uint64_t>(x) : static_cast<std::uint64_t>(x);
+}
 
 // Divisors g of `by` (by = 0: any) that some terms share, largest first: each term's own, and those of the largest few
 // together. They are where g*S + T may be split.
@@ -73,7 +75,7 @@ std::int64_t divisor_of(const Node& node) { return static_cast<std::int64_t>(nod
 
 }  // namespace
 
-// ---- products, division, modulus -------------------------------------------------------------------------------------
+// ---- products, division, modulus ------------------------------------------------------------------------------------
 
 // A product of two sums stays a product, less what divides all of a sum: (4*i + 8) * (3*p) = 12 * ((i + 2) * p). Nested
 // products are one sorted list of factors.
@@ -94,13 +96,15 @@ Form Simplifier::multiply(FormView a, FormView b) {
         for (const Term& term : form.terms) primitive.terms.push_back({term.atom, term.factor / content});
         scale = static_cast<std::int64_t>(static_cast<std::uint64_t>(scale) * static_cast<std::uint64_t>(content));
         Entry* factor = &to_node(primitive);
-        for (; factor->node->op == Op::Mul && factor->node->source(1).op != Op::Const; factor = &entry(factor->node->sources[0].get()))
+        for (; factor->node->op == Op::Mul && factor->node->source(1).op != Op::Const;
+             factor = &entry(factor->node->sources[0].get()))
             factors.push_back(&entry(factor->node->sources[1].get()));
         factors.push_back(factor);
     }
     std::sort(factors.begin(), factors.end(), [](const Entry* x, const Entry* y) { return order(*x, *y) < 0; });
     Entry* product = factors[0];
-    for (std::size_t i = 1; i < factors.size(); ++i) product = &atom(Op::Mul, DType::I64, {ref(*product), ref(*factors[i])});
+    for (std::size_t i = 1; i < factors.size(); ++i)
+        product = &atom(Op::Mul, DType::I64, {ref(*product), ref(*factors[i])});
     return scaled(product->form, scale);
 }
 
@@ -165,7 +169,8 @@ Form Simplifier::divide(Form rest, std::int64_t by) {
             std::int64_t product;
             add(outer, rest);
             add(outer, term.atom->form, -1);
-            if (!fits(x) || __builtin_mul_overflow(a, by, &product) || !add(merged, x) || !add(merged, outer, a) || !fits(merged))
+            if (!fits(x) || __builtin_mul_overflow(a, by, &product) || !add(merged, x) || !add(merged, outer, a) ||
+                !fits(merged))
                 continue;
             rest = std::move(merged);
             by = product;
@@ -245,10 +250,11 @@ Form Simplifier::modulo(Form rest, std::int64_t by) {
             if (!is_ratio(*term.atom->node, Op::Mod)) continue;
             std::int64_t period;
             const FormView x = entry(term.atom->node->sources[0].get()).form;
-            if (__builtin_mul_overflow(term.factor, divisor_of(*term.atom->node), &period) || period % by != 0) continue;
+            if (__builtin_mul_overflow(term.factor, divisor_of(*term.atom->node), &period) || period % by != 0)
+                continue;
             Form opened;
-            if (!fits(x) || !add(opened, rest) || !add(opened, term.atom->form, -term.factor) || !add(opened, x, term.factor) ||
-                !fits(opened))
+            if (!fits(x) || !add(opened, rest) || !add(opened, term.atom->form, -term.factor) ||
+                !add(opened, x, term.factor) || !fits(opened))
                 continue;
             rest = std::move(opened);
             changed = true;
@@ -271,7 +277,8 @@ Form Simplifier::divide_or_modulo(Op op, Entry& x, Entry& by) {
     Form dividend;
     add(dividend, x.form);
     if (by.form.is_constant())
-        return op == Op::IDiv ? divide(std::move(dividend), by.form.constant) : modulo(std::move(dividend), by.form.constant);
+        return op == Op::IDiv ? divide(std::move(dividend), by.form.constant)
+                              : modulo(std::move(dividend), by.form.constant);
     const Wide low = wide_range(x.form), high = wide_range(by.form);
     if (low.fits() && high.fits() && low.low >= 0 && low.high < high.low)  // 0 <= x < by
         return op == Op::IDiv ? Form{} : dividend;
@@ -280,7 +287,8 @@ Form Simplifier::divide_or_modulo(Op op, Entry& x, Entry& by) {
 
 // Puts together again what division and modulus took apart, also as part of a larger sum:
 //   k*c*(x / c) + k*(x mod c) = k*x
-//   k*b*(t mod c) + k*(r mod b) = k*(x mod (b*c)) with x = b*(t - r/b) + r, if t contains r/b: then x mod b = r mod b, x/b = t
+//   k*b*(t mod c) + k*(r mod b) = k*(x mod (b*c)) with x = b*(t - r/b) + r, if t contains r/b:
+//   then x mod b = r mod b and x / b = t
 // `exact`: the form must stay the same integer, not only the same modulo 2^64.
 bool Simplifier::recombine(Form& form, bool exact) {
     if (form.terms.size() < 2) return false;
@@ -333,7 +341,8 @@ bool Simplifier::recombine_term(Form& form, std::size_t at, bool exact) {
         std::int64_t product;
         if (__builtin_mul_overflow(by, divisor_of(*other.atom->node), &product)) continue;
         Form merged, outer;
-        if (!add(outer, t) || !add(outer, quotient, -1) || !add(merged, x) || !add(merged, outer, by) || !fits(merged)) continue;
+        if (!add(outer, t) || !add(outer, quotient, -1) || !add(merged, x) || !add(merged, outer, by) || !fits(merged))
+            continue;
         bool same_integer = add(result, form) && add(result, term.atom->form, -term.factor);
         same_integer = add(result, other.atom->form, -wanted) && same_integer;
         same_integer = add(result, modulo(std::move(merged), product), term.factor) && same_integer;
@@ -358,12 +367,12 @@ Form Simplifier::extreme(Op op, Entry& a, Entry& b) {
     return single(x == y ? *x : atom(op, DType::I64, {NodeRef(x->node), NodeRef(y->node)}));
 }
 
-// ---- comparisons -----------------------------------------------------------------------------------------------------
+// ---- comparisons ----------------------------------------------------------------------------------------------------
 
 Entry& Simplifier::compare(Op op, Entry& a, Entry& b) {
-    Entry *x = &to_node(a.form), *y = &to_node(b.form);
-    if (x == y) return truth(op != Op::CmpLt);
-    if (op == Op::CmpEq && order(*x, *y) > 0) std::swap(x, y);
+    if (same(a.form, b.form)) return truth(op != Op::CmpLt);
+    Entry *x = &a, *y = &b;
+    if (op == Op::CmpEq && order(to_node(a.form), to_node(b.form)) > 0) std::swap(x, y);
     Form difference;
     const bool exact = add(difference, x->form) & add(difference, y->form, -1);
     if (op == Op::CmpEq && difference.is_constant()) return truth(difference.constant == 0);  // also modulo 2^64
@@ -372,10 +381,10 @@ Entry& Simplifier::compare(Op op, Entry& a, Entry& b) {
         if (op == Op::CmpLt || !__builtin_sub_overflow(difference.constant, 1, &difference.constant))
             return negative(std::move(difference), op, *x, *y);  // x <= y is x - y - 1 < 0
     }
-    return atom(op, DType::Bool, {NodeRef(x->node), NodeRef(y->node)});
+    return atom(op, DType::Bool, {ref(*x), ref(*y)});
 }
 
-// difference < 0, the difference an exact integer. Printed with every term positive, on its side: 4*i + j < k + 3, 2 < i.
+// difference < 0, the difference an exact integer. Printed with positive terms on both sides: 4*i + j < k + 3, 2 < i.
 Entry& Simplifier::negative(Form d, Op op, Entry& a, Entry& b) {
     Split split;
     for (int fuel = kFuel; fuel > 0; --fuel) {
@@ -449,14 +458,15 @@ Entry& Simplifier::zero(Form d, Entry& a, Entry& b) {
     return atom(Op::CmpEq, DType::Bool, {ref(a), ref(b)});
 }
 
-// ---- logic -----------------------------------------------------------------------------------------------------------
+// ---- logic ----------------------------------------------------------------------------------------------------------
 
 // !(a < b) is b <= a; of anything else it is written x ^ true.
 Entry& Simplifier::negation(Entry& x) {
     if (is_constant(x)) return truth(is_false(x));
     const Node& node = *x.node;
     if ((node.op == Op::CmpLt || node.op == Op::CmpLe) && node.source().dtype == DType::I64)
-        return compare(node.op == Op::CmpLt ? Op::CmpLe : Op::CmpLt, entry(node.sources[1].get()), entry(node.sources[0].get()));
+        return compare(node.op == Op::CmpLt ? Op::CmpLe : Op::CmpLt, entry(node.sources[1].get()),
+                       entry(node.sources[0].get()));
     if (node.op == Op::Xor && node.source(1).op == Op::Const) return entry(node.sources[0].get());
     return atom(Op::Xor, DType::Bool, {NodeRef(&node), ref(truth(true))});
 }

@@ -60,12 +60,14 @@ E min(const E& a, const E& b) { return make(Op::Min, i64, {a.node, b.node}); }
 E max(const E& a, const E& b) { return make(Op::Max, i64, {a.node, b.node}); }
 E neg(const E& a) { return make(Op::Neg, i64, {a.node}); }
 E cast(const E& a, DType to) { return make(Op::Cast, to, {a.node}); }
-E check(const E& a, std::int64_t low, std::int64_t high) { return make(Op::Check, i64, {a.node}, CheckArg{low, high, "index"}); }
+E check(const E& a, std::int64_t low, std::int64_t high) {
+    return make(Op::Check, i64, {a.node}, CheckArg{low, high, "index"});
+}
 
 E simple(const E& e) { return simplify_index(E::interner(), e.node); }
 std::string text(const E& e) { return print_expression(simple(e).node); }
 
-// ---- an evaluator of its own -----------------------------------------------------------------------------------------
+// ---- an evaluator of its own ----------------------------------------------------------------------------------------
 
 struct Point {
     std::vector<std::int64_t> vars, params;
@@ -111,17 +113,20 @@ private:
     std::vector<Word> words_;
 };
 
-// ---- generators ------------------------------------------------------------------------------------------------------
+// ---- generators -----------------------------------------------------------------------------------------------------
 
 struct Random {
     std::mt19937_64 engine;
     explicit Random(std::uint64_t seed) : engine(seed) {}
-    std::int64_t in(std::int64_t low, std::int64_t high) {  // inclusive; the same everywhere, unlike std's distributions
+    std::int64_t in(std::int64_t low,
+                    std::int64_t high) {  // inclusive; the same everywhere, unlike std's distributions
         return low + static_cast<std::int64_t>(engine() % static_cast<std::uint64_t>(high - low + 1));
     }
     bool chance(int percent) { return in(1, 100) <= percent; }
     template <class T>
-    const T& of(const std::vector<T>& values) { return values[in(0, static_cast<std::int64_t>(values.size()) - 1)]; }
+    const T& of(const std::vector<T>& values) {
+        return values[in(0, static_cast<std::int64_t>(values.size()) - 1)];
+    }
 };
 
 struct Case {
@@ -140,18 +145,26 @@ struct TreeMaker {
         if (random.chance(65)) return random.of(vars);
         if (random.chance(15)) return param(static_cast<int>(random.in(0, 1)));
         if (random.chance(10)) return check(param(static_cast<int>(random.in(0, 1))), -2, random.in(-1, 9));
-        if (wild && random.chance(40)) return random.of(std::vector<std::int64_t>{kMin, kMax, kMin + 1, kMax / 2, kMin / 3});
+        if (wild && random.chance(40))
+            return random.of(std::vector<std::int64_t>{kMin, kMax, kMin + 1, kMax / 2, kMin / 3});
         return random.in(-9, 12);
     }
     E index(int depth) {
         if (depth == 0) return leaf();
         const auto sub = [&] { return index(static_cast<int>(random.in(0, depth - 1))); };
         switch (random.in(0, 15)) {
-            case 0: case 1: case 2: return sub() + sub();
+            case 0:
+            case 1:
+            case 2: return sub() + sub();
             case 3: return sub() - sub();
-            case 4: case 5: return sub() * E(random.in(-4, 12));
-            case 6: case 7: case 8: return sub() / E(divisor());
-            case 9: case 10: case 11: return sub() % E(divisor());
+            case 4:
+            case 5: return sub() * E(random.in(-4, 12));
+            case 6:
+            case 7:
+            case 8: return sub() / E(divisor());
+            case 9:
+            case 10:
+            case 11: return sub() % E(divisor());
             case 12: return random.chance(50) ? min(sub(), sub()) : max(sub(), sub());
             case 13: return where(truth(depth - 1), sub(), sub());
             case 14: {
@@ -168,7 +181,8 @@ struct TreeMaker {
     }
     std::int64_t divisor() {
         if (wild && random.chance(10)) return random.of(std::vector<std::int64_t>{kMin, kMax, -1, 0, kMax / 3});
-        return random.chance(6) ? random.in(-5, 0) : random.of(std::vector<std::int64_t>{1, 2, 2, 3, 4, 4, 6, 7, 8, 12, 16, 28});
+        return random.chance(6) ? random.in(-5, 0)
+                                : random.of(std::vector<std::int64_t>{1, 2, 2, 3, 4, 4, 6, 7, 8, 12, 16, 28});
     }
     E truth(int depth) {
         if (depth <= 0) return gate(random.chance(50));
@@ -180,7 +194,8 @@ struct TreeMaker {
             case 3: return random.chance(50) ? eq(sub(), sub()) : random.chance(50) ? sub() < sub() : sub() <= sub();
             case 4: return random.chance(50) ? cast(index(depth - 1), bool_) : where(sub(), sub(), sub());
             case 5: return eq(index(depth - 1), index(depth - 1));
-            case 6: case 7: return index(depth - 1) < index(depth - 1);
+            case 6:
+            case 7: return index(depth - 1) < index(depth - 1);
             default: return index(depth - 1) <= index(depth - 1);
         }
     }
@@ -194,7 +209,8 @@ std::vector<E> make_vars(const std::vector<std::int64_t>& extents) {
 
 Case random_tree(Random& random, bool wild) {
     Case made;
-    for (std::int64_t n = random.in(1, 4); n > 0; --n) made.extents.push_back(random.chance(10) ? random.in(0, 1) : random.in(1, 30));
+    for (std::int64_t n = random.in(1, 4); n > 0; --n)
+        made.extents.push_back(random.chance(10) ? random.in(0, 1) : random.in(1, 30));
     TreeMaker maker{random, make_vars(made.extents), wild};
     const int depth = static_cast<int>(random.in(1, 6));
     made.expression = random.chance(30) ? maker.truth(depth) : maker.index(depth);
@@ -228,17 +244,20 @@ std::vector<E> unlinear(const E& at, const std::vector<std::int64_t>& shape) {
     return index;
 }
 
-// What lowering makes of a chain of views: reshape, permute, flip, shrink, pad (a gate), sliding window; then a row-major load.
+// What lowering makes of a chain of views: reshape, permute, flip, shrink, pad (a gate), sliding window; then
+// a row-major load.
 Case view_chain(Random& random) {
     Case made;
-    std::vector<std::int64_t> shape = random_factorisation(random, random.of(std::vector<std::int64_t>{12, 24, 60, 64, 210, 784, 1568}));
+    std::vector<std::int64_t> shape =
+        random_factorisation(random, random.of(std::vector<std::int64_t>{12, 24, 60, 64, 210, 784, 1568}));
     made.extents = shape;
     std::vector<E> index = make_vars(shape);
     E valid = gate(true);
     for (std::int64_t views = random.in(1, 5); views > 0; --views) {
         const std::size_t axis = static_cast<std::size_t>(random.in(0, static_cast<std::int64_t>(shape.size()) - 1));
         switch (random.in(0, 6)) {
-            case 0: case 1: {
+            case 0:
+            case 1: {
                 std::int64_t size = 1;
                 for (const std::int64_t d : shape) size *= d;
                 const E at = linear(index, shape);
@@ -247,7 +266,8 @@ Case view_chain(Random& random) {
                 break;
             }
             case 2: {
-                const std::size_t other = static_cast<std::size_t>(random.in(0, static_cast<std::int64_t>(shape.size()) - 1));
+                const std::size_t other =
+                    static_cast<std::size_t>(random.in(0, static_cast<std::int64_t>(shape.size()) - 1));
                 std::swap(shape[axis], shape[other]);
                 std::swap(index[axis], index[other]);
                 break;
@@ -284,14 +304,14 @@ Case view_chain(Random& random) {
         }
     }
     const E at = linear(index, shape);
-    made.expression = random.chance(40) ? at
+    made.expression = random.chance(40)   ? at
                       : random.chance(40) ? valid
                       : random.chance(50) ? where(valid, at, 0)
                                           : E(make(Op::Load, i64, {at.node, valid.node}, LoadArg{0}));
     return made;
 }
 
-// ---- what must hold of each ------------------------------------------------------------------------------------------
+// ---- what must hold of each -----------------------------------------------------------------------------------------
 
 std::vector<Point> points_of(const Case& c, Random& random, int most) {
     std::int64_t volume = 1;
@@ -308,7 +328,9 @@ std::vector<Point> points_of(const Case& c, Random& random, int most) {
         }
         for (int slot = 0; slot < 2; ++slot) {
             const bool huge = random.chance(c.wild ? 40 : 10);
-            point.params.push_back(huge ? static_cast<std::int64_t>(random.engine() << random.in(0, 63)) - random.in(0, 1) : random.in(-20, 20));
+            const std::int64_t value =
+                huge ? static_cast<std::int64_t>(random.engine() << random.in(0, 63)) : random.in(-20, 20);
+            point.params.push_back(value);
         }
         points.push_back(std::move(point));
     }
@@ -329,16 +351,19 @@ std::string failure_of(const Case& c, Random& random) {
     }
     Program original(before), simplified(after);
     for (Point point : points_of(c, random, 40)) {
-        const auto want = static_cast<std::int64_t>(original(point)), got = static_cast<std::int64_t>(simplified(point));
+        const auto want = static_cast<std::int64_t>(original(point)),
+                   got = static_cast<std::int64_t>(simplified(point));
         if (want != got) return str("value ", got, " instead of ", want, " in ", print_expression(after.node));
         if (want < range.low || want > range.high) return str("value ", want, " beyond ", range.low, "…", range.high);
-        if (want < tight.low || want > tight.high) return str("value ", want, " beyond simplified ", tight.low, "…", tight.high);
+        if (want < tight.low || want > tight.high)
+            return str("value ", want, " beyond simplified ", tight.low, "…", tight.high);
         for (std::size_t v = 0; v < c.extents.size(); ++v) {
             if (!strides[v] || point.vars[v] + 1 >= c.extents[v]) continue;
             ++point.vars[v];
             const Word step = original(point) - static_cast<Word>(want);
             --point.vars[v];
-            if (step != to_word(*strides[v])) return str("stride ", *strides[v], " of i", v, ", but a step of ", static_cast<std::int64_t>(step));
+            if (step != to_word(*strides[v]))
+                return str("stride ", *strides[v], " of i", v, ", but a step of ", static_cast<std::int64_t>(step));
         }
     }
     return "";
