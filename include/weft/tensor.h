@@ -7,6 +7,7 @@
 #include <weft/shape.h>
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <iosfwd>
 #include <limits>
@@ -54,6 +55,16 @@ public:
     Axes(const Dims& axes) : Dims(axes) {}
 };
 
+// Computed memory as it lies, for other libraries to look at without a copy. `owner` keeps it alive and unchanged: a tensor that is
+// written later takes other memory.
+struct MemoryView {
+    std::shared_ptr<const void> owner;
+    const void* data = nullptr;  // the first element
+    DType dtype = f32;
+    Shape shape;
+    Dims strides;                // in elements
+};
+
 class Tensor {
 public:
     Tensor() = default;                             // undefined: only assignment and defined() are allowed
@@ -79,6 +90,7 @@ public:
     std::vector<T> to_vector() const;               // a copy of the elements, row-major, converted to T
     explicit operator bool() const;                 // of a one-element tensor
     const void* data_ptr() const;                   // realized, dense memory; valid while this handle is unchanged
+    MemoryView memory() const;                      // realized memory with its strides, and what keeps it alive
 
     // ---- gradients, as in PyTorch
     bool requires_grad() const;
@@ -181,6 +193,12 @@ private:
 };
 bool grad_enabled();
 
-void realize(std::span<const Tensor> tensors);  // computes several in one run
+void realize(std::span<const Tensor> tensors);  // computes several in one run; none: only the writes that are pending
+
+// A 0-d tensor for a number that changes from step to step (a learning rate, a position): a program that is run again with another
+// value is not compiled again. A captured function asks `redraw` for the value of each later call.
+//
+//     weight -= scalar_variable(0.01) * gradient;
+Tensor scalar_variable(double value, DType dtype = f32, std::function<double()> redraw = {});
 
 }  // namespace weft

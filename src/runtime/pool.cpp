@@ -219,27 +219,11 @@ struct PooledStorage final : ir::Storage {
     const Block block;
 };
 
-struct ForeignStorage final : ir::Storage {
-    ForeignStorage(void* memory, std::size_t size, std::function<void()> done) : release(std::move(done)) {
-        data = memory;
-        bytes = size;
-        foreign = true;
-    }
-    ~ForeignStorage() override {
-        if (release) release();
-    }
-    const std::function<void()> release;
-};
-
 }  // namespace
 
 ir::StorageRef allocate(std::int64_t bytes) {
     if (bytes < 0) throw MemoryError(str("cannot allocate ", bytes, " bytes"));
     return std::make_shared<PooledStorage>(static_cast<std::size_t>(bytes));
-}
-
-ir::StorageRef foreign_storage(void* data, std::int64_t bytes, std::function<void()> release) {
-    return std::make_shared<ForeignStorage>(data, static_cast<std::size_t>(bytes), std::move(release));
 }
 
 PoolStats pool_stats() { return pool().stats(); }

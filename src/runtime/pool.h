@@ -5,16 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 
 namespace weft::runtime {
 
 // At least `bytes` of memory, 64-byte aligned, contents arbitrary; it goes back to the pool with the last reference.
 // Throws MemoryError, with the byte count, and then nothing has changed.
 ir::StorageRef allocate(std::int64_t bytes);
-
-// A user's memory as a storage: never written, never donated. `release` is called when the last reference goes.
-ir::StorageRef foreign_storage(void* data, std::int64_t bytes, std::function<void()> release);
 
 struct PoolStats {
     std::int64_t bytes_in_use = 0, bytes_peak = 0;

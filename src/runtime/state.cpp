@@ -1,0 +1,199 @@
+// runtime/state.cpp: the list of pending cells, the outbox, the leaves; what becomes of a cell when it dies, and of all this in
+// a forked child.
+#include "runtime/state.h"
+
+#include "ir/build.h"
+#include "ir/custom.h"
+#include "runtime/pool.h"
+#include "runtime/threads.h"
+
+#include <weft/error.h>
+
+#include <pthread.h>
+
+#include <new>
+
+namespace weft {
+namespace {
+
+using runtime::state;
+
+// ---- fork ------------------------------------------------------------------------------------------------------------
+// A fork waits until nobody builds, runs, hands out work or allocates. In the child the locks are made anew: a recursive mutex
+// remembers its owner by a number that the child's thread does not have.
+
+void before_fork() {
+    if (!runtime::running()) runtime::run_lock().lock();  // a backend may start a compiler from inside a run
+    ir::graph_lock().lock();
+    runtime::lock_threads();
+    runtime::lock_pool();
+}
+
+void after_fork_in_parent() {
+    runtime::unlock_pool();
+    runtime::unlock_threads();
+    ir::graph_lock().unlock();
+    if (!runtime::running()) runtime::run_lock().unlock();
+}
+
+void after_fork_in_child() {
+    runtime::reset_pool_lock_in_child();
+    runtime::reset_threads_in_child();
+    new (&ir::graph_lock()) std::recursive_mutex;
+    if (!runtime::running()) new (&runtime::run_lock()) std::mutex;
+}
+
+void watch_forks() {
+    static const int registered = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    (void)registered;
+}
+
+}  // namespace
+
+// ---- cells -----------------------------------------------------------------------------------------------------------
+
+Cell::Cell() { watch_forks(); }
+
+Cell::~Cell() {
+    const std::lock_guard lock(ir::graph_lock());
+    state().unlist(*this);
+    state().take_back(*this);
+    if (id != 0) state().leaves.erase(id);
+}
+
+ir::StorageRef new_storage(std::int64_t bytes) { return runtime::allocate(bytes); }
+void list_cell(Cell& cell) { state().list(cell); }
+void unlist_cell(Cell& cell) { state().unlist(cell); }
+
+void relieve(const Tensor& newest) {
+    if (runtime::running()) return;
+    {
+        const std::lock_guard lock(ir::graph_lock());
+        if (ir::graph().live() < state().nodes_after_run + runtime::kPendingNodes) return;
+    }
+    const Tensor asked[] = {newest};
+    runtime::run(asked);
+}
+
+}  // namespace weft
+
+namespace weft::runtime {
+
+// Never destroyed: tensors in static storage may outlive any order of destruction.
+State& state() {
+    static State& instance = *new State;
+    return instance;
+}
+
+std::mutex& run_lock() {
+    static std::mutex& lock = *new std::mutex;
+    return lock;
+}
+
+namespace {
+
+// When a thread ends, its entries are left to whoever runs next.
+struct ThreadName {
+    const std::uint64_t id = ir::fresh_id();
+    ~ThreadName() {
+        const std::lock_guard lock(ir::graph_lock());
+        for (auto& [slot, entry] : state().outbox())
+            if (entry.thread == id) entry.thread = 0;
+    }
+};
+
+}  // namespace
+
+std::uint64_t this_thread() {
+    thread_local const ThreadName name;
+    return name.id;
+}
+
+void State::list(Cell& cell) {
+    if (cell.listed) return;
+    cell.listed = true;
+    cell.previous = last_;
+    cell.next = nullptr;
+    (last_ ? last_->next : first_) = &cell;
+    last_ = &cell;
+}
+
+void State::unlist(Cell& cell) {
+    if (!cell.listed) return;
+    cell.listed = false;
+    (cell.previous ? cell.previous->next : first_) = cell.next;
+    (cell.next ? cell.next->previous : last_) = cell.previous;
+    cell.previous = cell.next = nullptr;
+}
+
+Outgoing& State::send(Cell& cell) {
+    if (cell.outbox_slot == 0) cell.outbox_slot = ++next_slot_;
+    Outgoing& entry = outbox_[cell.outbox_slot];
+    entry.cell = &cell;
+    entry.thread = this_thread();
+    return entry;
+}
+
+void State::take_back(Cell& cell) {
+    if (cell.outbox_slot != 0) outbox_.erase(std::exchange(cell.outbox_slot, 0));
+}
+
+// ---- values ----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+bool is_marker(ir::Op op) { return op == ir::Op::Leaf || op == ir::Op::Detach || op == ir::Op::WithGrad; }
+
+const std::shared_ptr<const ir::GradRuleObject>& let_go_rule() {
+    static const auto& rule = *new std::shared_ptr<const ir::GradRuleObject>(
+        std::make_shared<ir::GradRuleObject>(ir::GradRuleObject{"let go", [](const auto&, const auto&) -> ir::Grads {
+            throw GradError("backward(): an earlier backward() has let go of this part of the graph; to differentiate it a "
+                            "second time, pass retain_graph = true to the first one");
+        }}));
+    return rule;
+}
+
+bool is_let_go(const ir::Node& node) {
+    return node.op == ir::Op::WithGrad && node.as<ir::WithGradArg>().rule == let_go_rule();
+}
+
+}  // namespace
+
+ir::NodeRef stripped(const ir::NodeRef& node) {
+    const ir::Node* n = node.get();
+    while (is_marker(n->op)) n = n->sources[0].get();
+    return ir::NodeRef(n);
+}
+
+ir::NodeRef stored_value(const ir::NodeRef& node) {
+    const ir::Node* n = node.get();
+    while (!n->realized && is_marker(n->op)) n = n->sources[0].get();
+    if (n->realized) return n->realized;
+    return n->op == ir::Op::Buffer ? ir::NodeRef(n) : nullptr;
+}
+
+ir::NodeRef let_go(const ir::NodeRef& value) {
+    if (is_let_go(*value)) return value;
+    const ir::NodeRef input[] = {ir::leaf(0, ir::constant(DType::F32, Scalar(0.0)))};  // no cell has the id 0
+    return ir::with_grad(value, input, let_go_rule());
+}
+
+bool gives_up_node(const Cell& cell) {
+    return cell.requires_grad || !cell.node->needs_grad || is_let_go(*cell.node);
+}
+
+void bind(Cell& cell, const ir::NodeRef& buffer) {
+    if (!gives_up_node(cell)) return;  // its history is still wanted; stripped(node)->realized holds the value
+    if (cell.requires_grad) {
+        cell.node = ir::leaf(cell.id, buffer);
+    } else if (is_let_go(*cell.node)) {
+        cell.node = let_go(buffer);
+        ++cell.version;  // views still hold the history that this was to end
+    } else {
+        cell.node = buffer;
+    }
+    ++cell.binding;
+    if (!cell.view) state().unlist(cell);
+}
+
+}  // namespace weft::runtime

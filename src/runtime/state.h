@@ -1,0 +1,77 @@
+// runtime/state.h: what the process knows about its tensors besides their values: which cells are pending, which belong to the
+// next run (the outbox), and which cell collects a leaf's gradient. All guarded by the graph lock, except run_lock().
+#pragma once
+
+#include "ir/node.h"
+#include "tensor/cell.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace weft::runtime {
+
+// A cell that the next run of its thread computes, whether or not anybody asks: it was written in place, it is a gradient or
+// the root of a backward(), or its graph is being let go.
+struct Outgoing {
+    Cell* cell = nullptr;           // alive: a dying cell takes its entry out
+    std::uint64_t thread = 0;       // 0: the thread is gone, anybody may compute it
+    ir::NodeRef last;               // what a written cell goes back to when the run fails; null: it stays as it is
+    std::weak_ptr<Cell> gradient_of;  // a leaf's first gradient: when the run fails, the leaf has none again
+};
+
+class State {
+public:
+    Cell* first() const { return first_; }  // cells that are views or not yet computed, oldest first
+    void list(Cell& cell);
+    void unlist(Cell& cell);
+
+    // Ordered by the time of entry, so that equal steps of a loop make equal plans.
+    std::map<std::uint64_t, Outgoing>& outbox() { return outbox_; }
+    Outgoing& send(Cell& cell);  // enters the cell, or finds its entry; it now belongs to this thread
+    void take_back(Cell& cell);
+
+    std::unordered_map<std::uint64_t, Cell*> leaves;  // by Cell::id
+    std::size_t nodes_after_run = 0;                  // the safety net counts from here
+
+private:
+    Cell *first_ = nullptr, *last_ = nullptr;
+    std::map<std::uint64_t, Outgoing> outbox_;
+    std::uint64_t next_slot_ = 0;
+};
+
+State& state();
+std::mutex& run_lock();         // runs queue here; never taken while holding the graph lock
+std::uint64_t this_thread();    // a number of its own for each thread, never 0
+
+inline constexpr std::size_t kPendingNodes = 100'000;  // beyond this many new nodes an op runs the graph by itself
+
+// ---- values ----------------------------------------------------------------------------------------------------------
+
+ir::NodeRef stripped(const ir::NodeRef& node);    // without the markers around the value: Leaf, Detach, WithGrad
+ir::NodeRef stored_value(const ir::NodeRef& node);  // the Buffer that holds the node's value; null if it is not computed
+
+// A value whose history has been let go: it still needs a gradient, and asking for one raises.
+ir::NodeRef let_go(const ir::NodeRef& value);
+
+// Gives a cell the buffer that holds its value now, in the form that its role asks for.
+void bind(Cell& cell, const ir::NodeRef& buffer);
+bool gives_up_node(const Cell& cell);  // whether bind() will replace the cell's node
+
+// ---- running (runtime/run.cpp) ---------------------------------------------------------------------------------------
+
+// Computes these tensors and this thread's outbox in one run; returns the Buffers of the tensors. Takes both locks.
+std::vector<ir::NodeRef> run(std::span<const Tensor> asked);
+bool running();  // whether this thread is inside a run
+
+// The storages that no reference is left to once the references in `dying` are dropped. The caller holds the graph lock.
+struct DyingReferences {
+    std::vector<const ir::Node*> nodes;  // one entry per reference
+};
+std::vector<const ir::Storage*> storages_that_die(const DyingReferences& dying);
+
+}  // namespace weft::runtime
