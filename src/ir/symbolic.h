@@ -1,5 +1,5 @@
 // ir/symbolic.h: integer index arithmetic. Simplifies i64 expressions of loop variables (+ - * floor-div mod, min, max,
-// comparisons, logic, where) and bounds them. Lowering calls it on every index; thanks to it views become plain strides.
+// comparisons, logic, where) and bounds them. Lowering calls it on every index; with it views become plain strides.
 #pragma once
 
 #include "ir/node.h"

@@ -1,9 +1,9 @@
 // ir/symbolic_forms.h: what the index simplifier computes with; only ir/symbolic*.cpp include it. An i64 expression is
-// a *form*: constant + sum of factor * atom, where an atom is what no rule takes apart (a loop variable, x / 4, a load).
+// a *form*: constant + sum of factor * atom; an atom is what no rule takes apart (a loop variable, x / 4, a load).
 //
 // Two kinds of truth must be kept apart. Weft's i64 wraps, so adding and scaling forms is always right modulo 2^64. But
 // floor-division, modulus and comparison ask for the integer itself: a form *fits* if its range, computed in 128 bits
-// from its atoms' ranges, lies within int64; then it is the value, not only congruent to it. No such rule runs without that.
+// from its atoms' ranges, lies within int64; then it is the value, not only congruent to it. No such rule runs otherwise.
 #pragma once
 
 #include "ir/node.h"
