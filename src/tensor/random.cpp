@@ -1,0 +1,210 @@
+// tensor/random.cpp: random numbers as graphs: Threefry of (key, counter + index), written with ordinary u32 nodes, so that
+// they fuse into what uses them and are the same on every backend. Key and counter are Vars: a plan serves every draw.
+#include "tensor/random.h"
+
+#include "core/checked.h"
+#include "ir/build.h"
+#include "tensor/cell.h"
+#include "tensor/check.h"
+#include "tensor/nodes.h"
+
+#include <weft/ops.h>
+
+#include <cmath>
+#include <mutex>
+#include <numbers>
+
+namespace weft {
+namespace {
+
+using ir::NodeRef;
+using ir::Op;
+
+// ---- the generator's state -------------------------------------------------------------------------------------------
+
+class Generator {
+public:
+    std::uint64_t seed() {
+        const std::lock_guard lock(mutex_);
+        return state_.seed;
+    }
+    std::uint64_t draw(std::int64_t blocks) {  // the first of so many counters
+        const std::lock_guard lock(mutex_);
+        const std::uint64_t first = state_.counter;
+        state_.counter += static_cast<std::uint64_t>(blocks);
+        return first;
+    }
+    RandomState get() {
+        const std::lock_guard lock(mutex_);
+        return state_;
+    }
+    void set(const RandomState& state) {
+        const std::lock_guard lock(mutex_);
+        state_ = state;
+    }
+
+private:
+    std::mutex mutex_;
+    RandomState state_;
+};
+
+Generator& generator() {
+    static Generator instance;
+    return instance;
+}
+
+// ---- random bits -----------------------------------------------------------------------------------------------------
+
+NodeRef rotated(const NodeRef& x, int by) {
+    return ir::binary(Op::Or, ir::binary(Op::Shl, x, nodes::number(x, by)),
+                      ir::binary(Op::Shr, x, nodes::number(x, 32 - by)));
+}
+
+RandomWords halves_of(const NodeRef& u64_value) {
+    const NodeRef high = ir::binary(Op::Shr, u64_value, nodes::number(u64_value, 32));
+    return {ir::cast(u64_value, DType::U32), ir::cast(high, DType::U32)};
+}
+
+// `blocks` pairs of words, 1-d. The counter advances here, when the op is called, and at each later call of a captured one.
+RandomWords random_words(std::int64_t blocks) {
+    using Redraw = const std::function<Word()>;
+    const auto redraw_key = std::make_shared<Redraw>([] { return generator().seed(); });
+    const auto redraw_counter = std::make_shared<Redraw>([blocks] { return generator().draw(blocks); });
+    const NodeRef key = ir::variable(DType::U64, (*redraw_key)(), redraw_key);
+    const NodeRef counter = ir::variable(DType::U64, (*redraw_counter)(), redraw_counter);
+    const RandomWords start = halves_of(counter);
+    const NodeRef index = ir::iota(blocks);
+    const NodeRef low = start.first + ir::cast(index, DType::U32);
+    NodeRef high = start.second + ir::cast(ir::less(low, start.first), DType::U32);  // the carry
+    if (blocks > std::int64_t{1} << 32)
+        high = high + ir::cast(ir::binary(Op::Shr, index, nodes::number(index, 32)), DType::U32);
+    return threefry(halves_of(key), {low, high});
+}
+
+NodeRef top_bits(const NodeRef& word, int bits) { return ir::binary(Op::Shr, word, nodes::number(word, 32 - bits)); }
+
+// ---- distributions ---------------------------------------------------------------------------------------------------
+
+// In [0, 1), with as many bits as the type holds exactly below 1: no rounding ever gives 1.
+NodeRef uniform_f64(const RandomWords& words) {
+    const NodeRef high = ir::cast(top_bits(words.first, 27), DType::F64), low = ir::cast(top_bits(words.second, 26), DType::F64);
+    return (high * nodes::number(high, 0x1p26) + low) * nodes::number(high, 0x1p-53);
+}
+
+NodeRef uniform(const RandomWords& words, DType dtype) {
+    if (dtype == DType::F64) return uniform_f64(words);
+    const int bits = dtype == DType::F16 ? 11 : dtype == DType::BF16 ? 8 : 24;
+    const NodeRef whole = ir::cast(top_bits(words.first, bits), DType::F32);
+    return ir::cast(whole * nodes::number(whole, std::ldexp(1.0, -bits)), dtype);
+}
+
+// Box and Muller: a random radius, whose logarithm needs a uniform number in (0, 1], and a random angle.
+NodeRef normal_of(const NodeRef& radius_source, const NodeRef& angle_source) {
+    const NodeRef radius = ir::unary(Op::Sqrt, ir::unary(Op::Log, radius_source) * nodes::number(radius_source, -2));
+    return radius * ir::unary(Op::Cos, angle_source * nodes::number(angle_source, 2 * std::numbers::pi));
+}
+
+NodeRef normal_f32(std::int64_t count) {
+    const RandomWords words = random_words(count);
+    const NodeRef a = ir::cast(top_bits(words.first, 24), DType::F32), b = ir::cast(top_bits(words.second, 24), DType::F32);
+    return normal_of((a + nodes::number(a, 1)) * nodes::number(a, 0x1p-24), b * nodes::number(b, 0x1p-24));
+}
+
+NodeRef normal_f64(std::int64_t count) {
+    const NodeRef a = uniform_f64(random_words(count)), b = uniform_f64(random_words(count));
+    return normal_of(a + nodes::number(a, 0x1p-53), b);
+}
+
+void check_drawn(const Checker& check, const Shape& shape, DType dtype) {
+    check.sizes(shape);
+    check.dtype(is_float(dtype), "the dtype must be a float type, not ", dtype);
+}
+
+}  // namespace
+
+RandomWords threefry(const RandomWords& key, const RandomWords& counter) {
+    constexpr int kRotations[8] = {13, 15, 26, 6, 17, 29, 16, 24};
+    constexpr std::int64_t kParity = 0x1bd11bda;
+    const NodeRef parity = nodes::number(key.first, kParity);
+    const NodeRef third = ir::binary(Op::Xor, ir::binary(Op::Xor, key.first, key.second), parity);
+    const NodeRef keys[3] = {key.first, key.second, third};
+    NodeRef x = counter.first + keys[0], y = counter.second + keys[1];
+    for (int round = 0; round < 20; ++round) {
+        x = x + y;
+        y = ir::binary(Op::Xor, rotated(y, kRotations[round % 8]), x);
+        if (round % 4 != 3) continue;
+        const int injection = round / 4 + 1;
+        x = x + keys[injection % 3];
+        y = y + keys[(injection + 1) % 3] + nodes::number(y, injection);
+    }
+    return {x, y};
+}
+
+void manual_seed(std::uint64_t seed) { generator().set({.seed = seed, .counter = 0}); }
+RandomState random_state() { return generator().get(); }
+void set_random_state(const RandomState& state) { generator().set(state); }
+
+Tensor rand(const Shape& shape, DType dtype) {
+    const Checker check("rand", {{"shape", shape}, {"dtype", dtype}});
+    check_drawn(check, shape, dtype);
+    return make_tensor(ir::reshape(uniform(random_words(numel(shape)), dtype), shape));
+}
+
+Tensor randn(const Shape& shape, DType dtype) {
+    const Checker check("randn", {{"shape", shape}, {"dtype", dtype}});
+    check_drawn(check, shape, dtype);
+    const std::int64_t count = numel(shape);
+    const NodeRef normal = dtype == DType::F64 ? normal_f64(count) : normal_f32(count);
+    return make_tensor(ir::reshape(ir::cast(normal, dtype), shape));
+}
+
+Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, DType dtype) {
+    const Checker check("randint", {{"low", low}, {"high", high}, {"shape", shape}, {"dtype", dtype}});
+    check.sizes(shape);
+    check.dtype(is_int(dtype) || is_float(dtype), "the dtype must be a number type, not ", dtype);
+    check.value(low < high, "low must be below high");
+    const std::uint64_t range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low);
+    const RandomWords words = random_words(numel(shape));
+    const NodeRef first = ir::cast(words.first, DType::U64), span = ir::constant_word(DType::U64, range);
+    const NodeRef shift = nodes::number(first, 32);
+    // A word, scaled to the range, is off by range / 2^32 at most; a wide range takes the rest of two words.
+    const NodeRef offset = range <= std::uint64_t{1} << 24
+                               ? ir::binary(Op::Shr, first * span, shift)
+                               : ir::binary(Op::Mod, ir::binary(Op::Or, ir::binary(Op::Shl, first, shift),
+                                                                ir::cast(words.second, DType::U64)), span);
+    const NodeRef value = ir::cast(offset, DType::I64) + ir::constant(DType::I64, Scalar(low));
+    return make_tensor(ir::reshape(ir::cast(value, dtype), shape));
+}
+
+namespace {
+
+// Drawn in f32 at least: with 8 bits a small probability would be rounded away.
+NodeRef drawn_below(const NodeRef& probability, const Shape& shape) {
+    const DType wide = accumulator_of(probability->dtype);
+    const NodeRef drawn = ir::reshape(uniform(random_words(numel(shape)), wide), shape);
+    return ir::less(drawn, ir::cast(probability, wide));
+}
+
+}  // namespace
+
+Tensor bernoulli(const Tensor& probability) {
+    const Checker check("bernoulli", {{"probability", probability}});
+    check.dtype(is_float(probability.dtype()), "the probabilities must be floats, not ", probability.dtype());
+    const NodeRef p = ir::detach(node_of(probability));
+    return make_tensor(ir::cast(drawn_below(p, probability.shape()), probability.dtype()));
+}
+
+Tensor dropout(const Tensor& x, double probability, bool training) {
+    const Checker check("dropout", {{"x", x}, {"probability", probability}});
+    check.value(probability >= 0 && probability <= 1, "the probability must lie between 0 and 1");
+    check.dtype(is_float(x.dtype()), "x must be a float tensor, not ", x.dtype());
+    if (!training || probability == 0) return x;
+    const NodeRef node = node_of(x), zero = nodes::number(node, 0);
+    if (probability == 1) return make_tensor(node * zero);
+    const NodeRef dropped = drawn_below(ir::constant(DType::F32, Scalar(probability)), x.shape());
+    const NodeRef wide = ir::cast(node, accumulator_of(x.dtype()));
+    const NodeRef scaled = ir::cast(wide * nodes::number(wide, 1 / (1 - probability)), x.dtype());
+    return make_tensor(ir::where(dropped, zero, scaled));
+}
+
+}  // namespace weft
