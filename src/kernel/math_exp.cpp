@@ -1,0 +1,112 @@
+// kernel/math_exp.cpp: exp, exp2, expm1, sinh, cosh and tanh as kernel expressions; called through kernel/math.cpp.
+//
+// All start from x = n ln 2 + r, so that exp(x) = 2^n exp(r) with |r| <= ln(2)/2 and a short polynomial for exp(r).
+#include "kernel/math_build.h"
+#include "kernel/math_tables.h"
+
+namespace weft::kernel {
+
+// n = round(x / ln 2), by the magic number. r = x - n ln 2 takes ln 2 in two parts. With a fused multiply-add the first
+// step is exact: n*high is a multiple of ulp(high), as x is or nearly is, and the difference is at most 0.35, so it fits.
+// The second step rounds once: |error(r)| <= ulp(r)/2.
+Reduced reduce_exp(const Value& x) {
+    const Format& format = format_of(x);
+    const std::span<const double> ln2 = format.pick(kLn2F32, kLn2F64);
+    const Value shifted = fma(x, 0x1.71547652b82fep+0, format.magic());
+    const Value n = shifted - format.magic();
+    return {fma(n, -ln2[1], fma(n, -ln2[0], x)), shifted};
+}
+
+Reduced reduce_exp2(const Value& x) {
+    const Format& format = format_of(x);
+    const Value shifted = x + format.magic();
+    return {x - (shifted - format.magic()), shifted};
+}
+
+// Horner with the two leading ones: the last two steps are 1 + r(1 + r P), error <= 1/2 + |r|/2 + … < 0.8 ulp.
+Value exp_polynomial(const Value& r) {
+    return fma(fma(polynomial(r, format_of(r).pick(kExpF32, kExpF64)), r, 1), r, 1);
+}
+
+Value exp2_polynomial(const Value& r) { return fma(polynomial(r, format_of(r).pick(kExp2F32, kExp2F64)), r, 1); }
+
+// The low bits of `shifted` are n in two's complement; shifting them into the exponent field drops all the others.
+Value power_of_two(const Value& shifted, int plus) {
+    const Format& format = format_of(shifted);
+    return bitcast((bitcast(shifted, format.bits) << format.mantissa) + format.exponent(plus), shifted.type());
+}
+
+// p 2^n in two steps that cover -1086 <= n <= 1024 (f32: -190 <= n <= 128): 2^(n+64) 2^-64 below zero, where the result may
+// be subnormal and only the second step rounds, and 2^(n-1) 2 above, where 2^n itself may be too large.
+Value scale(const Value& p, const Value& shifted, const Value& negative) {
+    const Format& format = format_of(p);
+    const Value field = bitcast(shifted, format.bits) << format.mantissa;
+    const Value power = bitcast(field + where(negative, constant(field, format.exponent(64)), format.exponent(-1)), p.type());
+    return p * power * where(negative, constant(p, 0x1p-64), 2);
+}
+
+// Clamped to where the result surely is 0 or infinite; NaN stays NaN, since it wins in Min and Max. About 1 ulp.
+Value make_exp(const Value& x) {
+    const Format& format = format_of(x);
+    const Value clamped = min(max(x, format.pick(-104.0, -746.0)), format.pick(89.0, 710.0));
+    const Reduced reduced = reduce_exp(clamped);
+    return scale(exp_polynomial(reduced.r), reduced.shifted, clamped < 0);
+}
+
+// As exp, but r = x - n is exact.
+Value make_exp2(const Value& x) {
+    const Format& format = format_of(x);
+    const Value clamped = min(max(x, format.pick(-152.0, -1080.0)), format.pick(129.0, 1025.0));
+    const Reduced reduced = reduce_exp2(clamped);
+    return scale(exp2_polynomial(reduced.r), reduced.shifted, clamped < 0);
+}
+
+// expm1(x) = 2^n q + (2^n - 1) with q = expm1(r), at half the size, since 2^n may overflow: 2 (s q + (s - 1/2)), s = 2^(n-1).
+// n = 0 leaves q alone. Otherwise the sum cannot cancel by more than 2: 2^n q <= 0.42 2^n and |2^n - 1| >= 2^n / 2 or 1/2.
+// Tiny x are their own result: s q might be subnormal, and zeros would lose their sign.
+Value make_expm1(const Value& x) {
+    const Format& format = format_of(x);
+    const Value clamped = min(max(x, format.pick(-18.0, -40.0)), format.pick(89.0, 710.0));
+    const Reduced reduced = reduce_exp(clamped);
+    const Value& r = reduced.r;
+    const Value q = fma(r * r, polynomial(r, format.pick(kExpm1F32, kExpm1F64)), r);
+    const Value s = power_of_two(reduced.shifted, -1);
+    return where(abs(x) < format.pick(0x1p-26, 0x1p-55), x, fma(q, s, s - 0.5) * 2);
+}
+
+namespace {
+
+// exp(a) / 4 for 0 <= a: a quarter, because cosh and sinh overflow later than exp does.
+Value quarter_exp(const Value& a) {
+    const Reduced reduced = reduce_exp(min(a, format_of(a).pick(89.5, 710.6)));
+    return exp_polynomial(reduced.r) * power_of_two(reduced.shifted, -2);
+}
+
+}  // namespace
+
+// sinh(x) = (e^x - e^-x)/2 = 2 (g - 1/(16 g)) with g = e^|x|/4; below 1, where that cancels, an odd polynomial.
+Value make_sinh(const Value& x) {
+    const Value a = abs(x), g = quarter_exp(a), z = a * a;
+    const Value large = (g - 0.0625 / g) * 2;
+    const Value small = fma(a * z, polynomial(z, format_of(x).pick(kSinhF32, kSinhF64)), a);
+    return with_sign_of(x, where(a < 1, small, large));
+}
+
+// cosh(x) = (e^x + e^-x)/2 = 2 (g + 1/(16 g)).
+Value make_cosh(const Value& x) {
+    const Value g = quarter_exp(abs(x));
+    return (g + 0.0625 / g) * 2;
+}
+
+// tanh(x) = 1 - 2/(e^2x + 1) from 0.5625 on, where the fraction is below a half: its error of about 1.5 ulp becomes less
+// than 1 ulp of the result. Below, an odd polynomial. From 10 (f64: 20) on the result is 1.
+Value make_tanh(const Value& x) {
+    const Format& format = format_of(x);
+    const Value a = min(abs(x), format.pick(10.0, 20.0)), z = a * a;
+    const Reduced reduced = reduce_exp(a + a);
+    const Value large = 1 - 2 / fma(exp_polynomial(reduced.r), power_of_two(reduced.shifted), 1);
+    const Value small = fma(a * z, polynomial(z, format.pick(kTanhF32, kTanhF64)), a);
+    return with_sign_of(x, where(a < 0.5625, small, large));
+}
+
+}  // namespace weft::kernel

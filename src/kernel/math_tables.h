@@ -1,0 +1,229 @@
+// kernel/math_tables.h: minimax polynomials (lowest power first) for kernel/math_*.cpp, printed by tools/minimax.py.
+#pragma once
+
+#include <cstdint>
+
+namespace weft::kernel {
+
+// exp(r) = 1 + r + r^2 P(r), |r| <= ln(2)/2; error 2^-28.0
+inline constexpr double kExpF32[] = {
+    0x1.fffffcp-2, 0x1.555492p-3, 0x1.5558f2p-5, 0x1.123a1cp-7, 0x1.6a2504p-10,
+};
+
+// expm1(r) = r + r^2 P(r), |r| <= ln(2)/2; error 2^-26.1
+inline constexpr double kExpm1F32[] = {
+    0x1.fffffep-2, 0x1.5554b4p-3, 0x1.5556f2p-5, 0x1.122548p-7, 0x1.6b9b9cp-10,
+};
+
+// 2^r = 1 + r P(r), |r| <= 1/2; error 2^-28.3
+inline constexpr double kExp2F32[] = {
+    0x1.62e43p-1, 0x1.ebfbdcp-3, 0x1.c6af7cp-5, 0x1.3b2dc6p-7, 0x1.5f083ap-10, 0x1.41885p-13,
+};
+
+// sinh(x) = x + x z P(z), z = x^2, |x| <= 1; error 2^-31.6
+inline constexpr double kSinhF32[] = {
+    0x1.555556p-3, 0x1.1110ep-7, 0x1.a022bcp-13, 0x1.756c1ep-19,
+};
+
+// tanh(x) = x + x z P(z), z = x^2, |x| <= 0.5625; error 2^-29.4
+inline constexpr double kTanhF32[] = {
+    -0x1.555548p-2, 0x1.110c62p-3, -0x1.b906ecp-5, 0x1.581e9p-6, -0x1.94a952p-8,
+};
+
+// sin(r) = r + r z P(z), z = r^2, |r| <= pi/4; error 2^-27.8
+inline constexpr double kSinF32[] = {
+    -0x1.555544p-3, 0x1.1106c6p-7, -0x1.991c36p-13,
+};
+
+// cos(r) = 1 - z/2 + z^2 P(z), z = r^2, |r| <= pi/4; error 2^-32.7
+inline constexpr double kCosF32[] = {
+    0x1.55554ap-5, -0x1.6c0c14p-10, 0x1.99de6ap-16,
+};
+
+// asin(x) = x + x z P(z), z = x^2, |x| <= 1/2; error 2^-27.6
+inline constexpr double kAsinF32[] = {
+    0x1.5555c8p-3, 0x1.330206p-4, 0x1.747b76p-5, 0x1.8c4118p-6, 0x1.5959ecp-5,
+};
+
+// atan(x) = x + x z P(z), z = x^2, |x| <= 1; error 2^-28.5
+inline constexpr double kAtanF32[] = {
+    -0x1.55553ep-2, 0x1.9991ecp-3, -0x1.242116p-3, 0x1.c09412p-4, -0x1.582468p-4, 0x1.da9562p-5, -0x1.fe6d06p-6,
+    0x1.653e48p-7, -0x1.d57b3ap-10,
+};
+
+// erf(x) = x + x P(z), z = x^2, |x| <= 1; error 2^-29.4
+inline constexpr double kErfF32[] = {
+    0x1.06eba8p-3, -0x1.81273ep-2, 0x1.ce2ce6p-4, -0x1.b7f71ap-6, 0x1.53f224p-8, -0x1.a3515ep-11, 0x1.4771fcp-14,
+};
+
+// log(erfc(1 + t)) = P(t), 0 <= t <= 3; weighed by erfc; error 2^-26.9
+inline constexpr double kErfcF32[] = {
+    -0x1.d97fcp+0, -0x1.51c9a2p+1, -0x1.afae18p-1, -0x1.53cf5p-5, 0x1.433344p-7, -0x1.da251ap-10, 0x1.7cb404p-13,
+};
+
+// exp(r) = 1 + r + r^2 P(r), |r| <= ln(2)/2; error 2^-56.4
+inline constexpr double kExpF64[] = {
+    0x1.000000000000ap-1, 0x1.55555555554fap-3, 0x1.555555555083ap-5, 0x1.1111111127a61p-7, 0x1.6c16c18439404p-10,
+    0x1.a01a012ae621p-13, 0x1.a01999e1f0249p-16, 0x1.71df23eb56959p-19, 0x1.28ad9b24201f7p-22, 0x1.ad81f62844223p-26,
+};
+
+// expm1(r) = r + r^2 P(r), |r| <= ln(2)/2; error 2^-59.9
+inline constexpr double kExpm1F64[] = {
+    0x1p-1, 0x1.5555555555559p-3, 0x1.555555555553fp-5, 0x1.111111110f6c4p-7, 0x1.6c16c16c1ee42p-10,
+    0x1.a01a01afddaaap-13, 0x1.a01a017c8f74cp-16, 0x1.71ddf863d083ap-19, 0x1.27e5345a2c0a1p-22, 0x1.af5ea786e807ep-26,
+    0x1.1eeb7ec094a71p-29,
+};
+
+// 2^r = 1 + r P(r), |r| <= 1/2; error 2^-55.6
+inline constexpr double kExp2F64[] = {
+    0x1.62e42fefa39efp-1, 0x1.ebfbdff82c58fp-3, 0x1.c6b08d704a0cfp-5, 0x1.3b2ab6fba4e22p-7, 0x1.5d87fe78a26ccp-10,
+    0x1.430912f883e1p-13, 0x1.ffcbfc74d4ce3p-17, 0x1.62c021e23c833p-20, 0x1.b524dd587f277p-24, 0x1.e4d06cf449a0ep-28,
+    0x1.ea014956fa126p-32, 0x1.c2ce2372030bcp-36,
+};
+
+// sinh(x) = x + x z P(z), z = x^2, |x| <= 1; error 2^-63.0
+inline constexpr double kSinhF64[] = {
+    0x1.5555555555555p-3, 0x1.111111111119bp-7, 0x1.a01a01a00735bp-13, 0x1.71de3a68d04f6p-19, 0x1.ae644122247cbp-26,
+    0x1.61314dec2b976p-33, 0x1.a664aa5538308p-41, 0x1.d2be5e2814263p-48,
+};
+
+// tanh(x) = x + x z P(z), z = x^2, |x| <= 0.5625; error 2^-59.8
+inline constexpr double kTanhF64[] = {
+    -0x1.555555555554bp-2, 0x1.111111111026ep-3, -0x1.ba1ba1b933001p-5, 0x1.664f4848d9481p-6, -0x1.226e2cf5b9b62p-7,
+    0x1.d6d245f3b205fp-9, -0x1.7d8b846e069f1p-10, 0x1.346032e14ce4cp-11, -0x1.e8066c71511fap-13,
+    0x1.59680e716d403p-14, -0x1.3d11936b2cd5ep-16,
+};
+
+// sin(r) = r + r z P(z), z = r^2, |r| <= pi/4; error 2^-57.7
+inline constexpr double kSinF64[] = {
+    -0x1.5555555555547p-3, 0x1.111111110f573p-7, -0x1.a01a019bad9fap-13, 0x1.71de351f18e31p-19,
+    -0x1.ae5e1fa90531fp-26, 0x1.5d7e4290ac36bp-33,
+};
+
+// cos(r) = 1 - z/2 + z^2 P(z), z = r^2, |r| <= pi/4; error 2^-63.7
+inline constexpr double kCosF64[] = {
+    0x1.5555555555549p-5, -0x1.6c16c16c14bcfp-10, 0x1.a01a019c24e99p-16, -0x1.27e4f7a4e74fap-22,
+    0x1.1ee9a7a24930cp-29, -0x1.8f8b6fefab6f2p-37,
+};
+
+// asin(x) = x + x z P(z), z = x^2, |x| <= 1/2; error 2^-55.9
+inline constexpr double kAsinF64[] = {
+    0x1.5555555555392p-3, 0x1.333333336e4d4p-4, 0x1.6db6db42982c9p-5, 0x1.f1c72c2ff7eb5p-6, 0x1.6e89f51083571p-6,
+    0x1.1c6bd59f09631p-6, 0x1.c6feac5ca6be9p-7, 0x1.8ebd0532ae5b8p-7, 0x1.ac0297f3dffadp-8, 0x1.3fd1dbba398a5p-6,
+    -0x1.099cefe9fafep-6, 0x1.055afbcfabd8dp-5,
+};
+
+// atan(x) = x + x z P(z), z = x^2, |x| <= tan(pi/8); error 2^-59.4
+inline constexpr double kAtanF64[] = {
+    -0x1.555555555553dp-2, 0x1.999999999586cp-3, -0x1.24924922ad7abp-3, 0x1.c71c70e61fe81p-4, -0x1.745cf8dee7f1p-4,
+    0x1.3b11195367015p-4, -0x1.10ebbb2db7501p-4, 0x1.df0f7b8896c7cp-5, -0x1.9cd3af77e8a78p-5, 0x1.37d84538cabf7p-5,
+    -0x1.257088b888157p-6,
+};
+
+// erf(x) = x + x P(z), z = x^2, |x| <= 1; error 2^-56.3
+inline constexpr double kErfF64[] = {
+    0x1.06eba8214db69p-3, -0x1.812746b0379fbp-2, 0x1.ce2f21a04363ep-4, -0x1.b82ce312b3062p-6, 0x1.565bcd14aa39cp-8,
+    -0x1.c02db52a1bc12p-11, 0x1.f9a34bcd069cbp-14, -0x1.f4d57a4b9a5d9p-17, 0x1.ba15b18562821p-20,
+    -0x1.615d53ba938d6p-23, 0x1.0beaeaa5112abp-26, -0x1.cdbec1f93e6a7p-30, 0x1.0bdd05fbadc67p-32,
+    -0x1.e774c8e291566p-36,
+};
+
+// log(erfc(1 + t)) = P(t), 0 <= t <= 5; weighed by erfc; error 2^-55.9
+inline constexpr double kErfcF64[] = {
+    -0x1.d97fbf27aa2a1p+0, -0x1.51c9b0006c21ap+1, -0x1.afabc11a2b01bp-1, -0x1.5477f099b213cp-5, 0x1.48c9d37f0b2b8p-7,
+    -0x1.033f5a02296ffp-9, 0x1.f1b0468297649p-13, 0x1.b92e2f20360e7p-16, -0x1.c8534a998b051p-16,
+    0x1.448617d41fccfp-17, -0x1.1e2b35af3ae91p-19, 0x1.b81e10b75ef65p-23, 0x1.f1b424c8743f9p-25,
+    -0x1.1e97ea9d1583ep-25, 0x1.24730e673a30cp-27, -0x1.6a3b10d8fd6f7p-30, 0x1.06180f20541ddp-33,
+    -0x1.55e11beac5b02p-38,
+};
+
+// log(1 + f) = f - f^2/2 + f^3 P(f), sqrt(1/2) <= 1 + f <= sqrt(2); error 2^-27.3
+inline constexpr double kLogF32[] = {
+    0x1.555554p-2, -0x1.000226p-2, 0x1.99a00ep-3, -0x1.547262p-3, 0x1.22d9eep-3, -0x1.0d8444p-3, 0x1.055ba6p-3,
+    -0x1.38b99ap-4,
+};
+
+// log((1 + s)/(1 - s)) = 2s + s z P(z), z = s^2, |s| <= 3 - sqrt(8); error 2^-66.6
+inline constexpr double kLogF64[] = {
+    0x1.5555555555555p-1, 0x1.9999999999d0fp-2, 0x1.2492492439b72p-2, 0x1.c71c724b1d6b8p-3, 0x1.745ce1e0db26ep-3,
+    0x1.3b202051b03bfp-3, 0x1.0f67a2c4c4bcp-3, 0x1.0f0a7b963219bp-3,
+};
+
+// log2((1 + s)/(1 - s)) = s P(z), z = s^2, |s| <= 3 - sqrt(8), to be computed in f64; error 2^-37.8
+inline constexpr double kPowLogF32[] = {
+    0x1.71547652bedfp+1, 0x1.ec709d12da142p-1, 0x1.27777fde730f3p-1, 0x1.a58d8e26c2d5bp-2, 0x1.5ce7e85e8babbp-2,
+};
+
+// 2^r = P(r), |r| <= 1/2, to be computed in f64; error 2^-34.5
+inline constexpr double kPowExpF32[] = {
+    0x1.ffffffffabe54p-1, 0x1.62e42ff115359p-1, 0x1.ebfbe0a4937ecp-3, 0x1.c6b08ab07e77bp-5, 0x1.3b29dc56a517ep-7,
+    0x1.5d8a6f7e3e68ap-10, 0x1.446a12e8de8efp-13, 0x1.fe187c46dc06ap-17,
+};
+
+// atanh(s) = s + s z/3 + s z^2 P(z), z = s^2, |s| <= 3 - sqrt(8); error 2^-54.0
+inline constexpr double kPowLogF64[] = {
+    0x1.999999999999ap-3, 0x1.249249249226dp-3, 0x1.c71c71c77b30dp-4, 0x1.745d171536a7ap-4, 0x1.3b13b9438a348p-4,
+    0x1.11124408aa40cp-4, 0x1.e0b1341f6c73fp-5, 0x1.d4dfa8c7af734p-5,
+};
+
+// ln 2, in 2 parts
+inline constexpr double kLn2F32[] = {
+    0x1.62e43p-1, -0x1.05c61p-29,
+};
+
+// pi/2, in 2 parts
+inline constexpr double kHalfPiF32[] = {
+    0x1.921fb6p+0, -0x1.777a5cp-25,
+};
+
+// ln 2, in 2 parts
+inline constexpr double kLn2F64[] = {
+    0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56,
+};
+
+// pi/2, in 2 parts
+inline constexpr double kHalfPiF64[] = {
+    0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54,
+};
+
+// pi/2, in 3 parts
+inline constexpr double kHalfPiStepsF64[] = {
+    0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54, -0x1.f1976b7ed8fbcp-110,
+};
+
+// 2 / ln 2, in 2 parts
+inline constexpr double kTwoOverLn2[] = {
+    0x1.71547652b82fep+1, 0x1.777d0ffda0d24p-55,
+};
+
+// 1/3, in 2 parts
+inline constexpr double kThird[] = {
+    0x1.5555555555555p-2, 0x1.5555555555555p-56,
+};
+
+// where the other windows of 2/pi begin
+inline constexpr double kTwoOverPiStartsF32[] = {
+    0x1p+46, 0x1p+67, 0x1p+88, 0x1p+108,
+};
+
+// 2/pi modulo 4/ulp(x), high part, for each range of x
+inline constexpr double kTwoOverPiHighF32[] = {
+    0x1.45f306dc9c883p-1, 0x1.b727220a94fe1p-23, 0x1.054a7f09d5f48p-46, 0x1.fc2757d1f534ep-64, 0x1.7d1f534ddc0dbp-84,
+};
+
+// and the low part
+inline constexpr double kTwoOverPiLowF32[] = {
+    -0x1.6b01ec5417056p-55, 0x1.d5f47d4d37703p-78, -0x1.596447e493ad5p-101, -0x1.1f924eb53361ep-119,
+    0x1.8a5664f10e41p-138,
+};
+
+// 2/pi as a fixed-point number of 19 words; the first bit stands for 2^33.
+inline constexpr std::uint64_t kTwoOverPiWords[19] = {
+    0x0000000028be60db, 0x9391054a7f09d5f4, 0x7d4d377036d8a566, 0x4f10e4107f9458ea,
+    0xf7aef1586dc91b8e, 0x909374b801924bba, 0x827464873f877ac7, 0x2c4a69cfba208d7d,
+    0x4baed1213a671c09, 0xad17df904e64758e, 0x60d4ce7d272117e2, 0xef7e4a0ec7fe25ff,
+    0xf7816603fbcbc462, 0xd6829b47db4d9fb3, 0xc9f2c26dd3d18fd9, 0xa797fa8b5d49eeb1,
+    0xfaf97c5ecf41ce7d, 0xe294a4ba9afed7ec, 0x47e357421580cc11,
+};
+
+}  // namespace weft::kernel

@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""Prints src/kernel/math_tables.h: the polynomials and split constants behind kernel/math_*.cpp.
+
+Each polynomial is a weighted minimax fit (Remez exchange on a dense Chebyshev grid). The coefficients are rounded to the
+format one after the other, lowest power first, and the rest is fitted again each time, so that rounding costs next to
+nothing. Needs mpmath.   tools/minimax.py > src/kernel/math_tables.h
+"""
+import sys
+from mpmath import mp, mpf
+
+mp.prec = 300
+
+
+def round_to(value, bits):
+    """The nearest number with `bits` significant bits."""
+    if value == 0:
+        return mpf(0)
+    mantissa, exponent = mp.frexp(value)
+    return mp.ldexp(mp.nint(mp.ldexp(mantissa, bits)), exponent - bits)
+
+
+def remez(values, weights, points, powers):
+    """Coefficients c of sum c_i x^powers[i] that minimise max |weight * (sum - value)| over the points."""
+    # The lowest power goes into the weight: 1, x, x^2 … alternate properly on both sides of zero, x^3, x^4 … do not.
+    n, lowest = len(powers), powers[0]
+    columns = [[x ** (p - lowest) for p in powers] for x in points]
+    values = [v / x**lowest for v, x in zip(values, points)]
+    weights = [w * abs(x) ** lowest for w, x in zip(weights, points)]
+    last = len(points) - 1
+    chosen = [round(last * (1 - mp.cos(mp.pi * i / n)) / 2) for i in range(n + 1)]
+    for _ in range(60):
+        a = mp.matrix(n + 1, n + 1)
+        b = mp.matrix(n + 1, 1)
+        for row, i in enumerate(chosen):
+            for col in range(n):
+                a[row, col] = columns[i][col]
+            a[row, n] = (-1) ** row / weights[i]
+            b[row] = values[i]
+        solution = mp.lu_solve(a, b)
+        c, level = list(solution)[:n], abs(solution[n])
+        error = [w * (mp.fdot(c, col) - v) for w, col, v in zip(weights, columns, values)]
+        worst = max(abs(e) for e in error)
+        if worst <= level * mpf("1.0001"):
+            break
+        # one extremum per run of equal sign; drop the weaker end while there are too many
+        runs = []
+        for i, e in enumerate(error):
+            if runs and (error[runs[-1]] > 0) == (e > 0):
+                if abs(e) > abs(error[runs[-1]]):
+                    runs[-1] = i
+            else:
+                runs.append(i)
+        while len(runs) > n + 1:
+            runs.pop(0 if abs(error[runs[0]]) < abs(error[runs[-1]]) else -1)
+        if len(runs) < n + 1:
+            break
+        chosen = runs
+    return c, worst
+
+
+def fit(f, low, high, powers, weight, bits, fixed=()):
+    """f(x) ~ sum fixed + sum c_i x^powers[i]; weight(x) times the error is levelled. Returns rounded c, log2 of the error."""
+    count = max(12 * len(powers), 120)
+    low, high = mpf(low), mpf(high)
+    points = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * (i + mpf(1) / 2) / count) for i in range(count)]
+    points = [x for x in points if x != 0]
+    weights = [abs(mpf(weight(x))) for x in points]
+    values = [f(x) - sum(c * x**p for p, c in fixed) for x in points]
+    def rounded(refit):
+        rest, left, result = values, list(powers), []
+        c, _ = remez(rest, weights, points, left)
+        while left:
+            power, coefficient = left.pop(0), round_to(c.pop(0), bits)
+            result.append(coefficient)
+            rest = [v - coefficient * x**power for v, x in zip(rest, points)]
+            if refit and left:  # close to zero the remaining powers can correct nothing: leave that part out
+                kept = [i for i, x in enumerate(points) if abs(x) > far * refit]
+                c, _ = remez([rest[i] for i in kept], [weights[i] for i in kept], [points[i] for i in kept], left)
+        return max(abs(w * v) for w, v in zip(weights, rest)), result
+
+    far = max(abs(x) for x in points)
+    worst, result = min(rounded(refit) for refit in (0, 0.02, 0.1, 0.25))
+    return result, float(mp.log(worst, 2))
+
+
+def hex_of(value):
+    mantissa, exponent = float(value).hex().split("p")
+    return mantissa.rstrip("0").rstrip(".") + "p" + exponent
+
+
+def show(name, coefficients, note):
+    print(f"// {note}")
+    print(f"inline constexpr double {name}[] = {{")
+    line = "   "
+    for c in coefficients:
+        item = f" {hex_of(c)},"
+        if len(line) + len(item) > 118:
+            print(line)
+            line = "   "
+        line += item
+    print(line)
+    print("};\n")
+
+
+def split(value, bits, parts, first_bits=None):
+    """value as a sum of `parts` numbers of `bits` bits, each the rounding of what is left."""
+    result = []
+    for i in range(parts):
+        part = round_to(value, first_bits if first_bits and i == 0 else bits)
+        result.append(part)
+        value -= part
+    return result
+
+
+# name: (function, low, high, powers f32, powers f64, weight, fixed). The comment in the header shows what it is for.
+def relative(f):
+    return lambda x: 1 / f(x)
+
+
+def main():
+    half_ln2 = mp.log(2) / 2 * mpf("1.0005")
+    log_low, log_high = mp.sqrt(mpf(1) / 2) - 1 - mpf("1e-6"), mp.sqrt(2) - 1 + mpf("1e-6")
+    quarter_pi = mp.pi / 4 * mpf("1.01")
+    root = lambda f: (lambda z: f(mp.sqrt(z)))
+
+    def even(f, limit):  # an odd function over x, or an even one, as a function of z = x*x
+        return root(f), mpf(limit) ** 2 * mpf("1e-9"), mpf(limit) ** 2
+
+    def poly(name, what, f, low, high, powers, weight, bits, fixed=()):
+        coefficients, error = fit(f, low, high, powers, weight, bits, fixed)
+        print(f"{name}: 2^{error:.1f}", file=sys.stderr)
+        show(name, coefficients, f"{what}; error 2^{error:.1f}")
+
+    print("// kernel/math_tables.h: minimax polynomials (lowest power first) for kernel/math_*.cpp, printed by tools/minimax.py.")
+    print("#pragma once\n\n#include <cstdint>\n\nnamespace weft::kernel {\n")
+
+    for bits, tag in ((24, "F32"), (53, "F64")):
+        narrow = bits == 24
+        pick = lambda a, b: range(a if narrow else b)
+        # exp(r) = 1 + r + r^2 P(r)
+        poly("kExp" + tag, "exp(r) = 1 + r + r^2 P(r), |r| <= ln(2)/2", mp.exp, -half_ln2, half_ln2,
+             [k + 2 for k in pick(5, 10)], relative(mp.exp), bits, [(0, 1), (1, 1)])
+        poly("kExpm1" + tag, "expm1(r) = r + r^2 P(r), |r| <= ln(2)/2", mp.expm1, -half_ln2, half_ln2,
+             [k + 2 for k in pick(5, 11)], relative(mp.expm1), bits, [(1, 1)])
+        exp2 = lambda r: mp.power(2, r)
+        poly("kExp2" + tag, "2^r = 1 + r P(r), |r| <= 1/2", exp2, mpf("-0.5"), mpf("0.5"),
+             [k + 1 for k in pick(6, 12)], relative(exp2), bits, [(0, 1)])
+        sinh_high = 1
+        f, low, high = even(lambda x: mp.sinh(x) / x, sinh_high)
+        poly("kSinh" + tag, "sinh(x) = x + x z P(z), z = x^2, |x| <= 1", f, low, high,
+             [k + 1 for k in pick(4, 8)], relative(f), bits, [(0, 1)])
+        f, low, high = even(lambda x: mp.tanh(x) / x, mpf("0.5625"))
+        poly("kTanh" + tag, "tanh(x) = x + x z P(z), z = x^2, |x| <= 0.5625", f, low, high,
+             [k + 1 for k in pick(5, 11)], relative(f), bits, [(0, 1)])
+        f, low, high = even(lambda x: mp.sin(x) / x, quarter_pi)
+        poly("kSin" + tag, "sin(r) = r + r z P(z), z = r^2, |r| <= pi/4", f, low, high,
+             [k + 1 for k in pick(3, 6)], relative(f), bits, [(0, 1)])
+        f, low, high = even(mp.cos, quarter_pi)
+        poly("kCos" + tag, "cos(r) = 1 - z/2 + z^2 P(z), z = r^2, |r| <= pi/4", f, low, high,
+             [k + 2 for k in pick(3, 6)], relative(f), bits, [(0, 1), (1, mpf(-1) / 2)])
+        f, low, high = even(lambda x: mp.asin(x) / x, mpf("0.5"))
+        poly("kAsin" + tag, "asin(x) = x + x z P(z), z = x^2, |x| <= 1/2", f, low, high,
+             [k + 1 for k in pick(5, 12)], relative(f), bits, [(0, 1)])
+        f, low, high = even(lambda x: mp.atan(x) / x, 1 if narrow else mp.sqrt(2) - 1 + mpf("1e-9"))
+        poly("kAtan" + tag, f"atan(x) = x + x z P(z), z = x^2, |x| <= {'1' if narrow else 'tan(pi/8)'}", f, low, high,
+             [k + 1 for k in pick(9, 11)], relative(f), bits, [(0, 1)])
+        f, low, high = even(lambda x: mp.erf(x) / x - 1, 1)
+        poly("kErf" + tag, "erf(x) = x + x P(z), z = x^2, |x| <= 1", f, low, high,
+             [k for k in pick(7, 14)], lambda z: 1 / (1 + f(z)), bits)
+        poly("kErfc" + tag, f"log(erfc(1 + t)) = P(t), 0 <= t <= {3 if narrow else 5}; weighed by erfc",
+             lambda t: mp.log(mp.erfc(1 + t)), 0, 3 if narrow else 5, pick(7, 18), lambda t: mp.erfc(1 + t), bits)
+
+    poly("kLogF32", "log(1 + f) = f - f^2/2 + f^3 P(f), sqrt(1/2) <= 1 + f <= sqrt(2)", mp.log1p, log_low, log_high,
+         [k + 3 for k in range(8)], relative(mp.log1p), 24, [(1, 1), (2, mpf(-1) / 2)])
+    # For pow.
+    s_high = (mp.sqrt(2) - 1) / (mp.sqrt(2) + 1) * mpf("1.00001")
+    f, low, high = even(lambda s: 2 * mp.atanh(s) / s, s_high)
+    poly("kLogF64", "log((1 + s)/(1 - s)) = 2s + s z P(z), z = s^2, |s| <= 3 - sqrt(8)", f, low, high,
+         [k + 1 for k in range(8)], relative(f), 53, [(0, 2)])
+
+    f, low, high = even(lambda s: 2 * mp.atanh(s) / s / mp.log(2), s_high)
+    poly("kPowLogF32", "log2((1 + s)/(1 - s)) = s P(z), z = s^2, |s| <= 3 - sqrt(8), to be computed in f64", f, low, high,
+         range(5), relative(f), 53)
+    poly("kPowExpF32", "2^r = P(r), |r| <= 1/2, to be computed in f64", exp2, mpf("-0.5"), mpf("0.5"),
+         range(8), relative(exp2), 53)
+    f, low, high = even(lambda s: (mp.atanh(s) / s - 1 - s**2 / 3) / s**4, s_high)
+    poly("kPowLogF64", "atanh(s) = s + s z/3 + s z^2 P(z), z = s^2, |s| <= 3 - sqrt(8)", f, low, high,
+         range(8), relative(f), 53)
+
+    def pair(name, value, bits, what, parts=2):
+        show(name, split(value, bits, parts), f"{what}, in {parts} parts")
+
+    for bits, tag in ((24, "F32"), (53, "F64")):
+        pair("kLn2" + tag, mp.log(2), bits, "ln 2")
+        pair("kHalfPi" + tag, mp.pi / 2, bits, "pi/2")
+    pair("kHalfPiStepsF64", mp.pi / 2, 53, "pi/2", 3)
+    pair("kTwoOverLn2", 2 / mp.log(2), 53, "2 / ln 2")
+    pair("kThird", mpf(1) / 3, 53, "1/3")
+
+    # 2/pi less what is a multiple of 4 once an x of 24 bits with x >= 2^start is multiplied in.
+    starts = (46, 67, 88, 108)
+    rest = [2 / mp.pi] + [2 / mp.pi - mp.ldexp(mp.floor(mp.ldexp(2 / mp.pi, a - 25)), 25 - a) for a in starts]
+    parts = [split(value, 53, 2) for value in rest]
+    show("kTwoOverPiStartsF32", [mp.ldexp(1, a) for a in starts], "where the other windows of 2/pi begin")
+    show("kTwoOverPiHighF32", [p[0] for p in parts], "2/pi modulo 4/ulp(x), high part, for each range of x")
+    show("kTwoOverPiLowF32", [p[1] for p in parts], "and the low part")
+
+    mp.prec = 1400
+    words = int(mp.floor(mp.ldexp(2 / mp.pi, 19 * 64 - 34)))
+    print("// 2/pi as a fixed-point number of 19 words; the first bit stands for 2^33.")
+    print("inline constexpr std::uint64_t kTwoOverPiWords[19] = {")
+    for i in range(0, 19, 4):
+        row = [f"0x{(words >> (64 * (18 - j))) & (2**64 - 1):016x}," for j in range(i, min(i + 4, 19))]
+        print("    " + " ".join(row))
+    print("};\n\n}  // namespace weft::kernel")
+
+
+main()
