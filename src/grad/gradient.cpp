@@ -1,5 +1,5 @@
-// grad/gradient.cpp: the reverse walk. It lists the nodes once, marks those that lead to something wanted, and then visits
-// them from the output back, handing each node's gradient to its sources by its op's rule.
+// grad/gradient.cpp: the reverse walk. It lists the nodes once, marks those that lead to something wanted, and then
+// visits them from the output back, handing each node's gradient to its sources by its op's rule.
 #include "grad/gradient.h"
 
 #include "core/str.h"
@@ -23,9 +23,7 @@ bool passes(const Node& node) {
     return node.op == Op::Custom || (is_float(node.dtype) && rule_of(node.op));
 }
 
-bool is_users_rule(const Node& node) {
-    return node.op == Op::WithGrad || node.op == Op::Custom || node.op == Op::Part;
-}
+bool is_users_rule(const Node& node) { return node.op == Op::WithGrad || node.op == Op::Custom || node.op == Op::Part; }
 
 // The graph behind the output, flat: node i has its sources' positions at sources[begin[i] … begin[i + 1]). Positions
 // are copied since the walk's marks belong to whoever holds the graph lock, and the rules run without it.
@@ -81,7 +79,8 @@ private:
         leads_.resize(tape_.order.size());
         for (std::size_t i = 0; i < tape_.order.size(); ++i) {
             leads_[i] = is_wanted(*tape_.order[i]);
-            const bool skips_value = tape_.order[i]->op == Op::WithGrad;  // its own rule replaces the value's derivative
+            const bool skips_value =
+                tape_.order[i]->op == Op::WithGrad;  // its own rule replaces the value's derivative
             for (std::size_t s = tape_.begin[i] + skips_value; s < tape_.begin[i + 1]; ++s)
                 leads_[i] |= leads_[tape_.sources[s]];
         }
@@ -106,7 +105,8 @@ private:
         if (!leads_[owner]) return;
         const Sources& sources = tape_.order[owner]->sources;
         const Grads grads = g ? rule_of(node.op)(NodeRef(&node), g) : Grads(sources.size());
-        if (grads.size() != sources.size()) complain(node, str(grads.size(), " gradients for ", sources.size(), " sources"));
+        if (grads.size() != sources.size())
+            complain(node, str(grads.size(), " gradients for ", sources.size(), " sources"));
         for (std::size_t s = 0; s < sources.size(); ++s) {
             const std::uint32_t to = tape_.sources[tape_.begin[owner] + s];
             if (!leads_[to] || !is_float(sources[s]->dtype)) continue;
@@ -132,17 +132,18 @@ private:
     std::unordered_map<const Node*, NodeRef> targets_;
     std::vector<LeafGradient> leaves_;
     std::unordered_map<std::uint64_t, std::size_t> place_of_cell_;
-    std::vector<char> leads_;        // something wanted lies behind this node
-    std::vector<char> reached_;      // the output depends on this node by a differentiable way
-    std::vector<NodeRef> gradients_; // summed so far; null while reached: zero
+    std::vector<char> leads_;         // something wanted lies behind this node
+    std::vector<char> reached_;       // the output depends on this node by a differentiable way
+    std::vector<NodeRef> gradients_;  // summed so far; null while reached: zero
 };
 
 }  // namespace
 
 Gradients differentiate(const NodeRef& output, const NodeRef& seed, const Wanted& wanted) {
     if (!is_float(output->dtype))
-        throw GradError(str("gradient(output: ", output->dtype, output->shape,
-                            "): only floating-point values have a gradient; convert with .to(f32) before the computation"));
+        throw GradError(
+            str("gradient(output: ", output->dtype, output->shape,
+                "): only floating-point values have a gradient; convert with .to(f32) before the computation"));
     if (seed && (!(seed->shape == output->shape) || seed->dtype != output->dtype))
         throw GradError(str("gradient(output: ", output->dtype, output->shape, ", seed: ", seed->dtype, seed->shape,
                             "): the seed must have the output's shape and dtype"));

@@ -1,5 +1,5 @@
-// grad/gradient.h: differentiation as a graph transformation: nodes in, nodes out, so the backward pass is simplified, fused
-// and scheduled like any other graph, and derivatives of derivatives come for free.
+// grad/gradient.h: differentiation as a graph transformation: nodes in, nodes out, so the backward pass is simplified,
+// fused and scheduled like any other graph, and derivatives of derivatives come for free.
 #pragma once
 
 #include "ir/node.h"
@@ -28,10 +28,10 @@ struct Wanted {
     bool leaves = false;  // collect for every Leaf that the output depends on
 };
 
-// The one reverse walk. `seed` is d(loss)/d(output), of output's shape and dtype; null stands for ones. Where the output
-// depends on a target but every derivative on the way is zero (trunc), the gradient is zeros, not null.
-// Throws GradError for an output that is no float and for a Custom without a derivative. Rules run without the graph lock:
-// a user's own may wait for other locks.
+// The one reverse walk. `seed` is d(loss)/d(output), of output's shape and dtype; null stands for ones. Where the
+// output depends on a target but every derivative on the way is zero (trunc), the gradient is zeros, not null.
+// Throws GradError for an output that is no float and for a Custom without a derivative. Rules run without the graph
+// lock: a user's own may wait for other locks.
 Gradients differentiate(const NodeRef& output, const NodeRef& seed, const Wanted& wanted);
 
 std::vector<NodeRef> gradient(const NodeRef& output, std::span<const NodeRef> targets, const NodeRef& seed = nullptr);

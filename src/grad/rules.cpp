@@ -1,5 +1,5 @@
-// grad/rules.cpp: the calculus. g is d(loss)/d(out); a rule returns one gradient per source. It uses the op's output where
-// it can, since that is what a fused kernel stores. At kinks the gradients are PyTorch's.
+// grad/rules.cpp: the calculus. g is d(loss)/d(out); a rule returns one gradient per source. It uses the op's output
+// where it can, since that is what a fused kernel stores. At kinks the gradients are PyTorch's.
 #include "grad/rules.h"
 
 #include "core/str.h"
@@ -23,15 +23,15 @@ NodeRef sine(const NodeRef& x) { return unary(Op::Sin, x); }
 NodeRef cosine(const NodeRef& x) { return unary(Op::Cos, x); }
 NodeRef square_root(const NodeRef& x) { return unary(Op::Sqrt, x); }
 
-// ---- elementwise -----------------------------------------------------------------------------------------------------
+// ---- elementwise ----------------------------------------------------------------------------------------------------
 
 Grads grad_abs(const NodeRef& out, const NodeRef& g) {
     const NodeRef &x = src(out), zero = zeros_like(x);
     return {where(less(x, zero), -g, where(less(zero, x), g, zero))};
 }
 
-// d/da = b a^(b-1), and 0 for b = 0. d/db = out log a, and 0 for 0^b with b >= 0; there the log's operand is replaced, so
-// that its own derivative, 1/0, stays out of higher derivatives.
+// d/da = b a^(b-1), and 0 for b = 0. d/db = out log a, and 0 for 0^b with b >= 0; there the log's operand is replaced,
+// so that its own derivative, 1/0, stays out of higher derivatives.
 Grads grad_pow(const NodeRef& out, const NodeRef& g) {
     const NodeRef &a = src(out, 0), &b = src(out, 1), zero = zeros_like(a), one = like(a, 1);
     const NodeRef to_a = where(equal_to(b, zero), zero, g * (b * binary(Op::Pow, a, b - one)));
@@ -40,8 +40,8 @@ Grads grad_pow(const NodeRef& out, const NodeRef& g) {
     return {to_a, to_b};
 }
 
-// mod(a, b) = a - b floor(a/b). The quotient is recovered from out and rounded, which also tells the next derivative that
-// it is constant.
+// mod(a, b) = a - b floor(a/b). The quotient is recovered from out and rounded, which also tells the next derivative
+// that it is constant.
 Grads grad_mod(const NodeRef& out, const NodeRef& g) {
     const NodeRef &a = src(out, 0), &b = src(out, 1);
     const NodeRef quotient = (a - out) / b;
@@ -57,11 +57,16 @@ Grads grad_winner(const NodeRef& out, const NodeRef& g, bool larger) {
     return {where(a_loses, zero, share), where(b_loses, zero, share)};
 }
 
+Grads grad_where(const NodeRef& out, const NodeRef& g) {
+    const NodeRef &condition = src(out), zero = zeros_like(g);
+    return {nullptr, where(condition, g, zero), where(condition, zero, g)};
+}
+
 Grads grad_cast(const NodeRef& out, const NodeRef& g) {
     return {is_float(src(out)->dtype) ? cast(g, src(out)->dtype) : nullptr};
 }
 
-// ---- movement: each view's transpose ---------------------------------------------------------------------------------
+// ---- movement: each view's transpose --------------------------------------------------------------------------------
 
 Grads grad_expand(const NodeRef& out, const NodeRef& g) {
     Dims stretched;
@@ -101,7 +106,7 @@ Grads grad_insert(const NodeRef& out, const NodeRef& g) {
     return {insert(g, zeros_like(value), starts), shrink(g, starts, value->shape)};
 }
 
-// ---- reductions ------------------------------------------------------------------------------------------------------
+// ---- reductions -----------------------------------------------------------------------------------------------------
 
 NodeRef shrink_axis(const NodeRef& x, int axis, std::int64_t start, std::int64_t size) {
     Dims starts(x->shape.size(), 0);
@@ -127,8 +132,8 @@ NodeRef shifted_back(const NodeRef& g, int axis, std::int64_t by) {
 
 NodeRef product_before(const NodeRef& x, int axis) { return shifted(scan(Op::Mul, x, axis), axis, 1); }
 
-// The derivative of a product is the product of the others, from the left and from the right of each element: no division,
-// so zeros are no special case, in no derivative. Reduced axes are gathered into one at the end.
+// The derivative of a product is the product of the others, from the left and from the right of each element: no
+// division, so zeros are no special case, in no derivative. Reduced axes are gathered into one at the end.
 NodeRef product_of_others(const NodeRef& x, const Dims& reduced) {
     Dims order;
     Shape flat;
@@ -206,7 +211,7 @@ Grads grad_scan(const NodeRef& out, const NodeRef& g) {
     }
 }
 
-// ---- data-dependent indices, markers ---------------------------------------------------------------------------------
+// ---- data-dependent indices, markers --------------------------------------------------------------------------------
 
 Grads grad_gather(const NodeRef& out, const NodeRef& g) {
     return {scatter(Op::Add, zeros_like(src(out)), src(out, 1), g, out->as<IndexArg>().axis), nullptr};
@@ -227,11 +232,12 @@ Grads grad_with_grad(const NodeRef& out, const NodeRef& g) {
 
 Grads grad_custom(const NodeRef& out, const NodeRef& g) {
     const auto& function = (out->op == Op::Part ? out->source() : *out).as<CustomArg>().function;
-    if (!function->gradient) throw GradError(str(function->name, " has no derivative; detach() its inputs or its result"));
+    if (!function->gradient)
+        throw GradError(str(function->name, " has no derivative; detach() its inputs or its result"));
     return function->gradient(out, g);
 }
 
-// ---- the table -------------------------------------------------------------------------------------------------------
+// ---- the table ------------------------------------------------------------------------------------------------------
 
 struct Row {
     Op op;
@@ -294,7 +300,7 @@ constexpr Row kRules[] = {
     {Op::CmpLt, kNone}, {Op::CmpLe, kNone}, {Op::CmpEq, kNone},
     {Op::And, kNone}, {Op::Or, kNone}, {Op::Xor, kNone}, {Op::Shl, kNone}, {Op::Shr, kNone},
 
-    {Op::Where, [](N out, N g) { return Grads{nullptr, where(src(out), g, zeros_like(g)), where(src(out), zeros_like(g), g)}; }},
+    {Op::Where, grad_where},
 
     {Op::Reduce, grad_reduce},
     {Op::Scan, grad_scan},

@@ -1,4 +1,4 @@
-// ir/build.cpp: the only way into the tensor graph. A builder checks its operands, returns an existing node where the op
+// ir/build.cpp: the way into the tensor graph. A builder checks its operands, returns an existing node where the op
 // changes nothing, folds constants and views of views, and else makes one node (with casts around it for halves).
 #include "ir/build.h"
 
@@ -79,10 +79,10 @@ void check_axis(Op op, std::int64_t axis, const NodeRef& x) {
 
 }  // namespace
 
-// ---- leaves ----------------------------------------------------------------------------------------------------------
+// ---- leaves ---------------------------------------------------------------------------------------------------------
 
 NodeRef constant_word(DType dtype, Word value, const Shape& shape) {
-    const Word canonical = bitcast_word(dtype, dtype, value);  // bits beyond the dtype's width would split equal constants
+    const Word canonical = bitcast_word(dtype, dtype, value);  // bits beyond the width would split equal constants
     const NodeRef scalar = graph().make(Op::Const, dtype, {}, {}, ConstArg{canonical});
     if (shape.empty()) return scalar;
     const Shape ones(shape.size(), 1);
@@ -97,7 +97,8 @@ NodeRef constant(DType dtype, const Scalar& value, const Shape& shape) {
 NodeRef like(const NodeRef& x, const Scalar& value) { return constant(x->dtype, value, x->shape); }
 
 NodeRef variable(DType dtype, Word value, std::shared_ptr<const std::function<Word()>> redraw) {
-    return graph().make(Op::Var, dtype, {}, {}, VarArg{fresh_id(), bitcast_word(dtype, dtype, value), std::move(redraw)});
+    return graph().make(Op::Var, dtype, {}, {},
+                        VarArg{fresh_id(), bitcast_word(dtype, dtype, value), std::move(redraw)});
 }
 
 NodeRef iota(std::int64_t size) {
@@ -120,7 +121,7 @@ NodeRef buffer(StorageRef storage, DType dtype, const Shape& shape, std::int64_t
     return graph().make(Op::Buffer, dtype, shape, {}, BufferArg{std::move(storage), offset, strides});
 }
 
-// ---- elementwise -----------------------------------------------------------------------------------------------------
+// ---- elementwise ----------------------------------------------------------------------------------------------------
 
 NodeRef unary(Op op, const NodeRef& x) {
     const OpKind kind = info(op).kind;
@@ -185,7 +186,7 @@ NodeRef logical_not(const NodeRef& x) {
     return binary(Op::Xor, x, constant(DType::Bool, Word{1}));
 }
 
-// ---- movement --------------------------------------------------------------------------------------------------------
+// ---- movement -------------------------------------------------------------------------------------------------------
 
 NodeRef reshape(const NodeRef& x, const Shape& shape) {
     if (shape == x->shape) return x;
@@ -233,8 +234,8 @@ NodeRef expand(const NodeRef& x, const Shape& shape) {
 }
 
 NodeRef shrink(const NodeRef& x, const Dims& starts, const Shape& sizes) {
-    require(starts.size() == x->shape.size() && sizes.size() == x->shape.size(), Op::Shrink, "a box at ", starts, " of ",
-            sizes, " in ", x->shape);
+    require(starts.size() == x->shape.size() && sizes.size() == x->shape.size(), Op::Shrink, "a box at ", starts,
+            " of ", sizes, " in ", x->shape);
     for (std::size_t d = 0; d < starts.size(); ++d)
         require(starts[d] >= 0 && sizes[d] >= 0 && starts[d] <= x->shape[d] && sizes[d] <= x->shape[d] - starts[d],
                 Op::Shrink, "the box at ", starts, " of ", sizes, " leaves ", x->shape);
@@ -333,7 +334,7 @@ NodeRef insert(const NodeRef& base, const NodeRef& value, const Dims& starts) {
     return graph().make(Op::Insert, base->dtype, base->shape, {base, value}, BoxArg{starts});
 }
 
-// ---- reductions ------------------------------------------------------------------------------------------------------
+// ---- reductions -----------------------------------------------------------------------------------------------------
 
 NodeRef reduce(Op op, const NodeRef& x, Dims axes) {
     check_reduction(Op::Reduce, op, x->dtype);
@@ -362,7 +363,7 @@ NodeRef scan(Op op, const NodeRef& x, int axis) {
     return graph().make(Op::Scan, x->dtype, x->shape, {x}, ReduceArg{op, {axis}});
 }
 
-// ---- data-dependent indices ------------------------------------------------------------------------------------------
+// ---- data-dependent indices -----------------------------------------------------------------------------------------
 
 namespace {
 
@@ -402,7 +403,7 @@ NodeRef check(const NodeRef& value, std::int64_t low, std::int64_t high, std::st
     return graph().make(Op::Check, value->dtype, value->shape, {value}, CheckArg{low, high, std::move(what)});
 }
 
-// ---- markers ---------------------------------------------------------------------------------------------------------
+// ---- markers --------------------------------------------------------------------------------------------------------
 
 NodeRef contiguous(const NodeRef& x) {
     return x->op == Op::Contiguous ? x : graph().make(Op::Contiguous, x->dtype, x->shape, {x});
@@ -412,9 +413,7 @@ NodeRef leaf(std::uint64_t cell, const NodeRef& value) {
     return graph().make(Op::Leaf, value->dtype, value->shape, {value}, LeafArg{cell});
 }
 
-NodeRef detach(const NodeRef& x) {
-    return x->op == Op::Detach ? x : graph().make(Op::Detach, x->dtype, x->shape, {x});
-}
+NodeRef detach(const NodeRef& x) { return x->op == Op::Detach ? x : graph().make(Op::Detach, x->dtype, x->shape, {x}); }
 
 NodeRef with_grad(const NodeRef& value, std::span<const NodeRef> inputs, std::shared_ptr<const GradRuleObject> rule) {
     require(rule != nullptr, Op::WithGrad, "no rule");
@@ -437,7 +436,7 @@ NodeRef part(const NodeRef& custom, int index) {
     return graph().make(Op::Part, results[index].first, results[index].second, {custom}, PartArg{index});
 }
 
-// ---- helpers ---------------------------------------------------------------------------------------------------------
+// ---- helpers --------------------------------------------------------------------------------------------------------
 
 Shape broadcast_shapes(const Shape& a, const Shape& b) {
     Shape shape;

@@ -13,7 +13,7 @@ namespace weft::ir {
 // leaves
 NodeRef constant(DType dtype, const Scalar& value, const Shape& shape = {});  // a Const, expanded to the shape
 NodeRef constant_word(DType dtype, Word value, const Shape& shape = {});      // the same, from the element's bits
-// Only a Word is taken for bits: a plain overload would catch every int and double too, since those convert to it silently.
+// Only a Word is taken for bits: a plain overload would catch every int and double too, since those convert to it.
 template <std::same_as<Word> Bits>
 NodeRef constant(DType dtype, Bits value, const Shape& shape = {}) { return constant_word(dtype, value, shape); }
 NodeRef like(const NodeRef& x, const Scalar& value);                 // a constant of x's dtype and shape

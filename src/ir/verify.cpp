@@ -1,5 +1,5 @@
-// ir/verify.cpp: one function per kind of op says what its nodes must satisfy. Builders refuse bad operands with the same
-// rules; this catches rewrites that make nodes by hand.
+// ir/verify.cpp: one function per kind of op says what its nodes must satisfy. Builders refuse bad operands with the
+// same rules; this catches rewrites that make nodes by hand.
 #include "ir/verify.h"
 
 #include "core/str.h"
@@ -17,8 +17,7 @@ bool accepts(Op op, DType operand) {
     switch (info(op).dtype) {
         case DTypeRule::Any:
         case DTypeRule::ToBool: return !is_half(operand);
-        case DTypeRule::Number:
-            return op == Op::IDiv ? is_int(operand) : !is_half(operand) && !is_bool(operand);
+        case DTypeRule::Number: return op == Op::IDiv ? is_int(operand) : !is_half(operand) && !is_bool(operand);
         case DTypeRule::FloatOnly: return operand == DType::F32 || operand == DType::F64;
         case DTypeRule::IntOrBool: return is_int(operand) || is_bool(operand);
         case DTypeRule::IntOnly: return is_int(operand);
@@ -59,7 +58,8 @@ std::string leaf_problem(const Node& node) {
             if (!arg || !arg->storage) return "no storage";
             return arg->strides.size() == node.shape.size() ? kFine : "one stride per axis is needed";
         }
-        case Op::Const: return argument<ConstArg>(node) && node.shape.empty() ? kFine : "a constant is a scalar with a value";
+        case Op::Const:
+            return argument<ConstArg>(node) && node.shape.empty() ? kFine : "a constant is a scalar with a value";
         case Op::Var: return argument<VarArg>(node) && node.shape.empty() ? kFine : "a variable is a scalar with an id";
         case Op::Iota: return node.dtype == DType::I64 && node.rank() == 1 ? kFine : "iota is i64 with one axis";
         default: return "an op of kernels in a tensor graph";
@@ -121,8 +121,9 @@ std::string movement_problem(const Node& node) {
         case Op::Insert: {
             const auto* arg = argument<BoxArg>(node);
             if (node.dtype != node.source(1).dtype) return "value and base differ in dtype";
-            return arg && node.shape == from && box_inside(arg->starts, node.source(1).shape, from) ? kFine
-                                                                                                   : "the box lies outside";
+            return arg && node.shape == from && box_inside(arg->starts, node.source(1).shape, from)
+                       ? kFine
+                       : "the box lies outside";
         }
         default: return skew_problem(node);
     }
@@ -137,10 +138,12 @@ std::string elementwise_problem(const Node& node) {
         return size_of(node.dtype) == size_of(node.source().dtype) ? kFine : "a bitcast keeps the width";
     if (node.op == Op::Where) {
         if (node.source(0).dtype != DType::Bool) return "the condition is not bool";
-        return node.source(1).dtype == node.dtype && node.source(2).dtype == node.dtype ? kFine : "branches differ in dtype";
+        return node.source(1).dtype == node.dtype && node.source(2).dtype == node.dtype ? kFine
+                                                                                        : "branches differ in dtype";
     }
     const DType operand = node.source().dtype;
-    if (row.arity == 2 && node.source(1).dtype != operand) return str("operands of ", operand, " and ", node.source(1).dtype);
+    if (row.arity == 2 && node.source(1).dtype != operand)
+        return str("operands of ", operand, " and ", node.source(1).dtype);
     if (!accepts(node.op, operand)) return str("not defined for ", operand);
     return node.dtype == (row.dtype == DTypeRule::ToBool ? DType::Bool : operand) ? kFine : "wrong dtype of the result";
 }
@@ -173,7 +176,8 @@ std::string index_problem(const Node& node) {
     if (node.op == Op::Gather) return node.shape == index.shape ? kFine : "the result has the index's shape";
     if (arg->mode != Op::Add && arg->mode != Op::Where) return "scatter adds or sets";
     if (arg->mode == Op::Add && !accepts(Op::Add, node.dtype)) return str("not defined for ", node.dtype);
-    const bool fits = node.shape == base.shape && node.source(2).shape == index.shape && node.source(2).dtype == node.dtype;
+    const bool fits =
+        node.shape == base.shape && node.source(2).shape == index.shape && node.source(2).dtype == node.dtype;
     return fits ? kFine : "values and index, or base and result, differ";
 }
 

@@ -1,4 +1,4 @@
-// tests/grad/finite_differences.h: compares gradients with central differences, both computed by the eager oracle in f64.
+// tests/grad/finite_differences.h: compares gradients with central differences, both computed by the oracle in f64.
 #pragma once
 
 #include "grad/gradient.h"
@@ -49,7 +49,7 @@ inline ir::NodeRef weighted_sum(const ir::NodeRef& x, std::uint64_t seed) {
 using Inputs = std::vector<ir::NodeRef>;
 using Function = std::function<ir::NodeRef(const Inputs&)>;
 
-// d(loss)/d(input) by central differences: the buffer under the input is changed in place, and the graph computed anew.
+// d(loss)/d(input) by central differences: the input's buffer is changed in place, and the graph computed anew.
 inline std::vector<double> differences(const ir::NodeRef& loss, const ir::NodeRef& input) {
     constexpr double kStep = 1e-5;
     auto* values = static_cast<double*>(input->as<ir::BufferArg>().storage->data);

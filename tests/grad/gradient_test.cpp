@@ -26,25 +26,29 @@ NodeRef index_of(const Shape& shape, std::vector<double> values) { return buffer
 
 void add_elementwise(std::vector<Case>& cases) {
     const std::pair<Op, std::pair<double, double>> unaries[] = {
-        {Op::Neg, {-2, 2}},     {Op::Abs, {-2, -0.1}}, {Op::Abs, {0.1, 2}},     {Op::Recip, {0.5, 2}},
-        {Op::Sqrt, {0.5, 2}},   {Op::Trunc, {1.1, 1.9}}, {Op::Exp, {-2, 2}},    {Op::Exp2, {-2, 2}},
-        {Op::Expm1, {-2, 2}},   {Op::Log, {0.5, 3}},   {Op::Log2, {0.5, 3}},    {Op::Log1p, {-0.5, 2}},
-        {Op::Sin, {-3, 3}},     {Op::Cos, {-3, 3}},    {Op::Tan, {-1, 1}},      {Op::Asin, {-0.8, 0.8}},
-        {Op::Acos, {-0.8, 0.8}}, {Op::Atan, {-3, 3}},  {Op::Sinh, {-2, 2}},     {Op::Cosh, {-2, 2}},
-        {Op::Tanh, {-2, 2}},    {Op::Erf, {-2, 2}},
+        {Op::Neg, {-2, 2}},      {Op::Abs, {-2, -0.1}},   {Op::Abs, {0.1, 2}},  {Op::Recip, {0.5, 2}},
+        {Op::Sqrt, {0.5, 2}},    {Op::Trunc, {1.1, 1.9}}, {Op::Exp, {-2, 2}},   {Op::Exp2, {-2, 2}},
+        {Op::Expm1, {-2, 2}},    {Op::Log, {0.5, 3}},     {Op::Log2, {0.5, 3}}, {Op::Log1p, {-0.5, 2}},
+        {Op::Sin, {-3, 3}},      {Op::Cos, {-3, 3}},      {Op::Tan, {-1, 1}},   {Op::Asin, {-0.8, 0.8}},
+        {Op::Acos, {-0.8, 0.8}}, {Op::Atan, {-3, 3}},     {Op::Sinh, {-2, 2}},  {Op::Cosh, {-2, 2}},
+        {Op::Tanh, {-2, 2}},     {Op::Erf, {-2, 2}},
     };
     for (const auto& [op, range] : unaries)
         for (const Shape& shape : {Shape{}, Shape{5}, Shape{2, 3}, Shape{0}, Shape{1, 1}})
-            cases.push_back({str_of(op), {shape}, [op = op](const Inputs& in) { return unary(op, in[0]); }, range.first,
+            cases.push_back({str_of(op),
+                             {shape},
+                             [op = op](const Inputs& in) { return unary(op, in[0]); },
+                             range.first,
                              range.second});
-    const std::vector<Shape> pairs[] = {{{}, {}},         {{4}, {4}},      {{2, 3}, {3}}, {{2, 1}, {1, 3}},
+    const std::vector<Shape> pairs[] = {{{}, {}},         {{4}, {4}},       {{2, 3}, {3}}, {{2, 1}, {1, 3}},
                                         {{1}, {2, 1, 2}}, {{0, 3}, {1, 3}}, {{1}, {1}}};
     for (const Op op : {Op::Add, Op::Sub, Op::Mul, Op::Div, Op::Pow, Op::Mod, Op::Max, Op::Min})
         for (const std::vector<Shape>& shapes : pairs)
             cases.push_back({str_of(op), shapes, [op](const Inputs& in) { return binary(op, in[0], in[1]); }});
     cases.push_back({"mod of negatives", {{6}, {6}}, [](const Inputs& in) { return binary(Op::Mod, -in[0], in[1]); }});
     cases.push_back({"pow of one tensor", {{4}}, [](const Inputs& in) { return binary(Op::Pow, in[0], in[0]); }});
-    cases.push_back({"pow of constant", {{4}}, [](const Inputs& in) { return binary(Op::Pow, in[0], like(in[0], 3)); }, -2, 2});
+    cases.push_back(
+        {"pow of constant", {{4}}, [](const Inputs& in) { return binary(Op::Pow, in[0], like(in[0], 3)); }, -2, 2});
     for (const std::vector<Shape>& shapes : pairs)
         cases.push_back({"where", shapes, [](const Inputs& in) {
                              const NodeRef pick = less(in[0], like(in[0], 0.8));
@@ -71,7 +75,9 @@ void add_movement(std::vector<Case>& cases) {
     for (const std::int64_t stride : {1, 2, 3})
         for (const std::int64_t dilation : {1, 2}) {
             add("skew", {9, 3}, [=](const NodeRef& x) { return skew(x, {0, 1, stride, dilation}, 2); });
-            add("skew, window first", {2, 2, 9}, [=](const NodeRef& x) { return skew(x, {2, 1, stride, dilation}, 2); });
+            add("skew, window first", {2, 2, 9}, [=](const NodeRef& x) {
+                return skew(x, {2, 1, stride, dilation}, 2);
+            });
             add("unskew", {2, 3}, [=](const NodeRef& x) { return unskew(x, {0, 1, stride, dilation}, 9); });
         }
     add("strided slice", {7, 1}, [](const NodeRef& x) { return skew(x, {0, 1, 3, 1}, 2); });
@@ -90,26 +96,41 @@ void add_movement(std::vector<Case>& cases) {
 }
 
 void add_reductions(std::vector<Case>& cases) {
-    const std::pair<Shape, Dims> reductions[] = {{{5}, {0}},          {{2, 3}, {1}},  {{2, 3}, {0}}, {{3, 2, 2}, {0, 2}},
-                                                 {{2, 2, 2}, {0, 1, 2}}, {{1, 3}, {0}}, {{2, 0}, {1}}, {{0, 2}, {1}}};
+    const std::pair<Shape, Dims> reductions[] = {{{5}, {0}},          {{2, 3}, {1}},          {{2, 3}, {0}},
+                                                 {{3, 2, 2}, {0, 2}}, {{2, 2, 2}, {0, 1, 2}}, {{1, 3}, {0}},
+                                                 {{2, 0}, {1}},       {{0, 2}, {1}}};
     for (const Op op : {Op::Add, Op::Mul, Op::Max, Op::Min})
         for (const auto& [shape, axes] : reductions)
-            cases.push_back({"reduce " + str_of(op), {shape}, [op, axes = axes](const Inputs& in) {
-                                 return reduce(op, in[0] * in[0], axes);
-                             }, -1.5, 1.5});
+            cases.push_back({"reduce " + str_of(op),
+                             {shape},
+                             [op, axes = axes](const Inputs& in) { return reduce(op, in[0] * in[0], axes); },
+                             -1.5,
+                             1.5});
     const std::pair<Shape, int> scans[] = {{{6}, 0}, {{2, 3}, 1}, {{5, 2}, 0}, {{1}, 0}, {{0}, 0}, {{2, 2, 2}, 1}};
     for (const Op op : {Op::Add, Op::Mul, Op::Max, Op::Min})
         for (const auto& [shape, axis] : scans)
-            cases.push_back({"scan " + str_of(op), {shape}, [op, axis = axis](const Inputs& in) {
-                                 return scan(op, in[0] * in[0], axis);
-                             }, -1.5, 1.5});
+            cases.push_back({"scan " + str_of(op),
+                             {shape},
+                             [op, axis = axis](const Inputs& in) { return scan(op, in[0] * in[0], axis); },
+                             -1.5,
+                             1.5});
     // Rows with two, one and no zeros among the factors.
     const std::vector<double> zeros = {0, 2, 0, 3, -1, 0, 2, 2, 1, 3, 2, -1};
     const Shape shape = {3, 4};
-    cases.push_back({"prod with zeros", {shape}, [](const Inputs& in) { return reduce(Op::Mul, in[0], {1}); }, 0, 0, zeros});
-    cases.push_back({"prod with zeros", {shape}, [](const Inputs& in) { return reduce(Op::Mul, in[0], {0, 1}); }, 0, 0, zeros});
-    cases.push_back({"cumprod with zeros", {shape}, [](const Inputs& in) { return scan(Op::Mul, in[0], 1); }, 0, 0, zeros});
-    cases.push_back({"cumprod with zeros", {shape}, [](const Inputs& in) { return scan(Op::Mul, in[0], 0); }, 0, 0, zeros});
+    cases.push_back(
+        {"prod with zeros", {shape}, [](const Inputs& in) { return reduce(Op::Mul, in[0], {1}); }, 0, 0, zeros});
+    cases.push_back({"prod with zeros",
+                     {shape},
+                     [](const Inputs& in) {
+                         return reduce(Op::Mul, in[0], {0, 1});
+                     },
+                     0,
+                     0,
+                     zeros});
+    cases.push_back(
+        {"cumprod with zeros", {shape}, [](const Inputs& in) { return scan(Op::Mul, in[0], 1); }, 0, 0, zeros});
+    cases.push_back(
+        {"cumprod with zeros", {shape}, [](const Inputs& in) { return scan(Op::Mul, in[0], 0); }, 0, 0, zeros});
 }
 
 void add_indexing(std::vector<Case>& cases) {
@@ -119,7 +140,9 @@ void add_indexing(std::vector<Case>& cases) {
     cases.push_back({"gather along the last axis", {{2, 3}}, [](const Inputs& in) {
                          return gather(in[0] * in[0], index_of({2, 2}, {2, 2, 0, 1}), 1);
                      }});
-    cases.push_back({"gather nothing", {{0, 2}}, [](const Inputs& in) { return gather(in[0], index_of({0, 2}, {}), 0); }});
+    cases.push_back({"gather nothing", {{0, 2}}, [](const Inputs& in) {
+                         return gather(in[0], index_of({0, 2}, {}), 0);
+                     }});
     cases.push_back({"scatter add", {{4, 2}, {3, 2}}, [](const Inputs& in) {
                          const NodeRef index = index_of({3, 2}, {0, 1, 3, 3, 0, 2});
                          return scatter(Op::Add, in[0] * in[0], index, in[1] * in[1], 0);
@@ -180,7 +203,8 @@ Inputs inputs_of(const Case& test) {
     Inputs inputs;
     for (const Shape& shape : test.shapes) {
         const bool given = inputs.empty() && !test.values.empty();
-        inputs.push_back(given ? buffer_of(f64, shape, test.values) : random_buffer(numbers, shape, test.low, test.high));
+        inputs.push_back(given ? buffer_of(f64, shape, test.values)
+                               : random_buffer(numbers, shape, test.low, test.high));
     }
     return inputs;
 }
@@ -198,12 +222,12 @@ TEST_CASE("first and second derivatives equal central differences") {
 
 TEST_CASE("every op has a rule and a case above, or stands in the list of those without a derivative") {
     const std::set<Op> without = {
-        Op::Buffer, Op::Const, Op::Var, Op::Iota,                            // leaves
-        Op::Bitcast,                                                         // reads bits
-        Op::IDiv, Op::And, Op::Or, Op::Xor, Op::Shl, Op::Shr, Op::Check,     // of integers
-        Op::CmpLt, Op::CmpLe, Op::CmpEq,                                     // give bool
-        Op::Leaf, Op::Detach,                                                // the walk stops there
-        Op::Param, Op::ScalarParam, Op::LoopVar, Op::Load, Op::Fma,          // of kernels
+        Op::Buffer,  Op::Const,       Op::Var,     Op::Iota,                               // leaves
+        Op::Bitcast,                                                                       // reads bits
+        Op::IDiv,    Op::And,         Op::Or,      Op::Xor,  Op::Shl, Op::Shr, Op::Check,  // of integers
+        Op::CmpLt,   Op::CmpLe,       Op::CmpEq,                                           // give bool
+        Op::Leaf,    Op::Detach,                                                           // the walk stops there
+        Op::Param,   Op::ScalarParam, Op::LoopVar, Op::Load, Op::Fma,                      // of kernels
     };
     std::set<Op> tested;
     for (const Case& test : all_cases()) {

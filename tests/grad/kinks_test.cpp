@@ -99,7 +99,8 @@ TEST_CASE("trunc has a gradient of zeros") {
 
 TEST_CASE("where takes nothing from the other branch") {
     const NodeRef x = row({0, 4});
-    const NodeRef root = where(less(like(x, 0), x), unary(Op::Sqrt, where(less(like(x, 0), x), x, like(x, 1))), like(x, 0));
+    const NodeRef root =
+        where(less(like(x, 0), x), unary(Op::Sqrt, where(less(like(x, 0), x), x, like(x, 1))), like(x, 0));
     CHECK(gradient_of(root, x) == Values{0, 0.25});
 }
 

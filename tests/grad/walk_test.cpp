@@ -76,7 +76,8 @@ TEST_CASE("the output can be a target, and the seed scales") {
 TEST_CASE("a second derivative passes the leaves") {
     const NodeRef x = leaf(fresh_id(), row({2}));
     const NodeRef cube = x * x * x, first = grad::gradient(cube, std::span(&x, 1))[0];
-    const NodeRef second = grad::gradient(first, std::span(&x, 1))[0], third = grad::gradient(second, std::span(&x, 1))[0];
+    const NodeRef second = grad::gradient(first, std::span(&x, 1))[0],
+                  third = grad::gradient(second, std::span(&x, 1))[0];
     CHECK(evaluate_to_doubles(first) == Values{12});
     CHECK(evaluate_to_doubles(second) == Values{12});
     CHECK(evaluate_to_doubles(third) == Values{6});
@@ -84,31 +85,35 @@ TEST_CASE("a second derivative passes the leaves") {
 
 TEST_CASE("withgrad replaces the derivative of its value") {
     const NodeRef x = row({-1, 2}), inputs[] = {x};
-    const NodeRef relu = with_grad(binary(Op::Max, x, like(x, 0)), inputs, rule("relu", [](const NodeRef& out, const NodeRef& g) {
-        return Grads{where(less_equal(out, like(out, 0)), like(g, 0), g)};
-    }));
+    const NodeRef relu =
+        with_grad(binary(Op::Max, x, like(x, 0)), inputs, rule("relu", [](const NodeRef& out, const NodeRef& g) {
+                      return Grads{where(less_equal(out, like(out, 0)), like(g, 0), g)};
+                  }));
     CHECK(evaluate_to_doubles(grad::gradient(relu, inputs)[0]) == Values{0, 1});
 
     bool called = false;
     const NodeRef unused = with_grad(x, {}, rule("constant", [&](const NodeRef&, const NodeRef&) {
-        called = true;
-        return Grads{};
-    }));
+                                         called = true;
+                                         return Grads{};
+                                     }));
     CHECK(grad::gradient(unused, inputs)[0] == nullptr);
     CHECK(!called);
 
-    const NodeRef none = with_grad(x, inputs, rule("none", [](const NodeRef&, const NodeRef&) { return Grads{nullptr}; }));
+    const NodeRef none =
+        with_grad(x, inputs, rule("none", [](const NodeRef&, const NodeRef&) { return Grads{nullptr}; }));
     CHECK(grad::gradient(none, inputs)[0] == nullptr);
 }
 
 TEST_CASE("a user's rule that gives nonsense is named") {
     const NodeRef x = row({1, 2}), inputs[] = {x};
-    const NodeRef shape = with_grad(x, inputs, rule("wrong_shape", [](const NodeRef&, const NodeRef&) {
-        return Grads{constant(f64, 1)};
-    }));
+    const NodeRef shape = with_grad(
+        x, inputs, rule("wrong_shape", [](const NodeRef&, const NodeRef&) { return Grads{constant(f64, 1)}; }));
     CHECK_THROWS_WITH_AS(grad::gradient(shape, inputs),
-                         "the derivative of withgrad f64[2] {wrong_shape} gave a gradient f64[] for a source f64[2]", GradError);
-    const NodeRef count = with_grad(x, inputs, rule("two", [](const NodeRef&, const NodeRef& g) { return Grads{g, g}; }));
+                         "the derivative of withgrad f64[2] {wrong_shape} gave a gradient f64[] for a source f64[2]",
+                         GradError);
+    const NodeRef count = with_grad(x, inputs, rule("two", [](const NodeRef&, const NodeRef& g) {
+                                        return Grads{g, g};
+                                    }));
     CHECK_THROWS_AS(grad::gradient(count, inputs), GradError);
 }
 

@@ -43,9 +43,9 @@ TEST_CASE("a constant is a scalar, reshaped and expanded") {
     CHECK(constant(f32, 1, {2, 1})->op == Op::Expand);
     CHECK(values_of(constant(i32, -3, {2, 2})) == Values{-3, -3, -3, -3});
     CHECK(values_of(constant(f32, 1, {0})).empty());
-    CHECK(folded(constant(f64, 2)) == to_word(2.0));     // a number, not the bits 2
+    CHECK(folded(constant(f64, 2)) == to_word(2.0));  // a number, not the bits 2
     CHECK(folded(constant(f32, 1.5)) == to_word(1.5f));
-    CHECK(folded(constant(u8, Word{0x1ff})) == 0xff);    // bits beyond the dtype do not make another constant
+    CHECK(folded(constant(u8, Word{0x1ff})) == 0xff);  // bits beyond the dtype do not make another constant
     CHECK(folded(constant(bool_, 2)) == 1);
 }
 
@@ -58,7 +58,8 @@ TEST_CASE("operands broadcast") {
     CHECK((broadcast_shapes({4, 1}, {3}) == Shape{4, 3}));
     CHECK_THROWS_AS(broadcast_shapes({2}, {3}), ShapeError);
     CHECK_THROWS_AS(data({2}) + data({3}), InternalError);
-    CHECK(values_of(where(less(data({2, 1}), constant(f32, 2)), data({3}), constant(f32, 0))) == Values{1, 2, 3, 0, 0, 0});
+    CHECK(values_of(where(less(data({2, 1}), constant(f32, 2)), data({3}), constant(f32, 0))) ==
+          Values{1, 2, 3, 0, 0, 0});
 }
 
 TEST_CASE("halves compute in f32 and round; selection passes their bits") {

@@ -84,9 +84,8 @@ TEST_CASE("a million nodes are built, walked, printed and freed on a small stack
         CHECK(topological_order(std::span(&x, 1)).size() == 1'000'001);
         const std::string text = print_graph(std::span(&x, 1));
         CHECK(text.substr(text.find('\n') + 1, 39) == "%1 = neg f32[] %0\n%2 = neg f32[] %1\n%3 ");
-        const auto copy = rebuild(std::span(&x, 1), [](const Node& node, const Sources& sources) {
-            return with_sources(node, sources);
-        });
+        const auto copy = rebuild(std::span(&x, 1),
+                                  [](const Node& node, const Sources& sources) { return with_sources(node, sources); });
         CHECK(copy[0] == x);
     });
     CHECK(live_nodes() == before);

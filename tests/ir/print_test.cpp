@@ -31,7 +31,8 @@ TEST_CASE("a graph prints as a list of numbered nodes") {
 }
 
 TEST_CASE("every argument shows") {
-    const NodeRef x = buffer_of(f32, {9, 3}, std::vector<double>(27)), index = buffer_of(i64, {2, 3}, std::vector<double>(6));
+    const NodeRef x = buffer_of(f32, {9, 3}, std::vector<double>(27)),
+                  index = buffer_of(i64, {2, 3}, std::vector<double>(6));
     CHECK(print_line(*permute(x, {1, 0})) == "permute f32[3, 9] {[1, 0]}");
     CHECK(print_line(*shrink(x, {1, 0}, {2, 3})) == "shrink f32[2, 3] {at [1, 0]}");
     CHECK(print_line(*pad(x, {1, 0}, {0, 1})) == "pad f32[10, 4] {at [1, 0]}");
@@ -50,10 +51,12 @@ TEST_CASE("every argument shows") {
 
 TEST_CASE("a kernel expression prints as nested text") {
     Interner own;
-    const NodeRef i = own.make(Op::LoopVar, i64, {}, {}, LoopArg{0, 8}), four = own.make(Op::Const, i64, {}, {}, ConstArg{4});
+    const NodeRef i = own.make(Op::LoopVar, i64, {}, {}, LoopArg{0, 8}),
+                  four = own.make(Op::Const, i64, {}, {}, ConstArg{4});
     const NodeRef scaled = own.make(Op::Mul, i64, {}, {i, four});
     const NodeRef load = own.make(Op::Load, f32, {}, {scaled}, LoadArg{1});
     CHECK(print_expression(load) == "b1[i0*4]");
-    CHECK(print_expression(own.make(Op::Cast, f64, {}, {own.make(Op::Sqrt, f32, {}, {load})})) == "f64(sqrt(b1[i0*4]))");
+    CHECK(print_expression(own.make(Op::Cast, f64, {}, {own.make(Op::Sqrt, f32, {}, {load})})) ==
+          "f64(sqrt(b1[i0*4]))");
     CHECK(print_expression(own.make(Op::CmpLt, bool_, {}, {i, four})) == "(i0 < 4)");
 }

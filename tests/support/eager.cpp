@@ -167,7 +167,9 @@ Words elementwise_words(const Node& node, const std::vector<const Words*>& sourc
 // Folds element after element; sums and products of f32 are carried in f64.
 struct Fold {
     Fold(Op op, DType dtype)
-        : op(op), dtype(dtype), wide(is_float(dtype) && (op == Op::Add || op == Op::Mul) ? DType::F64 : dtype),
+        : op(op),
+          dtype(dtype),
+          wide(is_float(dtype) && (op == Op::Add || op == Op::Mul) ? DType::F64 : dtype),
           carried(identity_word(op, wide)) {}
     void take(Word word) {
         const Word both[] = {carried, cast_word(dtype, wide, word)};
@@ -213,7 +215,8 @@ std::int64_t indexed(const Node& node, const Dims& index, Word chosen) {
     Dims at = index;
     const int axis = node.as<IndexArg>().axis;
     at[axis] = static_cast<std::int64_t>(chosen);
-    if (!inside(at, node.source().shape)) throw InternalError(str(print_line(node), ": index ", at[axis], " is outside"));
+    if (!inside(at, node.source().shape))
+        throw InternalError(str(print_line(node), ": index ", at[axis], " is outside"));
     return flat(at, row_major_strides(node.source().shape));
 }
 
@@ -347,10 +350,12 @@ std::vector<double> evaluate_to_doubles(const NodeRef& node) {
 }
 
 NodeRef buffer_of(DType dtype, const Shape& shape, std::span<const double> values) {
-    if (static_cast<std::int64_t>(values.size()) != numel(shape)) throw InternalError("buffer_of: wrong number of values");
+    if (static_cast<std::int64_t>(values.size()) != numel(shape))
+        throw InternalError("buffer_of: wrong number of values");
     const auto storage = std::make_shared<HostStorage>(values.size() * size_of(dtype));
     for (std::size_t i = 0; i < values.size(); ++i)
-        store_word(dtype, storage->memory.data() + i * size_of(dtype), cast_word(DType::F64, dtype, to_word(values[i])));
+        store_word(dtype, storage->memory.data() + i * size_of(dtype),
+                   cast_word(DType::F64, dtype, to_word(values[i])));
     return buffer(storage, dtype, shape, 0, row_major_strides(shape));
 }
 

@@ -1,5 +1,5 @@
-// tests/support/small_stack.h: runs a function on a thread with a 256 KiB stack: a walk that recurses over a long chain of
-// nodes overflows it at once.
+// tests/support/small_stack.h: runs a function on a thread with a 256 KiB stack: a walk that recurses over a long chain
+// of nodes overflows it at once.
 #pragma once
 
 #include <pthread.h>
