@@ -20,7 +20,4 @@ protected:
 // use_count() counts every holder of the memory, views and exported arrays included: donation asks it.
 using StorageRef = std::shared_ptr<Storage>;
 
-// Fresh memory, aligned to 64 bytes, not cleared. Throws MemoryError with the byte count.
-StorageRef make_heap_storage(std::size_t bytes);
-
 }  // namespace weft::ir

@@ -114,7 +114,8 @@ public:
                 result.emplace_back(Store{store->buffer, index(store->index), (*this)(store->value)});
             } else {
                 const Loop& loop = *stmt.loop();
-                result.emplace_back(Loop{loop.var, loop.kind, (*this)(loop.body)});
+                result.emplace_back(Loop{loop.var, loop.kind, (*this)(loop.body), loop.independent,
+                                         loop.count ? index(loop.count) : nullptr});
             }
         }
         return result;
@@ -165,7 +166,8 @@ void print_body(const Kernel& kernel, const Body& body, int indent, std::string&
     for (const Stmt& stmt : body) {
         out.append(2 * static_cast<std::size_t>(indent), ' ');
         if (const Loop* loop = stmt.loop()) {
-            out += str(name_of(loop->kind), " i", loop->id(), " < ", loop->extent(), "\n");
+            out += str(name_of(loop->kind), " i", loop->id(), " < ", loop->extent(),
+                       loop->count ? str(" while < ", ir::print_expression(loop->count)) : "", "\n");
             print_body(kernel, loop->body, indent + 1, out);
         } else {
             const Store& store = *stmt.store();
@@ -211,6 +213,10 @@ private:
         require(loop.var->op == Op::LoopVar && loop.id() < kernel_.next_var, "a loop without a proper variable");
         require(!bound_.contains(loop.id()), str("variable i", loop.id(), " is bound twice"));
         if (loop.kind == LoopKind::Parallel) require(depth == 0 && siblings.size() == 1, "a parallel loop that is not outermost");
+        if (loop.count) {
+            require(loop.kind == LoopKind::Serial && loop.count->dtype == DType::I64, "a count on a loop that is not serial");
+            check_expression(loop.count);
+        }
         if (loop.kind == LoopKind::Vector) require(loop.extent() <= kMaxLanes, "a vector loop with too many lanes");
         bound_.insert(loop.id());
         body(loop.body, depth + 1);

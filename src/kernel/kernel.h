@@ -10,6 +10,7 @@
 //   bits: Parallel iterations share nothing but inputs; Vector iterations (extent <= kMaxLanes) are independent of each
 //   other, except through locals indexed by the lane; Unrolled loops have a small constant extent.
 // - A Parallel loop occurs at most once, as the only statement of the body. Program::run gets a range of its iterations.
+// - A Serial loop with a `count` expression (known outside the loop) runs min(extent, count) iterations, none if negative.
 // - Locals hold no defined value before the first store. A Register local is only ever indexed by constants (after
 //   unrolling), or by constant + lane of a vector loop, where all those constants are multiples of the lane count; never
 //   both. A local with `lane_loop` >= 0 is private to each lane of that vector loop (one value per lane, constant index).
@@ -55,6 +56,8 @@ struct Loop {
     NodeRef var;  // a LoopVar; its LoopArg has the id and the extent
     LoopKind kind = LoopKind::Serial;
     Body body;
+    bool independent = false;  // no iteration reads what another one writes: may become Parallel or Vector
+    NodeRef count;             // Serial only, i64, may be null: runs min(extent, count) iterations; 0 or 1 makes a condition
     int id() const { return var->as<ir::LoopArg>().id; }
     std::int64_t extent() const { return var->as<ir::LoopArg>().extent; }
 };
@@ -75,6 +78,8 @@ struct Stmt {
     Store* store() { return std::get_if<Store>(&as); }
 };
 
+struct ContractionNest;
+
 struct Kernel {
     std::shared_ptr<ir::Interner> interner;  // owns the expressions; first, so that it goes last
     std::string name;
@@ -83,6 +88,7 @@ struct Kernel {
     std::vector<DType> scalars;    // run-time scalars (ScalarParam slots)
     std::vector<ir::CheckArg> checks;  // what a Check expression may record; CheckRecord::code - 1 is an index here
     Body body;
+    std::shared_ptr<const ContractionNest> contraction;  // set by lowering if the body is one: what the tiling pass reads
     int next_var = 0;              // ids below are taken
     std::size_t scratch_bytes = 0; // per thread
     std::vector<std::string> schedule;  // how it is run: one printable line per decision

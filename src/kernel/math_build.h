@@ -20,8 +20,8 @@ template <class T>
 inline constexpr bool kIsValue = std::is_same_v<T, Value>;
 template <class T>
 concept Operand = kIsValue<T> || std::is_arithmetic_v<T>;
-template <class A, class B>
-concept SomeValue = Operand<A> && Operand<B> && (kIsValue<A> || kIsValue<B>);
+template <class B, class A>
+concept With = Operand<A> && Operand<B> && (kIsValue<A> || kIsValue<B>);  // at least one is a Value, the other may be a number
 
 // `a` itself, or the constant `a` in the type of `like`.
 template <Operand A>
@@ -35,28 +35,27 @@ const Value& first_value(const A& a, const Rest&... rest) {
     else return first_value(rest...);
 }
 
-template <class A, class B>
-    requires SomeValue<A, B>
+template <class A, With<A> B>
 Value binary(ir::Op op, const A& a, const B& b) {
     const Value& like = first_value(a, b);
     return {like.kernel, like.kernel->binary(op, lift(a, like).node, lift(b, like).node)};
 }
 
 // clang-format off
-template <class A, class B> requires SomeValue<A, B> Value operator+(const A& a, const B& b) { return binary(ir::Op::Add, a, b); }
-template <class A, class B> requires SomeValue<A, B> Value operator-(const A& a, const B& b) { return binary(ir::Op::Sub, a, b); }
-template <class A, class B> requires SomeValue<A, B> Value operator*(const A& a, const B& b) { return binary(ir::Op::Mul, a, b); }
-template <class A, class B> requires SomeValue<A, B> Value operator/(const A& a, const B& b) { return binary(ir::Op::Div, a, b); }
-template <class A, class B> requires SomeValue<A, B> Value operator&(const A& a, const B& b) { return binary(ir::Op::And, a, b); }
-template <class A, class B> requires SomeValue<A, B> Value operator|(const A& a, const B& b) { return binary(ir::Op::Or, a, b); }
-template <class A, class B> requires SomeValue<A, B> Value operator^(const A& a, const B& b) { return binary(ir::Op::Xor, a, b); }
-template <class A, class B> requires SomeValue<A, B> Value operator<<(const A& a, const B& b) { return binary(ir::Op::Shl, a, b); }
-template <class A, class B> requires SomeValue<A, B> Value operator>>(const A& a, const B& b) { return binary(ir::Op::Shr, a, b); }
-template <class A, class B> requires SomeValue<A, B> Value operator<(const A& a, const B& b) { return binary(ir::Op::CmpLt, a, b); }
-template <class A, class B> requires SomeValue<A, B> Value operator>(const A& a, const B& b) { return binary(ir::Op::CmpLt, b, a); }
-template <class A, class B> requires SomeValue<A, B> Value operator==(const A& a, const B& b) { return binary(ir::Op::CmpEq, a, b); }
-template <class A, class B> requires SomeValue<A, B> Value min(const A& a, const B& b) { return binary(ir::Op::Min, a, b); }
-template <class A, class B> requires SomeValue<A, B> Value max(const A& a, const B& b) { return binary(ir::Op::Max, a, b); }
+template <class A, With<A> B> Value operator+(const A& a, const B& b) { return binary(ir::Op::Add, a, b); }
+template <class A, With<A> B> Value operator-(const A& a, const B& b) { return binary(ir::Op::Sub, a, b); }
+template <class A, With<A> B> Value operator*(const A& a, const B& b) { return binary(ir::Op::Mul, a, b); }
+template <class A, With<A> B> Value operator/(const A& a, const B& b) { return binary(ir::Op::Div, a, b); }
+template <class A, With<A> B> Value operator&(const A& a, const B& b) { return binary(ir::Op::And, a, b); }
+template <class A, With<A> B> Value operator|(const A& a, const B& b) { return binary(ir::Op::Or, a, b); }
+template <class A, With<A> B> Value operator^(const A& a, const B& b) { return binary(ir::Op::Xor, a, b); }
+template <class A, With<A> B> Value operator<<(const A& a, const B& b) { return binary(ir::Op::Shl, a, b); }
+template <class A, With<A> B> Value operator>>(const A& a, const B& b) { return binary(ir::Op::Shr, a, b); }
+template <class A, With<A> B> Value operator<(const A& a, const B& b) { return binary(ir::Op::CmpLt, a, b); }
+template <class A, With<A> B> Value operator>(const A& a, const B& b) { return binary(ir::Op::CmpLt, b, a); }
+template <class A, With<A> B> Value operator==(const A& a, const B& b) { return binary(ir::Op::CmpEq, a, b); }
+template <class A, With<A> B> Value min(const A& a, const B& b) { return binary(ir::Op::Min, a, b); }
+template <class A, With<A> B> Value max(const A& a, const B& b) { return binary(ir::Op::Max, a, b); }
 // clang-format on
 
 inline Value unary(ir::Op op, const Value& a) { return {a.kernel, a.kernel->unary(op, a.node)}; }
@@ -74,13 +73,14 @@ Value fma(const A& a, const B& b, const C& c) {  // a*b + c, rounded once
 }
 
 // Both branches are computed, always; the one not taken may hold anything.
-template <class A, class B>
-    requires SomeValue<A, B>
+template <class A, With<A> B>
 Value where(const Value& condition, const A& a, const B& b) {
     const Value& like = first_value(a, b);
     return {like.kernel, like.kernel->where(condition.node, lift(a, like).node, lift(b, like).node)};
 }
-inline Value constant(const Value& like, const Scalar& value) { return {like.kernel, like.kernel->constant(like.type(), value)}; }
+inline Value constant(const Value& like, const Scalar& value) {
+    return {like.kernel, like.kernel->constant(like.type(), value)};
+}
 
 // c[0] + c[1] x + c[2] x^2 …, by Horner's rule.
 inline Value polynomial(const Value& x, std::span<const double> c) {

@@ -1,0 +1,149 @@
+// kernel/expressions.cpp: an explicit stack instead of recursion: an expression may be 500 nodes deep, a stack 256 KiB.
+#include "kernel/expressions.h"
+
+#include "core/str.h"
+#include "ir/print.h"
+#include "ir/symbolic.h"
+#include "kernel/math.h"
+
+#include <weft/error.h>
+
+#include <algorithm>
+
+namespace weft::kernel {
+
+using ir::Node;
+using ir::Op;
+
+std::size_t Elements::RequestHash::operator()(const Request& request) const {
+    std::size_t h = std::hash<const void*>()(request.node);
+    for (const NodeRef& e : request.index) h = h * 0x9e3779b97f4a7c15 + std::hash<const void*>()(e.get());
+    return h * 0x9e3779b97f4a7c15 + std::hash<const void*>()(request.gate.get());
+}
+
+void Elements::bind(const Node& reduce, const IndexList& index, int local) { bound_[&reduce] = {index, local}; }
+
+NodeRef Elements::both(const NodeRef& a, const NodeRef& b) const {
+    if (!a) return b;
+    if (!b) return a;
+    return ir::simplify_index(*kernel_.interner, kernel_.binary(Op::And, a, b));
+}
+
+NodeRef Elements::position(const Node& param, const IndexList& index) const {
+    const Dims& strides = param.as<ir::SlotArg>().strides;
+    std::int64_t shift = 0;  // a reversed axis starts at its far end
+    for (std::size_t d = 0; d < strides.size(); ++d)
+        if (strides[d] < 0) shift -= strides[d] * (param.shape[d] - 1);
+    const NodeRef at = ir::strided_position(*kernel_.interner, index, strides);
+    return shift == 0 ? at : ir::simplify_index(*kernel_.interner, kernel_.add(at, kernel_.index(shift)));
+}
+
+NodeRef Elements::value(const Node& node, const IndexList& index, const NodeRef& gate) {
+    struct Frame {
+        Request request;
+        std::vector<NodeRef> operands;
+        std::vector<Request> pending;  // requests still to be answered, in order
+    };
+    std::vector<Frame> stack;
+    const auto push = [&](Request request) {
+        Frame frame{std::move(request), {}, {}};
+        frame.pending = needs(frame.request, {});
+        stack.push_back(std::move(frame));
+    };
+    const Request root{&node, index, gate};
+    if (const auto found = done_.find(root); found != done_.end()) return found->second;
+    push(root);
+    while (true) {
+        Frame& frame = stack.back();
+        if (frame.operands.size() < frame.pending.size()) {
+            const Request& next = frame.pending[frame.operands.size()];
+            if (const auto found = done_.find(next); found != done_.end()) {
+                frame.operands.push_back(found->second);
+                // A gather knows where to read only after its index: it asks again.
+                if (frame.operands.size() == frame.pending.size())
+                    for (Request& more : needs(frame.request, frame.operands)) frame.pending.push_back(std::move(more));
+            } else {
+                push(Request(next));
+            }
+            continue;
+        }
+        const NodeRef result = combine(frame.request, frame.operands);
+        done_.emplace(frame.request, result);
+        stack.pop_back();
+        if (stack.empty()) return result;
+    }
+}
+
+std::vector<Elements::Request> Elements::needs(const Request& request, const std::vector<NodeRef>& so_far) {
+    const Node& node = *request.node;
+    if (bound_.contains(&node)) return {};
+    std::vector<Request> result;
+    if (node.op == Op::Gather) {
+        if (so_far.empty()) return {{node.sources[1].get(), request.index, request.gate}};
+        if (so_far.size() > 1) return {};
+        IndexList index = request.index;
+        index[node.as<ir::IndexArg>().axis] = so_far[0];
+        return {{node.sources[0].get(), index, request.gate}};
+    }
+    if (!so_far.empty()) return {};
+    if (node.op == Op::Insert) {
+        const ir::Mapped mapped = ir::inserted_index(*kernel_.interner, node, request.index);
+        return {{node.sources[0].get(), request.index, request.gate},
+                {node.sources[1].get(), mapped.index, both(request.gate, mapped.gate)}};
+    }
+    if (ir::is_movement(node.op)) {
+        const ir::Mapped mapped = ir::source_index(*kernel_.interner, node, request.index);
+        return {{node.sources[0].get(), mapped.index, both(request.gate, mapped.gate)}};
+    }
+    for (const NodeRef& source : node.sources) result.push_back({source.get(), request.index, request.gate});
+    return result;
+}
+
+// Zero where the view has no element. A load under the gate is zero there already.
+NodeRef Elements::gated(const Request& request, const NodeRef& inner, const NodeRef& gate) const {
+    if (!gate) return inner;
+    if (inner->op == Op::Load && inner->sources.size() > 1 && inner->sources[1] == both(request.gate, gate)) return inner;
+    return kernel_.where(gate, inner, kernel_.constant(inner->dtype, 0));
+}
+
+NodeRef Elements::combine(const Request& request, const std::vector<NodeRef>& operands) {
+    const Node& node = *request.node;
+    if (const auto found = bound_.find(&node); found != bound_.end()) {
+        if (!(found->second.index == request.index))
+            throw InternalError(str("lowering reads ", ir::print_line(node), " at another index than its row's"));
+        return kernel_.load(found->second.local, kernel_.index(0));
+    }
+    switch (node.op) {
+        case Op::Const: return kernel_.make(Op::Const, node.dtype, {}, node.arg);
+        case Op::ScalarParam: return kernel_.make(Op::ScalarParam, node.dtype, {}, node.arg);
+        case Op::Iota: return request.index[0];
+        case Op::Param: return kernel_.load(node.as<ir::SlotArg>().slot, position(node, request.index), request.gate);
+        case Op::Gather: return operands[1];
+        case Op::Contiguous: return operands[0];
+        case Op::Insert: {
+            const ir::Mapped mapped = ir::inserted_index(*kernel_.interner, node, request.index);
+            return mapped.gate ? kernel_.where(mapped.gate, operands[1], operands[0]) : operands[1];
+        }
+        case Op::Check: {
+            const auto& check = node.as<ir::CheckArg>();
+            const auto same = [&](const ir::CheckArg& c) {
+                return c.low == check.low && c.high == check.high && c.what == check.what;
+            };
+            if (std::none_of(kernel_.checks.begin(), kernel_.checks.end(), same)) kernel_.checks.push_back(check);
+            return kernel_.make(Op::Check, node.dtype, {operands[0]}, check);
+        }
+        default: break;
+    }
+    if (ir::is_movement(node.op)) {
+        const ir::Mapped mapped = ir::source_index(*kernel_.interner, node, request.index);
+        return gated(request, operands[0], mapped.gate);
+    }
+    if (ir::is_math(node.op)) return expand_math(kernel_, node.op, operands[0]);
+    if (node.op == Op::Pow && is_float(node.dtype)) return expand_math(kernel_, node.op, operands[0], operands[1]);
+    if (node.op == Op::Where) return kernel_.where(operands[0], operands[1], operands[2]);
+    if (!ir::is_elementwise(node.op)) throw InternalError(str("lowering meets ", ir::print_line(node), " in a kernel"));
+    ir::Sources sources(operands.begin(), operands.end());
+    return kernel_.make(node.op, node.dtype, std::move(sources));
+}
+
+}  // namespace weft::kernel

@@ -1,0 +1,314 @@
+// kernel/lower.cpp: a KernelGraph becomes plain loops: rows outside; inside, the reductions of each row in order of dependence, then
+// what is stored per row, then what is stored per element. No tiling, no vectors: that is the optimiser's.
+#include "kernel/lower.h"
+
+#include "core/str.h"
+#include "ir/contraction.h"
+#include "ir/symbolic.h"
+#include "ir/walk.h"
+#include "kernel/contraction_nest.h"
+#include "kernel/lower_special.h"
+#include "kernel/reduce.h"
+
+#include <weft/error.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+namespace weft::kernel {
+
+using ir::KernelGraph;
+using ir::Node;
+using ir::Op;
+
+Kernel empty_kernel(const KernelGraph& graph) {
+    Kernel kernel;
+    kernel.interner = std::make_shared<ir::Interner>();
+    for (std::size_t p = 0; p < graph.params.size(); ++p) {
+        const KernelGraph::Param& param = graph.params[p];
+        kernel.buffers.push_back({.name = str(param.output ? "out" : "in", p), .dtype = param.dtype, .size = param.size,
+                                  .role = param.output ? Buffer::Role::Output : Buffer::Role::Input});
+    }
+    kernel.parameters = static_cast<int>(graph.params.size());
+    kernel.scalars = graph.scalars;
+    return kernel;
+}
+
+void append(Body& to, Body from) { std::move(from.begin(), from.end(), std::back_inserter(to)); }
+
+namespace {
+
+std::vector<NodeRef> loop_vars(Kernel& kernel, const Shape& shape) {
+    std::vector<NodeRef> vars;
+    for (const std::int64_t size : shape) vars.push_back(kernel.new_var(size));
+    return vars;
+}
+
+class RowLowering {
+public:
+    explicit RowLowering(const KernelGraph& graph) : graph_(graph), kernel_(empty_kernel(graph)), elements_(kernel_) {}
+
+    Kernel run() {
+        row_vars_ = loop_vars(kernel_, graph_.rows);
+        row_ = ir::flatten_index(*kernel_.interner, graph_.rows, IndexList(row_vars_.begin(), row_vars_.end()));
+        find_reduces();
+        name_kernel();
+        if (reduces_.size() == 1 && lower_contraction()) return std::move(kernel_);
+        Body body;
+        for (const auto& [key, reduces] : stages_) append(body, lower_stage(reduces));
+        append(body, stores(false, row_vars_, {}));
+        append(body, full_stores());
+        Substitution with;
+        const std::vector<NodeRef> vars = collapse(kernel_, row_vars_, uses_of(body), with);
+        kernel_.body = nested(vars, substitute(kernel_, body, with), true);
+        return std::move(kernel_);
+    }
+
+private:
+    // ---- what is reduced, and in which order -------------------------------------------------------------------------
+
+    void find_reduces() {
+        std::vector<NodeRef> values;
+        for (const KernelGraph::Output& output : graph_.outputs) values.push_back(output.value);
+        std::unordered_map<const Node*, int> depth;
+        for (const Node* node : ir::topological_order(values)) {
+            int deepest = 0;
+            for (const NodeRef& source : node->sources) deepest = std::max(deepest, depth.at(source.get()));
+            if (node->op == Op::Reduce) {
+                ++deepest;
+                reduces_.push_back(node);
+                Dims extents;
+                for (const std::int64_t axis : node->as<ir::ReduceArg>().axes) extents.push_back(node->source().shape[axis]);
+                stages_[{deepest, std::vector<std::int64_t>(extents.begin(), extents.end())}].push_back(node);
+            }
+            depth.emplace(node, deepest);
+        }
+    }
+
+    void name_kernel() {
+        std::string what = reduces_.empty() ? "map" : "";
+        for (const Node* reduce : reduces_) {
+            const std::string one = str(what.empty() ? "" : "_", ir::name_of(reduce->as<ir::ReduceArg>().op));
+            if (what.size() + one.size() < 24) what += one;
+        }
+        std::string sizes;
+        for (const std::int64_t size : graph_.rows) sizes += str("_", size);
+        for (const std::int64_t size : graph_.inner) sizes += str("x", size);
+        kernel_.name = (reduces_.empty() ? what : "reduce_" + what) + sizes;
+    }
+
+    IndexList row_index(const Shape& shape) { return ir::unflatten_index(*kernel_.interner, shape, row_); }
+
+    // The reduce's loop variables, and the index into its source.
+    IndexList domain_index(const Node& reduce, const std::vector<NodeRef>& vars) {
+        IndexList index = row_index(reduce.shape);
+        const Dims& axes = reduce.as<ir::ReduceArg>().axes;
+        for (std::size_t i = 0; i < axes.size(); ++i) index[axes[i]] = vars[i];
+        return index;
+    }
+
+    static bool is_product(const Node& reduce) {
+        return reduce.as<ir::ReduceArg>().op == Op::Add && reduce.source().op == Op::Mul && is_float(reduce.dtype);
+    }
+
+    Reduction lower_reduction(const Node& reduce, const IndexList& index) {
+        Reduction r{.op = reduce.as<ir::ReduceArg>().op, .dtype = reduce.dtype};
+        if (is_product(reduce)) {
+            r.left = elements_.value(*reduce.source().sources[0], index);
+            r.right = elements_.value(*reduce.source().sources[1], index);
+        } else {
+            r.value = elements_.value(reduce.source(), index);
+        }
+        return r;
+    }
+
+    // Reductions over the same extents that do not depend on each other run in the same loops.
+    Body lower_stage(const std::vector<const Node*>& reduces) {
+        std::vector<NodeRef> vars;
+        for (const std::int64_t axis : reduces[0]->as<ir::ReduceArg>().axes)
+            vars.push_back(kernel_.new_var(reduces[0]->source().shape[axis]));
+        std::vector<Reduction> reductions;
+        Uses uses;
+        for (const Node* reduce : reduces) {
+            Reduction r = lower_reduction(*reduce, domain_index(*reduce, vars));
+            r.result = kernel_.new_local("row", r.dtype, 1);
+            elements_.bind(*reduce, row_index(reduce->shape), r.result);
+            for (const NodeRef& e : {r.value, r.left, r.right})
+                if (e) collect_uses(e, uses);
+            reductions.push_back(std::move(r));
+        }
+        if (product(vars) == 0) {
+            for (Reduction& r : reductions)  // nothing is read: no expression of an empty domain may survive
+                r.value = kernel_.constant(r.dtype, 0), r.left = r.right = nullptr;
+            return emit_reductions(kernel_, vars, std::move(reductions));
+        }
+        Substitution with;
+        const std::vector<NodeRef> merged = collapse(kernel_, vars, uses, with);
+        for (Reduction& r : reductions)
+            for (NodeRef* e : {&r.value, &r.left, &r.right})
+                if (*e) *e = substitute(kernel_, *e, with);
+        return emit_reductions(kernel_, merged, std::move(reductions));
+    }
+
+    // ---- stores -------------------------------------------------------------------------------------------------------
+
+    // Stores all outputs of one level. Where an output takes over memory that the kernel also reads, every value is computed
+    // before the first store.
+    Body stores(bool full, const std::vector<NodeRef>& rows, const std::vector<NodeRef>& inner) {
+        Body body, late;
+        Shape space = graph_.rows;
+        IndexList vars(rows.begin(), rows.end());
+        if (full) {
+            space.append(graph_.inner.begin(), graph_.inner.end());
+            vars.append(inner.begin(), inner.end());
+        }
+        const NodeRef element = ir::flatten_index(*kernel_.interner, space, vars);
+        const bool aliased = std::any_of(graph_.outputs.begin(), graph_.outputs.end(), [&](const auto& o) { return reads(o.param); });
+        for (const KernelGraph::Output& output : graph_.outputs) {
+            if (output.full != full) continue;
+            const IndexList index = ir::unflatten_index(*kernel_.interner, output.value->shape, element);
+            NodeRef value = elements_.value(*output.value, index);
+            const NodeRef at = ir::strided_position(*kernel_.interner, index, output.strides);
+            if (aliased && graph_.outputs.size() > 1) {
+                const int local = kernel_.new_local("new", value->dtype, 1);
+                body.emplace_back(Store{local, kernel_.index(0), value});
+                value = kernel_.load(local, kernel_.index(0));
+                late.emplace_back(Store{output.param, at, value});
+            } else {
+                body.emplace_back(Store{output.param, at, value});
+            }
+        }
+        append(body, std::move(late));
+        return body;
+    }
+
+    bool reads(int param) {
+        if (reads_.empty()) {
+            reads_.assign(graph_.params.size(), false);
+            std::vector<NodeRef> values;
+            for (const KernelGraph::Output& output : graph_.outputs) values.push_back(output.value);
+            for (const Node* node : ir::topological_order(values))
+                if (node->op == Op::Param) reads_[node->as<ir::SlotArg>().slot] = true;
+        }
+        return reads_[param];
+    }
+
+    Body full_stores() {
+        if (std::none_of(graph_.outputs.begin(), graph_.outputs.end(), [](const auto& o) { return o.full; })) return {};
+        const std::vector<NodeRef> vars = loop_vars(kernel_, graph_.inner);
+        const Body body = stores(true, row_vars_, vars);
+        Substitution with;
+        const std::vector<NodeRef> merged = collapse(kernel_, vars, uses_of(body), with);
+        return nested(merged, substitute(kernel_, body, with), true);
+    }
+
+    // ---- contractions --------------------------------------------------------------------------------------------------
+
+    bool lower_contraction() {
+        const Node& reduce = *reduces_[0];
+        const auto found = ir::find_contraction(reduce);
+        if (!found || !graph_.inner.empty()) return false;
+        for (const std::int64_t size : graph_.rows)
+            if (size == 0) return false;
+        std::vector<NodeRef> vars;
+        for (const std::int64_t axis : reduce.as<ir::ReduceArg>().axes) vars.push_back(kernel_.new_var(reduce.source().shape[axis]));
+        if (product(vars) == 0) return false;
+
+        auto nest = std::make_shared<ContractionNest>();
+        Reduction r = lower_reduction(reduce, domain_index(reduce, vars));
+        nest->accumulate = r.dtype;
+        nest->acc = nest->total = kernel_.new_local("acc", r.dtype, 1);
+        elements_.bind(reduce, row_index(reduce.shape), nest->total);
+        nest->epilogue = stores(false, row_vars_, {});
+
+        Uses factors, all;
+        collect_uses(r.left, factors);
+        collect_uses(r.right, factors);
+        all = uses_of(nest->epilogue);
+        for (auto list : {&Uses::indices, &Uses::gates, &Uses::others, &Uses::loads})
+            (all.*list).insert((all.*list).end(), (factors.*list).begin(), (factors.*list).end());
+        Substitution with;
+        std::vector<NodeRef> sums = collapse(kernel_, vars, factors, with);
+        nest->rows = collapse(kernel_, row_vars_, all, with);
+        nest->left = substitute(kernel_, r.left, with);
+        nest->right = substitute(kernel_, r.right, with);
+        nest->epilogue = substitute(kernel_, nest->epilogue, with);
+        block_sums(*nest, sums);
+        for (const NodeRef& var : nest->rows) {
+            const bool left = ir::depends_on(nest->left, id_of(var)), right = ir::depends_on(nest->right, id_of(var));
+            nest->sides.push_back(left == right ? ContractionNest::Side::Batch
+                                                : left ? ContractionNest::Side::M : ContractionNest::Side::N);
+        }
+        kernel_.name = str("contract", kernel_.name.substr(std::string("reduce_add").size()), "_over_", product(vars));
+        kernel_.body = plain_loops(kernel_, *nest);
+        kernel_.contraction = std::move(nest);
+        return true;
+    }
+
+    void block_sums(ContractionNest& nest, const std::vector<NodeRef>& sums) {
+        if (product(sums) <= kUnblockedContraction) {
+            nest.inner = sums;
+            return;
+        }
+        Substitution with;
+        const ChainGroups split = split_chains(kernel_, sums, kLongestChain, with, true);
+        nest.inner = split.groups.back();
+        for (std::size_t g = 0; g + 1 < split.groups.size(); ++g)
+            nest.outer.insert(nest.outer.end(), split.groups[g].begin(), split.groups[g].end());
+        for (const auto& [id, count] : split.counts) nest.inner_count = count;  // only the first inner loop can be cut
+        nest.left = substitute(kernel_, nest.left, with);
+        nest.right = substitute(kernel_, nest.right, with);
+        nest.total = kernel_.new_local("total", nest.accumulate, 1);
+        // the epilogue was written for `acc`; it reads the total now
+        nest.epilogue = replace_loads(nest.epilogue, nest.acc, nest.total);
+    }
+
+    Body replace_loads(const Body& body, int from, int to) {
+        Body result;
+        for (const Stmt& stmt : body) {
+            const Store& store = *stmt.store();
+            const NodeRef root = store.value;
+            const std::vector<NodeRef> fresh = ir::rebuild(std::span(&root, 1), [&](const Node& node, const ir::Sources& sources) {
+                if (node.op == Op::Load && node.as<ir::LoadArg>().buffer == from) return kernel_.load(to, kernel_.index(0));
+                return sources.empty() ? NodeRef(&node) : kernel_.interner->make(node.op, node.dtype, {}, sources, node.arg);
+            });
+            result.emplace_back(Store{store.buffer, store.index, fresh[0]});
+        }
+        return result;
+    }
+
+    const KernelGraph& graph_;
+    Kernel kernel_;
+    Elements elements_;
+    std::vector<NodeRef> row_vars_;
+    NodeRef row_;  // row-major number of the row
+    std::vector<const Node*> reduces_;
+    std::map<std::pair<int, std::vector<std::int64_t>>, std::vector<const Node*>> stages_;
+    std::vector<bool> reads_;
+};
+
+}  // namespace
+
+Body plain_loops(const Kernel& kernel, const ContractionNest& nest) {
+    const NodeRef zero = kernel.index(0), identity = kernel.constant(nest.accumulate, 0);
+    const NodeRef acc = kernel.load(nest.acc, zero);
+    Body sum = nested(nest.inner, Body{Store{nest.acc, zero, kernel.fma(nest.left, nest.right, acc)}}, false);
+    if (nest.inner_count) sum[0].loop()->count = nest.inner_count;
+    sum.insert(sum.begin(), Store{nest.acc, zero, identity});
+    if (!nest.outer.empty()) {
+        sum.emplace_back(Store{nest.total, zero, kernel.add(kernel.load(nest.total, zero), acc)});
+        sum = nested(nest.outer, std::move(sum), false);
+        sum.insert(sum.begin(), Store{nest.total, zero, identity});
+    }
+    append(sum, nest.epilogue);
+    return nested(nest.rows, std::move(sum), true);
+}
+
+Kernel lower(const KernelGraph& graph) {
+    Kernel kernel = graph.kind == KernelGraph::Kind::Rows ? RowLowering(graph).run() : lower_special(graph);
+    verify(kernel, "lower");
+    return kernel;
+}
+
+}  // namespace weft::kernel

@@ -1,0 +1,117 @@
+// kernel/lower_special.cpp: one loop runs in order along the axis, everything else is independent.
+#include "kernel/lower_special.h"
+
+#include "kernel/expressions.h"
+#include "kernel/nest.h"
+
+#include "core/str.h"
+
+#include <weft/error.h>
+
+namespace weft::kernel {
+
+using ir::KernelGraph;
+using ir::Node;
+using ir::Op;
+
+namespace {
+
+// Loop variables for every axis, the one along `axis` last.
+struct AxisLoops {
+    IndexList index;
+    std::vector<NodeRef> others;
+    NodeRef along;
+};
+
+AxisLoops axis_loops(Kernel& kernel, const Shape& shape, int axis) {
+    AxisLoops loops;
+    for (int d = 0; d < static_cast<int>(shape.size()); ++d) {
+        const NodeRef var = kernel.new_var(shape[d]);
+        loops.index.push_back(var);
+        if (d == axis) loops.along = var;
+        else loops.others.push_back(var);
+    }
+    return loops;
+}
+
+Kernel lower_scan(const KernelGraph& graph) {
+    Kernel kernel = empty_kernel(graph);
+    const KernelGraph::Output& output = graph.outputs.at(0);
+    const Node& scan = *output.value;
+    const auto& arg = scan.as<ir::ReduceArg>();
+    kernel.name = str("scan_", ir::name_of(arg.op));
+    Elements elements(kernel);
+    const AxisLoops loops = axis_loops(kernel, scan.shape, static_cast<int>(arg.axes[0]));
+    const int acc = kernel.new_local("acc", scan.dtype, 1);
+    const NodeRef zero = kernel.index(0), running = kernel.load(acc, zero);
+    const NodeRef first = kernel.make(Op::Const, scan.dtype, {}, ir::ConstArg{ir::identity_word(arg.op, scan.dtype)});
+    Body step{Store{acc, zero, kernel.binary(arg.op, running, elements.value(scan.source(), loops.index))},
+              Store{output.param, ir::strided_position(*kernel.interner, loops.index, output.strides), running}};
+    Body body = nested({loops.along}, std::move(step), false);
+    body.insert(body.begin(), Store{acc, zero, first});
+    kernel.body = nested(loops.others, std::move(body), true);
+    return kernel;
+}
+
+// out = base; then, along the axis in order: out[index] += value (or = value: the last one wins).
+Kernel lower_scatter(const KernelGraph& graph) {
+    Kernel kernel = empty_kernel(graph);
+    const KernelGraph::Output& output = graph.outputs.at(0);
+    const Node& scatter = *output.value;
+    const auto& arg = scatter.as<ir::IndexArg>();
+    kernel.name = "scatter";
+    Elements elements(kernel);
+    const AxisLoops loops = axis_loops(kernel, scatter.source(1).shape, arg.axis);
+    const NodeRef base_along = kernel.new_var(scatter.shape[arg.axis]);
+
+    IndexList base_index = loops.index;
+    base_index[arg.axis] = base_along;
+    Body copy{Store{output.param, ir::strided_position(*kernel.interner, base_index, output.strides),
+                    elements.value(scatter.source(0), base_index)}};
+    Body body = nested({base_along}, std::move(copy), true);
+
+    if (scatter.source(1).shape[arg.axis] > 0) {
+        IndexList target = loops.index;
+        target[arg.axis] = elements.value(scatter.source(1), loops.index);
+        const NodeRef at = ir::strided_position(*kernel.interner, target, output.strides);
+        NodeRef value = elements.value(scatter.source(2), loops.index);
+        if (arg.mode == Op::Add) value = kernel.binary(Op::Add, kernel.load(output.param, at), value);
+        append(body, nested({loops.along}, Body{Store{output.param, at, value}}, false));
+    }
+    kernel.body = nested(loops.others, std::move(body), true);
+    return kernel;
+}
+
+// Writes a value into a box of an array that stays where it is.
+Kernel lower_box(const KernelGraph& graph) {
+    Kernel kernel = empty_kernel(graph);
+    const KernelGraph::Output& output = graph.outputs.at(0);
+    kernel.name = "box";
+    Elements elements(kernel);
+    std::vector<NodeRef> vars;
+    IndexList index;
+    for (const std::int64_t size : output.value->shape) {
+        vars.push_back(kernel.new_var(size));
+        index.push_back(vars.back());
+    }
+    const Body body{Store{output.param, ir::strided_position(*kernel.interner, index, output.strides),
+                          elements.value(*output.value, index)}};
+    Substitution with;
+    const std::vector<NodeRef> merged = collapse(kernel, vars, uses_of(body), with);
+    kernel.body = nested(merged, substitute(kernel, body, with), true);
+    return kernel;
+}
+
+}  // namespace
+
+Kernel lower_special(const KernelGraph& graph) {
+    switch (graph.kind) {
+        case KernelGraph::Kind::Scan: return lower_scan(graph);
+        case KernelGraph::Kind::Scatter: return lower_scatter(graph);
+        case KernelGraph::Kind::Box: return lower_box(graph);
+        case KernelGraph::Kind::Rows: break;
+    }
+    throw InternalError("lower_special of a row kernel");
+}
+
+}  // namespace weft::kernel

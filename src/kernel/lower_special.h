@@ -1,0 +1,15 @@
+// kernel/lower_special.h: kernels that are not rows: scans and scatters, whose order along an axis is their meaning.
+#pragma once
+
+#include "ir/kernel_graph.h"
+#include "kernel/kernel.h"
+
+namespace weft::kernel {
+
+Kernel lower_special(const ir::KernelGraph& graph);
+
+// Shared with lower.cpp: a kernel with the graph's parameters and nothing else; and list concatenation.
+Kernel empty_kernel(const ir::KernelGraph& graph);
+void append(Body& to, Body from);
+
+}  // namespace weft::kernel

@@ -1,0 +1,131 @@
+// kernel/nest.cpp: walks over expressions and loop nests.
+#include "kernel/nest.h"
+
+#include "ir/symbolic.h"
+#include "ir/walk.h"
+
+#include <unordered_set>
+
+namespace weft::kernel {
+
+using ir::Op;
+
+void collect_uses(const NodeRef& expression, Uses& uses) {
+    std::unordered_set<const ir::Node*> seen;
+    std::vector<NodeRef> stack{expression};
+    while (!stack.empty()) {
+        const NodeRef node = stack.back();
+        stack.pop_back();
+        if (!seen.insert(node.get()).second) continue;
+        if (node->op == Op::LoopVar) uses.others.push_back(node);
+        if (node->op != Op::Load) {
+            for (const NodeRef& source : node->sources) stack.push_back(source);
+            continue;
+        }
+        uses.loads.push_back(node);
+        uses.indices.push_back(node->sources[0]);
+        if (node->sources.size() > 1) uses.gates.push_back(node->sources[1]);
+        for (const NodeRef& source : node->sources)  // loads inside an index (gathers) have uses of their own
+            for (const ir::Node* inner : ir::topological_order(std::span(&source, 1)))
+                if (inner->op == Op::Load) stack.emplace_back(inner);
+    }
+}
+
+namespace {
+
+void visit_stores(const Body& body, std::vector<const Loop*>& around,
+                  const std::function<void(const Store&, std::span<const Loop* const>)>& f) {
+    for (const Stmt& stmt : body) {
+        if (const Loop* loop = stmt.loop()) {
+            around.push_back(loop);
+            visit_stores(loop->body, around, f);
+            around.pop_back();
+        } else f(*stmt.store(), around);
+    }
+}
+
+// Do the addresses move by the same step when the outer variable advances once as when the inner one runs through?
+bool mergeable(ir::Interner& interner, const NodeRef& outer, const NodeRef& inner, const Uses& uses) {
+    const int a = id_of(outer), b = id_of(inner);
+    for (const NodeRef& e : uses.others)
+        if (ir::depends_on(e, a) || ir::depends_on(e, b)) return false;
+    for (const NodeRef& gate : uses.gates)
+        if (ir::depends_on(gate, a) || ir::depends_on(gate, b)) return false;
+    for (const NodeRef& index : uses.indices) {
+        const auto step_a = ir::stride_of(interner, index, a), step_b = ir::stride_of(interner, index, b);
+        if (!step_a || !step_b || *step_a != *step_b * extent_of(inner)) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+Uses uses_of(const Body& body) {
+    Uses uses;
+    for_each_store(body, [&](const Store& store, std::span<const Loop* const> around) {
+        uses.indices.push_back(store.index);
+        Uses inner;
+        collect_uses(store.index, inner);  // its variables are addresses, not values: keep only nested loads
+        uses.loads.insert(uses.loads.end(), inner.loads.begin(), inner.loads.end());
+        uses.indices.insert(uses.indices.end(), inner.indices.begin(), inner.indices.end());
+        uses.gates.insert(uses.gates.end(), inner.gates.begin(), inner.gates.end());
+        collect_uses(store.value, uses);
+        for (const Loop* loop : around)
+            if (loop->count) uses.gates.push_back(loop->count);
+    });
+    return uses;
+}
+
+bool depends_on_any(const NodeRef& expression, std::span<const NodeRef> vars) {
+    for (const NodeRef& var : vars)
+        if (ir::depends_on(expression, id_of(var))) return true;
+    return false;
+}
+
+std::vector<NodeRef> collapse(Kernel& kernel, const std::vector<NodeRef>& vars, const Uses& uses, Substitution& with) {
+    std::vector<NodeRef> result;   // merged so far; the last one may still grow
+    std::vector<NodeRef> members;  // the innermost original variable of each merged one: its stride is the merged stride
+    for (const NodeRef& var : vars) {
+        if (extent_of(var) == 1) {
+            with.emplace_back(id_of(var), kernel.index(0));
+            continue;
+        }
+        // Merging needs outer-stride == inner-stride * extent pairwise; the outer one counts from 0 afterwards.
+        if (!result.empty() && mergeable(*kernel.interner, members.back(), var, uses)) {
+            const NodeRef merged = kernel.new_var(extent_of(result.back()) * extent_of(var));
+            for (auto& [id, value] : with)
+                if (value == result.back()) value = kernel.index(0);
+            with.emplace_back(id_of(var), merged);
+            result.back() = merged;
+            members.back() = var;
+            continue;
+        }
+        const NodeRef fresh = kernel.new_var(extent_of(var));
+        with.emplace_back(id_of(var), fresh);
+        result.push_back(fresh);
+        members.push_back(var);
+    }
+    return result;
+}
+
+Body nested(const std::vector<NodeRef>& vars, Body body, bool independent) {
+    for (auto it = vars.rbegin(); it != vars.rend(); ++it) {
+        Body outer;
+        outer.emplace_back(Loop{*it, LoopKind::Serial, std::move(body), independent, nullptr});
+        body = std::move(outer);
+    }
+    return body;
+}
+
+void for_each_store(const Body& body, const std::function<void(const Store&, std::span<const Loop* const>)>& f) {
+    std::vector<const Loop*> around;
+    visit_stores(body, around, f);
+}
+
+std::int64_t product(std::span<const NodeRef> vars) {
+    std::int64_t result = 1;
+    for (const NodeRef& var : vars) result *= extent_of(var);
+    return result;
+}
+
+}  // namespace weft::kernel

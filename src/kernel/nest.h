@@ -1,0 +1,39 @@
+// kernel/nest.h: facts about expressions and loops that lowering and the optimiser share: which variables an expression uses and
+// how, and which neighbouring loops are really one.
+#pragma once
+
+#include "kernel/kernel.h"
+
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace weft::kernel {
+
+// Every place where a loop variable matters in a set of expressions.
+struct Uses {
+    std::vector<NodeRef> indices;  // of loads (and stores, if the caller adds them)
+    std::vector<NodeRef> gates;
+    std::vector<NodeRef> others;   // variables used as values (arange, masks)
+    std::vector<NodeRef> loads;
+};
+void collect_uses(const NodeRef& expression, Uses& uses);
+Uses uses_of(const Body& body);
+
+bool depends_on_any(const NodeRef& expression, std::span<const NodeRef> vars);
+
+// Merges neighbouring loops (outer, inner) into one where every address moves as if they were one loop. Returns the new variables;
+// `with` gets the replacement of the old ones. Variables of extent 1 vanish.
+std::vector<NodeRef> collapse(Kernel& kernel, const std::vector<NodeRef>& vars, const Uses& uses, Substitution& with);
+
+// body inside loops over vars, outermost first
+Body nested(const std::vector<NodeRef>& vars, Body body, bool independent);
+
+// Calls f for each store, with the loops around it.
+void for_each_store(const Body& body, const std::function<void(const Store&, std::span<const Loop* const>)>& f);
+
+std::int64_t product(std::span<const NodeRef> vars);  // of the extents
+inline std::int64_t extent_of(const NodeRef& var) { return var->as<ir::LoopArg>().extent; }
+inline int id_of(const NodeRef& var) { return var->as<ir::LoopArg>().id; }
+
+}  // namespace weft::kernel

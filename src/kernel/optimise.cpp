@@ -1,0 +1,44 @@
+// kernel/optimise.cpp: the list of passes; a pass is a pure function, Kernel -> Kernel. Tile first: it replaces a contraction's loops
+// as a whole. Parallel before vector: a chunk is a whole number of vectors.
+#include "kernel/optimise.h"
+
+#include "core/config.h"
+#include "kernel/passes.h"
+
+namespace weft::kernel {
+namespace {
+
+struct Pass {
+    std::string_view name;
+    Kernel (*run)(Kernel);
+};
+constexpr Pass kPasses[] = {{"tile", tile_contraction}, {"parallel", split_for_threads}, {"vector", widen_loops}};
+
+constexpr std::size_t kLine = 64;
+
+}  // namespace
+
+void place_locals(Kernel& kernel) {
+    std::size_t at = 0;
+    for (Buffer& buffer : kernel.buffers) {
+        if (buffer.place != Buffer::Place::Scratch) continue;
+        buffer.scratch_offset = static_cast<std::int64_t>(at);
+        const std::size_t bytes = static_cast<std::size_t>(buffer.size) * size_of(buffer.dtype);
+        at += (bytes + kLine - 1) / kLine * kLine;
+    }
+    kernel.scratch_bytes = at;
+}
+
+Kernel optimise(Kernel kernel, const Trace& trace) {
+    if (trace) trace("lower", kernel);
+    for (const auto& [name, run] : kPasses) {
+        if (config().switched_off(name)) continue;  // WEFT_OPT
+        kernel = run(std::move(kernel));
+        verify(kernel, name);
+        if (trace) trace(name, kernel);
+    }
+    place_locals(kernel);
+    return kernel;
+}
+
+}  // namespace weft::kernel

@@ -1,0 +1,20 @@
+// kernel/optimise.h: the "optimise" arrow: the same arithmetic in faster loops. No pass changes which numbers are added in which order,
+// so a kernel gives the same bits with every subset of the passes.
+#pragma once
+
+#include "kernel/kernel.h"
+
+#include <functional>
+#include <string_view>
+
+namespace weft::kernel {
+
+// Called after every pass with its name and the kernel; null: nobody looks.
+using Trace = std::function<void(std::string_view pass, const Kernel& kernel)>;
+
+Kernel optimise(Kernel kernel, const Trace& trace = nullptr);
+
+// Gives every Scratch local its place; the last step, also when all optimisations are off.
+void place_locals(Kernel& kernel);
+
+}  // namespace weft::kernel

@@ -1,0 +1,67 @@
+// kernel/pass_parallel.cpp: the "parallel" pass: the outermost independent loop is cut into chunks. Their number comes from the
+// shape, never from the number of threads, so results do not depend on it.
+#include "kernel/nest.h"
+#include "kernel/passes.h"
+
+#include "core/checked.h"
+#include "core/str.h"
+#include "ir/walk.h"
+
+#include <algorithm>
+
+namespace weft::kernel {
+namespace {
+
+constexpr std::int64_t kSmallKernel = 1 << 17;  // in expression nodes: below, waking a thread costs more than it brings
+constexpr std::int64_t kChunkWork = 1 << 16, kMostChunks = 64, kWholeVectors = 64;
+
+std::int64_t work_of(const Body& body) {
+    std::int64_t work = 0;
+    for_each_store(body, [&](const Store& store, std::span<const Loop* const> around) {
+        std::int64_t times = 1;
+        for (const Loop* loop : around)
+            if (__builtin_mul_overflow(times, loop->extent(), &times)) times = INT64_MAX / 1024;
+        const NodeRef value = store.value;
+        const auto nodes = static_cast<std::int64_t>(ir::topological_order(std::span(&value, 1)).size());
+        work += std::min(times, INT64_MAX / 4096) * std::min<std::int64_t>(nodes, 64);
+    });
+    return work;
+}
+
+}  // namespace
+
+Kernel split_for_threads(Kernel kernel) {
+    if (kernel.body.size() != 1 || !kernel.body[0].loop()) return kernel;
+    const Loop loop = *kernel.body[0].loop();
+    if (!loop.independent || loop.kind != LoopKind::Serial || loop.extent() < 2 || loop.count) return kernel;
+    const std::int64_t work = work_of(kernel.body);
+    if (work < kSmallKernel) return kernel;
+    const bool leaf = std::none_of(loop.body.begin(), loop.body.end(), [](const Stmt& s) { return s.loop() != nullptr; });
+    const std::int64_t wanted = std::min({kMostChunks, std::max<std::int64_t>(2, work / kChunkWork), loop.extent()});
+    std::int64_t length = ceil_div(loop.extent(), wanted);
+    if (leaf) length = ceil_div(length, kWholeVectors) * kWholeVectors;
+    else if (loop.extent() >= 32 * wanted) length = ceil_div(length, kMaxLanes) * kMaxLanes;
+    const std::int64_t whole = loop.extent() / length, rest = loop.extent() % length;
+    if (whole == 0) return kernel;
+
+    const auto chunk = [&](const NodeRef& start, std::int64_t size) {
+        const NodeRef q = kernel.new_var(size);
+        return Loop{q, LoopKind::Serial, substitute(kernel, loop.body, {{loop.id(), kernel.add(start, q)}}), true, nullptr};
+    };
+    const NodeRef p = kernel.new_var(whole + (rest > 0));
+    const NodeRef start = kernel.mul(p, kernel.index(length));
+    Body inside;
+    if (rest == 0) {
+        inside.emplace_back(chunk(start, length));
+    } else {  // the last chunk is shorter: each of two conditions (a loop that runs once or not at all) has its own copy
+        const NodeRef left = kernel.binary(ir::Op::Sub, kernel.index(whole), p);  // > 0 for all but the last
+        const NodeRef last = kernel.binary(ir::Op::Sub, p, kernel.index(whole - 1));
+        inside.emplace_back(Loop{kernel.new_var(1), LoopKind::Serial, Body{chunk(start, length)}, false, left});
+        inside.emplace_back(Loop{kernel.new_var(1), LoopKind::Serial, Body{chunk(kernel.index(whole * length), rest)}, false, last});
+    }
+    kernel.body = Body{Loop{p, LoopKind::Parallel, std::move(inside), true, nullptr}};
+    kernel.schedule.push_back(str("parallel by ", length, " of ", loop.extent()));
+    return kernel;
+}
+
+}  // namespace weft::kernel

@@ -1,0 +1,185 @@
+// kernel/pass_vector.cpp: the "vector" pass: independent loops run in lanes. The innermost independent loop is taken; where all of
+// those are short (10 classes), the loop around them, so that lanes run over rows.
+#include "kernel/nest.h"
+#include "kernel/passes.h"
+
+#include "core/str.h"
+#include "ir/symbolic.h"
+#include "ir/walk.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace weft::kernel {
+namespace {
+
+using ir::Op;
+
+constexpr std::int64_t kShortLoop = 16;
+
+struct Contents {
+    bool independent = false;       // has an independent loop inside
+    std::int64_t longest = 0;       // … the longest of them
+    bool arrays = false;            // stores to a local that is an array: it has no lane of its own
+    bool counted = false;           // has a loop with a count
+};
+
+Contents contents_of(const Kernel& kernel, const Body& body) {
+    Contents all;
+    for (const Stmt& stmt : body) {
+        if (const Store* store = stmt.store()) {
+            const Buffer& buffer = kernel.buffers[store->buffer];
+            all.arrays |= buffer.role == Buffer::Role::Local && buffer.size > 1;
+            continue;
+        }
+        const Loop& loop = *stmt.loop();
+        const Contents inner = contents_of(kernel, loop.body);
+        all.independent |= inner.independent || loop.independent;
+        all.longest = std::max({all.longest, inner.longest, loop.independent ? loop.extent() : 0});
+        all.arrays |= inner.arrays;
+        all.counted |= inner.counted || loop.count;
+    }
+    return all;
+}
+
+// Eight lanes where 64-bit values are computed, else sixteen: either way one or two registers of the widest machine.
+int lanes_for(const Kernel& kernel, const Body& body) {
+    bool wide = false;
+    for_each_store(body, [&](const Store& store, std::span<const Loop* const>) {
+        wide |= size_of(kernel.buffers[store.buffer].dtype) == 8;
+        std::vector<NodeRef> stack{store.value};
+        std::unordered_map<const ir::Node*, bool> seen;
+        while (!stack.empty() && !wide) {
+            const NodeRef node = stack.back();
+            stack.pop_back();
+            if (!seen.emplace(node.get(), true).second) continue;
+            wide |= size_of(node->dtype) == 8;
+            if (node->op != Op::Load)  // an address is not data
+                for (const NodeRef& source : node->sources) stack.push_back(source);
+        }
+    });
+    return wide ? kMaxLanes / 2 : kMaxLanes;
+}
+
+// Copies of the scalars that a body keeps to itself: every copy of the body needs its own, one per lane.
+class LanePrivate {
+public:
+    LanePrivate(Kernel& kernel, int lane_loop) : kernel_(kernel), lane_loop_(lane_loop) {}
+
+    Body operator()(const Body& body) {
+        for_each_store(body, [&](const Store& store, std::span<const Loop* const>) {
+            const Buffer buffer = kernel_.buffers[store.buffer];
+            if (buffer.role != Buffer::Role::Local || copy_.contains(store.buffer)) return;
+            const int fresh = kernel_.new_local(buffer.name, buffer.dtype, 1);
+            kernel_.buffers[fresh].lane_loop = lane_loop_;
+            copy_.emplace(store.buffer, fresh);
+        });
+        return copy_.empty() ? body : rename(body);
+    }
+
+private:
+    Body rename(const Body& body) {
+        Body result;
+        for (const Stmt& stmt : body) {
+            if (const Loop* loop = stmt.loop()) {
+                result.emplace_back(Loop{loop->var, loop->kind, rename(loop->body), loop->independent, loop->count});
+                continue;
+            }
+            const Store& store = *stmt.store();
+            const auto found = copy_.find(store.buffer);
+            result.emplace_back(Store{found == copy_.end() ? store.buffer : found->second, rename(store.index), rename(store.value)});
+        }
+        return result;
+    }
+
+    NodeRef rename(const NodeRef& root) {
+        return ir::rebuild(std::span(&root, 1), [&](const ir::Node& node, const ir::Sources& sources) {
+            if (node.op == Op::Load)
+                if (const auto found = copy_.find(node.as<ir::LoadArg>().buffer); found != copy_.end())
+                    return kernel_.load(found->second, sources[0], sources.size() > 1 ? sources[1] : nullptr);
+            return sources == node.sources ? NodeRef(&node) : kernel_.interner->make(node.op, node.dtype, {}, sources, node.arg);
+        })[0];
+    }
+
+    Kernel& kernel_;
+    const int lane_loop_;
+    std::unordered_map<int, int> copy_;
+};
+
+class Widener {
+public:
+    explicit Widener(Kernel& kernel) : kernel_(kernel) {}
+
+    Body operator()(const Body& body) {
+        Body result;
+        for (const Stmt& stmt : body) {
+            const Loop* loop = stmt.loop();
+            if (!loop) {
+                result.push_back(stmt);
+            } else if (worth_it(*loop)) {
+                widen(*loop, result);
+            } else {
+                result.emplace_back(Loop{loop->var, loop->kind, (*this)(loop->body), loop->independent, loop->count});
+            }
+        }
+        return result;
+    }
+
+    int loops() const { return loops_; }
+    int lanes() const { return lanes_; }
+
+private:
+    bool worth_it(const Loop& loop) const {
+        if (!loop.independent || loop.kind != LoopKind::Serial || loop.count || loop.extent() < 2) return false;
+        const Contents inside = contents_of(kernel_, loop.body);
+        if (loop.extent() <= kMaxLanes && !inside.independent && !inside.counted) {
+            bool loops = std::any_of(loop.body.begin(), loop.body.end(), [](const Stmt& s) { return s.loop() != nullptr; });
+            if (!loops) return true;  // a lane loop as lowering made it, or a short one
+        }
+        if (inside.arrays || inside.counted) return false;
+        return !inside.independent || (loop.extent() >= kShortLoop && inside.longest < kShortLoop);
+    }
+
+    void widen(const Loop& loop, Body& result) {
+        ++loops_;
+        const bool flat = std::none_of(loop.body.begin(), loop.body.end(), [](const Stmt& s) { return s.loop() != nullptr; });
+        if (flat && loop.extent() <= kMaxLanes && stores_arrays(loop.body)) {  // a lane loop: its locals are indexed by the lane
+            result.emplace_back(Loop{loop.var, LoopKind::Vector, loop.body, true, nullptr});
+            lanes_ = std::max(lanes_, static_cast<int>(loop.extent()));
+            return;
+        }
+        const int lanes = lanes_for(kernel_, loop.body);
+        lanes_ = std::max(lanes_, lanes);
+        const std::int64_t whole = loop.extent() / lanes, rest = loop.extent() % lanes;
+        if (whole > 0) {
+            const NodeRef v = kernel_.new_var(whole), l = kernel_.new_var(lanes);
+            const NodeRef at = kernel_.add(kernel_.mul(v, kernel_.index(lanes)), l);
+            result.emplace_back(Loop{v, LoopKind::Serial, Body{vector(loop, l, at)}, true, nullptr});
+        }
+        if (rest > 0) {
+            const NodeRef l = kernel_.new_var(rest);
+            result.push_back(vector(loop, l, kernel_.add(kernel_.index(whole * lanes), l)));
+        }
+    }
+
+    bool stores_arrays(const Body& body) const { return contents_of(kernel_, body).arrays; }
+
+    Stmt vector(const Loop& loop, const NodeRef& lane, const NodeRef& at) {
+        Body body = substitute(kernel_, loop.body, {{loop.id(), ir::simplify_index(*kernel_.interner, at)}});
+        return Loop{lane, LoopKind::Vector, LanePrivate(kernel_, id_of(lane))(body), true, nullptr};
+    }
+
+    Kernel& kernel_;
+    int loops_ = 0, lanes_ = 0;
+};
+
+}  // namespace
+
+Kernel widen_loops(Kernel kernel) {
+    Widener widener(kernel);
+    kernel.body = widener(Body(kernel.body));
+    if (widener.loops()) kernel.schedule.push_back(str("vector by ", widener.lanes()));
+    return kernel;
+}
+
+}  // namespace weft::kernel

@@ -1,0 +1,12 @@
+// kernel/passes.h: the optimiser's passes, in the order in which optimise() runs them.
+#pragma once
+
+#include "kernel/kernel.h"
+
+namespace weft::kernel {
+
+Kernel tile_contraction(Kernel kernel);   // register tiles, cache blocks and packed operands for a contraction
+Kernel split_for_threads(Kernel kernel);  // the outermost independent loop becomes chunks, fixed by the shape
+Kernel widen_loops(Kernel kernel);        // independent loops become vectors and a shorter vector for the rest
+
+}  // namespace weft::kernel

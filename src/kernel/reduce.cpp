@@ -1,0 +1,321 @@
+// kernel/reduce.cpp: the loops of a reduction: blocks, lanes, accumulators, and the tree that folds them.
+#include "kernel/reduce.h"
+
+#include "core/checked.h"
+#include "core/str.h"
+#include "ir/symbolic.h"
+
+#include <algorithm>
+
+namespace weft::kernel {
+
+using ir::Op;
+
+namespace {
+
+// Only sums and products of floats round; everything else may run in one chain of any length.
+bool rounds(const Reduction& r) { return is_float(r.dtype) && (r.op == Op::Add || r.op == Op::Mul); }
+
+NodeRef identity(const Kernel& kernel, const Reduction& r) {
+    return kernel.make(Op::Const, r.dtype, {}, ir::ConstArg{ir::identity_word(r.op, r.dtype)});
+}
+
+NodeRef combine(const Kernel& kernel, const Reduction& r, const NodeRef& a, const NodeRef& b) {
+    return kernel.binary(r.op, a, b);
+}
+
+NodeRef accumulated(const Kernel& kernel, const Reduction& r, const NodeRef& acc, const Substitution& at) {
+    if (r.value) return combine(kernel, r, acc, substitute(kernel, r.value, at));
+    return kernel.fma(substitute(kernel, r.left, at), substitute(kernel, r.right, at), acc);
+}
+
+class Emitter {
+public:
+    Emitter(Kernel& kernel, std::vector<NodeRef> vars, std::vector<Reduction> reductions)
+        : kernel_(kernel), vars_(std::move(vars)), reductions_(std::move(reductions)) {}
+
+    Body run() {
+        std::erase_if(vars_, [](const NodeRef& v) { return extent_of(v) == 1; });
+        for (const NodeRef& var : vars_)
+            if (extent_of(var) == 0) return store_identities();
+        choose_lanes();
+        const bool blocked = std::any_of(reductions_.begin(), reductions_.end(), rounds);
+        std::vector<NodeRef> chain = vars_;
+        if (lanes_ > 1) {
+            lane_var_ = chain.back();
+            chain.pop_back();
+        }
+        const std::int64_t per_lane =
+            lanes_ > 1 ? std::max<std::int64_t>(1, std::min(kLongestChain, extent_of(lane_var_) / (lanes_ * accumulators_))) : 1;
+        Substitution with;
+        const ChainGroups split = split_chains(kernel_, chain, blocked ? kLongestChain / per_lane : INT64_MAX, with);
+        for (Reduction& r : reductions_) {
+            if (r.value) r.value = substitute(kernel_, r.value, with);
+            else r.left = substitute(kernel_, r.left, with), r.right = substitute(kernel_, r.right, with);
+        }
+        counts_ = split.counts;
+        groups_ = split.groups;
+        if (groups_.empty()) groups_.emplace_back();
+        if (lanes_ > 1 && blocked && extent_of(lane_var_) > kLongestChain * lanes_ * accumulators_) groups_.emplace_back();
+        std::vector<int> results;
+        for (const Reduction& r : reductions_) results.push_back(r.result);
+        return level(0, results);
+    }
+
+private:
+    Body store_identities() {
+        Body body;
+        for (const Reduction& r : reductions_) body.emplace_back(Store{r.result, kernel_.index(0), identity(kernel_, r)});
+        return body;
+    }
+
+    // Lanes along the innermost summed axis pay when memory runs along it; else neighbours in the kept axes are the lanes.
+    void choose_lanes() {
+        lanes_ = accumulators_ = 1;
+        if (vars_.empty()) return;
+        std::size_t widest = 1;
+        Uses uses;
+        for (const Reduction& r : reductions_) {
+            widest = std::max(widest, size_of(r.dtype));
+            for (const NodeRef& e : {r.value, r.left, r.right})
+                if (e) collect_uses(e, uses);
+        }
+        for (const NodeRef& load : uses.loads) widest = std::max(widest, size_of(load->dtype));
+        const int lanes = widest > 4 ? kMaxLanes / 2 : kMaxLanes;
+        const std::int64_t extent = extent_of(vars_.back());
+        if (extent < 2 * lanes) return;
+        bool along = false;
+        for (const NodeRef& load : uses.loads) {
+            const auto step = ir::stride_of(*kernel_.interner, load->sources[0], id_of(vars_.back()));
+            if (!step || (*step != 0 && *step != 1)) return;
+            along |= *step == 1;
+        }
+        if (!along && !uses.loads.empty()) return;
+        lanes_ = lanes;
+        accumulators_ = extent >= 4 * lanes ? 4 : 2;
+    }
+
+    // Loops of one group around the next group's result; the innermost group runs the chain itself.
+    Body level(std::size_t g, const std::vector<int>& results) {
+        if (g + 1 == groups_.size()) return lanes_ > 1 ? lane_block(groups_[g], results) : chain(groups_[g], results);
+        Body body, inner;
+        std::vector<int> parts;
+        for (std::size_t i = 0; i < reductions_.size(); ++i) {
+            body.emplace_back(Store{results[i], kernel_.index(0), identity(kernel_, reductions_[i])});
+            parts.push_back(kernel_.new_local("part", reductions_[i].dtype, 1));
+        }
+        if (g + 2 == groups_.size() && groups_.back().empty() && lanes_ > 1) {  // the lane loop itself is cut into blocks
+            const std::int64_t block = kLongestChain * lanes_ * accumulators_, extent = extent_of(lane_var_);
+            const auto add_block = [&](const NodeRef& base, std::int64_t length) {
+                Body one = lane_range(base, length, parts);
+                append_totals(one, results, parts);
+                return one;
+            };
+            const NodeRef b = kernel_.new_var(extent / block);
+            Body blocks = nested({b}, add_block(kernel_.mul(b, kernel_.index(block)), block), false);
+            std::move(blocks.begin(), blocks.end(), std::back_inserter(inner));
+            if (extent % block) {
+                Body rest = add_block(kernel_.index(extent / block * block), extent % block);
+                std::move(rest.begin(), rest.end(), std::back_inserter(inner));
+            }
+        } else {
+            inner = level(g + 1, parts);
+            append_totals(inner, results, parts);
+        }
+        Body loops = with_counts(nested(groups_[g], std::move(inner), false));
+        std::move(loops.begin(), loops.end(), std::back_inserter(body));
+        return body;
+    }
+
+    void append_totals(Body& body, const std::vector<int>& totals, const std::vector<int>& parts) {
+        for (std::size_t i = 0; i < reductions_.size(); ++i) {
+            const NodeRef sum = combine(kernel_, reductions_[i], kernel_.load(totals[i], kernel_.index(0)),
+                                        kernel_.load(parts[i], kernel_.index(0)));
+            body.emplace_back(Store{totals[i], kernel_.index(0), sum});
+        }
+    }
+
+    Body with_counts(Body body) {
+        for (Stmt& stmt : body)
+            if (Loop* loop = stmt.loop()) {
+                for (const auto& [id, count] : counts_)
+                    if (id == loop->id()) loop->count = count;
+                loop->body = with_counts(std::move(loop->body));
+            }
+        return body;
+    }
+
+    Body chain(const std::vector<NodeRef>& vars, const std::vector<int>& results) {
+        Body body, inner;
+        const NodeRef zero = kernel_.index(0);
+        for (std::size_t i = 0; i < reductions_.size(); ++i) {
+            body.emplace_back(Store{results[i], zero, identity(kernel_, reductions_[i])});
+            inner.emplace_back(Store{results[i], zero, accumulated(kernel_, reductions_[i], kernel_.load(results[i], zero), {})});
+        }
+        Body loops = with_counts(nested(vars, std::move(inner), false));
+        std::move(loops.begin(), loops.end(), std::back_inserter(body));
+        return body;
+    }
+
+    Body lane_block(const std::vector<NodeRef>& vars, const std::vector<int>& results) {
+        Body inner, body;
+        const std::vector<int> accs = new_accumulators();
+        init_lanes(body, accs);
+        lane_steps(inner, kernel_.index(0), extent_of(lane_var_), accs);
+        Body loops = with_counts(nested(vars, std::move(inner), false));
+        std::move(loops.begin(), loops.end(), std::back_inserter(body));
+        fold(body, accs, results);
+        return body;
+    }
+
+    Body lane_range(const NodeRef& base, std::int64_t length, const std::vector<int>& results) {
+        Body body;
+        const std::vector<int> accs = new_accumulators();
+        init_lanes(body, accs);
+        lane_steps(body, base, length, accs);
+        fold(body, accs, results);
+        return body;
+    }
+
+    std::vector<int> new_accumulators() {
+        std::vector<int> accs;
+        for (const Reduction& r : reductions_) {
+            accs.push_back(kernel_.new_local("acc", r.dtype, lanes_ * accumulators_));
+            kernel_.buffers.back().place = Buffer::Place::Register;
+        }
+        return accs;
+    }
+
+    NodeRef lane_index(const NodeRef& a, const NodeRef& l) const {
+        return ir::simplify_index(*kernel_.interner, kernel_.add(kernel_.mul(a, kernel_.index(lanes_)), l));
+    }
+
+    // for a < count (unrolled), l < lanes (vector): f(index of the accumulator, offset a*lanes + l)
+    template <class F>
+    void lane_loops(Body& body, std::int64_t first, std::int64_t count, std::int64_t lanes, F f) {
+        if (count == 0 || lanes == 0) return;
+        const NodeRef a = kernel_.new_var(count), l = kernel_.new_var(lanes);
+        const NodeRef at = lane_index(kernel_.add(a, kernel_.index(first)), l);
+        Body inner = nested({l}, f(at), true);
+        Body outer = nested({a}, std::move(inner), true);
+        outer[0].loop()->kind = LoopKind::Unrolled;
+        std::move(outer.begin(), outer.end(), std::back_inserter(body));
+    }
+
+    void init_lanes(Body& body, const std::vector<int>& accs) {
+        lane_loops(body, 0, accumulators_, lanes_, [&](const NodeRef& at) {
+            Body stores;
+            for (std::size_t i = 0; i < accs.size(); ++i) stores.emplace_back(Store{accs[i], at, identity(kernel_, reductions_[i])});
+            return stores;
+        });
+    }
+
+    void lane_steps(Body& body, const NodeRef& base, std::int64_t length, const std::vector<int>& accs) {
+        const std::int64_t step = lanes_ * accumulators_;
+        const auto updates = [&](const NodeRef& start) {
+            return [&, start](const NodeRef& at) {
+                const NodeRef position = ir::simplify_index(*kernel_.interner, kernel_.add(start, at));
+                Body stores;
+                for (std::size_t i = 0; i < accs.size(); ++i) {
+                    const NodeRef acc = kernel_.load(accs[i], at);
+                    stores.emplace_back(
+                        Store{accs[i], at, accumulated(kernel_, reductions_[i], acc, {{id_of(lane_var_), position}})});
+                }
+                return stores;
+            };
+        };
+        if (length >= step) {
+            const NodeRef q = kernel_.new_var(length / step);
+            Body inner;
+            lane_loops(inner, 0, accumulators_, lanes_, updates(kernel_.add(base, kernel_.mul(q, kernel_.index(step)))));
+            Body loop = nested({q}, std::move(inner), false);
+            std::move(loop.begin(), loop.end(), std::back_inserter(body));
+        }
+        const std::int64_t done = length / step * step, rest = length - done;
+        const NodeRef tail = kernel_.add(base, kernel_.index(done));
+        lane_loops(body, 0, rest / lanes_, lanes_, updates(tail));
+        lane_loops(body, rest / lanes_, rest % lanes_ ? 1 : 0, rest % lanes_, updates(tail));
+    }
+
+    // (a0 + a1) + (a2 + a3), then halves of the lanes: a fixed tree.
+    void fold(Body& body, const std::vector<int>& accs, const std::vector<int>& results) {
+        for (std::size_t i = 0; i < accs.size(); ++i) {
+            const Reduction& r = reductions_[i];
+            const int folded = kernel_.new_local("fold", r.dtype, lanes_);
+            const NodeRef l = kernel_.new_var(lanes_);
+            std::vector<NodeRef> parts;
+            for (int a = 0; a < accumulators_; ++a) parts.push_back(kernel_.load(accs[i], lane_index(kernel_.index(a), l)));
+            while (parts.size() > 1) {
+                std::vector<NodeRef> next;
+                for (std::size_t p = 0; p + 1 < parts.size(); p += 2) next.push_back(combine(kernel_, r, parts[p], parts[p + 1]));
+                parts = std::move(next);
+            }
+            Body first = nested({l}, Body{Store{folded, l, parts[0]}}, true);
+            std::move(first.begin(), first.end(), std::back_inserter(body));
+            for (int half = lanes_ / 2; half >= 1; half /= 2) {
+                const NodeRef h = kernel_.new_var(half);
+                const NodeRef upper = ir::simplify_index(*kernel_.interner, kernel_.add(h, kernel_.index(half)));
+                const NodeRef sum = combine(kernel_, r, kernel_.load(folded, h), kernel_.load(folded, upper));
+                Body step = nested({h}, Body{Store{folded, h, sum}}, true);
+                std::move(step.begin(), step.end(), std::back_inserter(body));
+            }
+            body.emplace_back(Store{results[i], kernel_.index(0), kernel_.load(folded, kernel_.index(0))});
+        }
+    }
+
+    Kernel& kernel_;
+    std::vector<NodeRef> vars_;
+    std::vector<Reduction> reductions_;
+    int lanes_ = 1, accumulators_ = 1;
+    NodeRef lane_var_;
+    std::vector<std::vector<NodeRef>> groups_;
+    std::vector<std::pair<int, NodeRef>> counts_;
+};
+
+}  // namespace
+
+ChainGroups split_chains(Kernel& kernel, const std::vector<NodeRef>& vars, std::int64_t limit, Substitution& with,
+                         bool once) {
+    ChainGroups result;
+    limit = std::max<std::int64_t>(1, limit);
+    std::vector<NodeRef> pending = vars;
+    while (!pending.empty()) {
+        if (once && !result.groups.empty()) {
+            result.groups.insert(result.groups.begin(), pending);
+            break;
+        }
+        std::vector<NodeRef> group;
+        std::int64_t size = 1;
+        while (!pending.empty() && extent_of(pending.back()) <= limit / size) {
+            size *= extent_of(pending.back());
+            group.insert(group.begin(), pending.back());
+            pending.pop_back();
+        }
+        if (!pending.empty() && limit / size > 1) {  // cut the next loop: its blocks stay outside, a block comes in
+            const NodeRef var = pending.back();
+            const std::int64_t blocks = ceil_div(extent_of(var), limit / size), length = ceil_div(extent_of(var), blocks);
+            const NodeRef outer = kernel.new_var(ceil_div(extent_of(var), length)), inner = kernel.new_var(length);
+            const NodeRef start = kernel.mul(outer, kernel.index(length));
+            const Substitution cut{{id_of(var), kernel.add(start, inner)}};
+            for (auto& [id, value] : with) value = substitute(kernel, value, cut);  // an outer part may be cut again
+            for (auto& [id, count] : result.counts) count = substitute(kernel, count, cut);
+            with.push_back(cut[0]);
+            if (extent_of(var) % length)
+                result.counts.emplace_back(id_of(inner), kernel.binary(Op::Sub, kernel.index(extent_of(var)), start));
+            group.insert(group.begin(), inner);
+            pending.back() = outer;
+        }
+        if (group.empty()) {  // limit 1
+            group.push_back(pending.back());
+            pending.pop_back();
+        }
+        result.groups.insert(result.groups.begin(), std::move(group));
+    }
+    return result;
+}
+
+Body emit_reductions(Kernel& kernel, std::vector<NodeRef> vars, std::vector<Reduction> reductions) {
+    return Emitter(kernel, std::move(vars), std::move(reductions)).run();
+}
+
+}  // namespace weft::kernel

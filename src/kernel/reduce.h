@@ -1,0 +1,38 @@
+// kernel/reduce.h: emits the loops of reductions, and with that decides the order of every sum.
+#pragma once
+
+#include "kernel/expressions.h"
+#include "kernel/nest.h"
+
+namespace weft::kernel {
+
+// The order of a sum, from shapes and strides alone:
+// - `lanes` > 1: the innermost loop runs in that many interleaved partial sums (times `accumulators`), folded as a tree;
+//   1: one running sum (lanes then come from the kept axes, which changes no order).
+// - a chain of additions is at most kLongestChain long: longer sums are blocked, and the block sums are added up.
+inline constexpr std::int64_t kLongestChain = 512;
+inline constexpr std::int64_t kUnblockedContraction = 1024;  // the longest chain of one contraction without blocks
+
+// A reduction to emit: result = op over the loops of value (or of left * right, fused, for a sum of products).
+struct Reduction {
+    ir::Op op = ir::Op::Add;
+    NodeRef value;         // null for a sum of products
+    NodeRef left, right;
+    DType dtype = DType::F32;
+    int result = -1;       // a local of size 1
+};
+
+// All reductions share the loops over `vars` (outermost first, already collapsed).
+Body emit_reductions(Kernel& kernel, std::vector<NodeRef> vars, std::vector<Reduction> reductions);
+
+// Splits loops (outermost first) into groups, each with at most `limit` iterations in all; a longer loop is cut into blocks. The
+// replacements are added to `with`; `count` of a cut loop's inner part, if its last block is short, is in `counts` by id.
+// With `once`, only the innermost group is limited: the rest is one group around it.
+struct ChainGroups {
+    std::vector<std::vector<NodeRef>> groups;  // outermost first
+    std::vector<std::pair<int, NodeRef>> counts;
+};
+ChainGroups split_chains(Kernel& kernel, const std::vector<NodeRef>& vars, std::int64_t limit, Substitution& with,
+                         bool once = false);
+
+}  // namespace weft::kernel

@@ -1,0 +1,120 @@
+// runtime/plan_cache.cpp: least recently used plans go first; a plan owns code and no memory.
+#include "runtime/plan_cache.h"
+
+#include "core/config.h"
+#include "runtime/counters.h"
+
+#include <algorithm>
+#include <iostream>
+#include <list>
+#include <unordered_map>
+
+namespace weft::runtime {
+namespace {
+
+constexpr std::size_t kMostPlans = 1024;
+
+std::uint64_t hash_of(const std::vector<std::uint64_t>& key) {
+    std::uint64_t h = key.size();
+    for (const std::uint64_t word : key) {
+        h = (h ^ word) * 0x9e3779b97f4a7c15;
+        h ^= h >> 29;
+    }
+    return h;
+}
+
+struct Cache {
+    std::list<std::shared_ptr<const CachedPlan>> recent;  // most recently used first
+    std::unordered_multimap<std::uint64_t, decltype(recent)::iterator> entries;
+};
+
+Cache& cache() {
+    static Cache& c = *new Cache;
+    return c;
+}
+
+// Which backend and options a plan was made for is part of its key.
+void add_mode(std::vector<std::uint64_t>& key, bool keep) {
+    std::string mode = config().backend;
+    for (const std::string& off : config().off) mode += "," + off;
+    key.push_back(std::hash<std::string>()(mode) * 2 + keep);
+    key.push_back(static_cast<std::uint64_t>(config().donate));
+}
+
+bool serves(const CachedPlan& plan, const std::vector<Word>& constants) {
+    for (std::size_t i = 0; i < constants.size(); ++i) {
+        if (constants[i] == plan.constants[i]) continue;
+        const int at = static_cast<int>(i);
+        const auto listed = [&](const std::vector<int>& list) { return std::find(list.begin(), list.end(), at) != list.end(); };
+        if (!listed(plan.plan.holes) && !listed(plan.plan.free_constants)) return false;
+    }
+    return true;
+}
+
+std::shared_ptr<const CachedPlan> make(const schedule::Captured& captured, std::vector<std::uint64_t> key, std::vector<int> holes,
+                                       bool keep) {
+    auto made = std::make_shared<CachedPlan>();
+    made->plan = schedule::make_plan(captured, std::move(holes), keep, config().donate && !config().switched_off("donate"));
+    if (config().debug >= 3) std::clog << "-- graph, simplified\n" << made->plan.graph_text;
+    std::vector<const ir::KernelGraph*> graphs;
+    for (const schedule::PlanStep& step : made->plan.steps)
+        if (!step.kernel.custom) graphs.push_back(&step.kernel.graph);
+    const auto compiled = compile(graphs);
+    std::size_t next = 0;
+    for (const schedule::PlanStep& step : made->plan.steps) made->kernels.push_back(step.kernel.custom ? nullptr : compiled[next++]);
+    made->key = std::move(key);
+    made->constants = captured.constants;
+    count(counter_cells().plans_made);
+    return made;
+}
+
+}  // namespace
+
+void clear_plan_cache() {
+    cache().entries.clear();
+    cache().recent.clear();
+}
+
+std::shared_ptr<const CachedPlan> find_plan(const schedule::Captured& captured, bool keep) {
+    std::vector<std::uint64_t> key = captured.key;
+    add_mode(key, keep);
+    const std::uint64_t hash = hash_of(key);
+    std::vector<int> holes;  // constants of a plan that is equal otherwise, and that have another value now
+    const auto [first, last] = cache().entries.equal_range(hash);
+    for (auto it = first; it != last; ++it) {
+        const CachedPlan& plan = **it->second;
+        if (plan.key != key) continue;
+        if (serves(plan, captured.constants)) {
+            cache().recent.splice(cache().recent.begin(), cache().recent, it->second);
+            count(counter_cells().plan_cache_hits);
+            return *it->second;
+        }
+        for (const int hole : plan.plan.holes) holes.push_back(hole);
+        for (std::size_t i = 0; i < captured.constants.size(); ++i)
+            if (captured.constants[i] != plan.constants[i]) holes.push_back(static_cast<int>(i));
+    }
+    // Only a Const can become a scalar; the start of an Insert cannot.
+    std::vector<bool> is_const(captured.constants.size(), false);
+    for (const auto& item : captured.items)
+        if (item.constant >= 0 && item.node->op == ir::Op::Const) is_const[item.constant] = true;
+    std::sort(holes.begin(), holes.end());
+    holes.erase(std::unique(holes.begin(), holes.end()), holes.end());
+    std::erase_if(holes, [&](int hole) { return !is_const[hole]; });
+
+    auto made = make(captured, std::move(key), std::move(holes), keep);
+    cache().recent.push_front(made);
+    cache().entries.emplace(hash, cache().recent.begin());
+    while (cache().recent.size() > kMostPlans) {
+        const std::uint64_t old = hash_of(cache().recent.back()->key);
+        const auto [begin, end] = cache().entries.equal_range(old);
+        for (auto it = begin; it != end; ++it)
+            if (*it->second == cache().recent.back()) {
+                cache().entries.erase(it);
+                break;
+            }
+        cache().recent.pop_back();
+    }
+    return made;
+}
+
+}  // namespace weft::runtime

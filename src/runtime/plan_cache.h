@@ -1,0 +1,26 @@
+// runtime/plan_cache.h: finds the plan of a captured graph, or makes it. The whole key is compared. A constant that arrives with
+// a second value becomes a scalar of the plan, which then serves all later values.
+#pragma once
+
+#include "runtime/programs.h"
+#include "schedule/capture.h"
+#include "schedule/plan.h"
+
+#include <memory>
+#include <vector>
+
+namespace weft::runtime {
+
+struct CachedPlan {
+    schedule::Plan plan;
+    std::vector<std::shared_ptr<const Compiled>> kernels;  // per step; null for custom functions
+    std::vector<std::uint64_t> key;
+    std::vector<Word> constants;
+};
+
+// The caller holds the graph lock.
+std::shared_ptr<const CachedPlan> find_plan(const schedule::Captured& captured, bool keep);
+
+void clear_plan_cache();
+
+}  // namespace weft::runtime

@@ -1,0 +1,31 @@
+// runtime/profile.h: WEFT_DEBUG=1 prints a line per kernel, 2 adds its time, GFLOP/s and GB/s.
+#pragma once
+
+#include "runtime/programs.h"
+#include "schedule/plan.h"
+
+#include <chrono>
+
+namespace weft::runtime {
+
+class KernelTimer {
+public:
+    KernelTimer(const Compiled& kernel, const schedule::PlanStep& step);
+    ~KernelTimer();
+    KernelTimer(const KernelTimer&) = delete;
+    KernelTimer& operator=(const KernelTimer&) = delete;
+
+private:
+    const Compiled& kernel_;
+    const schedule::PlanStep& step_;
+    const int level_;
+    std::chrono::steady_clock::time_point start_;
+};
+
+// Bytes that a kernel reads and writes at least, and the multiply-adds of its reductions.
+struct Traffic {
+    std::int64_t reads = 0, writes = 0, multiply_adds = 0;
+};
+Traffic traffic_of(const ir::KernelGraph& graph);
+
+}  // namespace weft::runtime

@@ -1,0 +1,30 @@
+// runtime/programs.h: from KernelGraphs to programs: lower, optimise, compile; with a cache, so that equal kernels compile once.
+#pragma once
+
+#include "backend/backend.h"
+#include "ir/kernel_graph.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace weft::runtime {
+
+// A compiled kernel, and what is worth knowing about it.
+struct Compiled {
+    std::shared_ptr<const backend::Program> program;
+    std::string name;
+    std::vector<ir::CheckArg> checks;
+    std::vector<std::string> schedule;
+    std::int64_t chunks = 1;           // iterations of the parallel loop
+    std::size_t scratch_bytes = 0;
+    std::int64_t elements = 0;         // rough amount of work: decides whether threads pay
+};
+
+// One per graph; what is not cached is compiled together, in one call of the backend.
+std::vector<std::shared_ptr<const Compiled>> compile(std::span<const ir::KernelGraph* const> graphs);
+
+void clear_program_cache();
+
+}  // namespace weft::runtime

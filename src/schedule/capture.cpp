@@ -1,0 +1,349 @@
+// schedule/capture.cpp: one walk over the pending graph. Markers vanish, computed nodes are memory, views of memory are memory.
+#include "schedule/capture.h"
+
+#include "core/checked.h"
+#include "ir/build.h"
+#include "ir/custom.h"
+
+#include <weft/error.h>
+
+#include <unordered_map>
+
+namespace weft::schedule {
+
+using ir::Node;
+using ir::Op;
+
+// ---- views of memory -------------------------------------------------------------------------------------------------
+
+MemoryView view_of(const Node& buffer) {
+    const auto& arg = buffer.as<ir::BufferArg>();
+    return {arg.storage, buffer.dtype, buffer.shape, arg.offset, arg.strides};
+}
+
+NodeRef buffer_of(const MemoryView& view) {
+    return ir::buffer(view.storage, view.dtype, view.shape, view.offset, view.strides);
+}
+
+bool is_dense(const MemoryView& view) {
+    std::int64_t expected = 1;
+    for (std::size_t d = view.shape.size(); d-- > 0;) {
+        if (view.shape[d] == 1) continue;
+        if (view.strides[d] != expected) return numel(view.shape) == 0;
+        expected *= view.shape[d];
+    }
+    return true;
+}
+
+std::int64_t lowest_offset(const MemoryView& view) {
+    std::int64_t offset = view.offset;
+    if (numel(view.shape) == 0) return offset;
+    for (std::size_t d = 0; d < view.shape.size(); ++d)
+        if (view.strides[d] < 0) offset += view.strides[d] * (view.shape[d] - 1);
+    return offset;
+}
+
+namespace {
+
+// Strides of the same memory under another shape, if there are any: axes are regrouped where both shapes' running products meet,
+// and inside a group the old axes must lie densely in each other.
+bool reshape_strides(const Shape& from, const Dims& strides, const Shape& to, Dims& result) {
+    result = row_major_strides(to);
+    if (numel(to) == 0) return true;
+    struct Axis { std::int64_t size, stride; };
+    std::vector<Axis> merged;  // old axes that lie densely in each other, as one
+    for (std::size_t d = 0; d < from.size(); ++d) {
+        if (from[d] == 1) continue;
+        if (!merged.empty() && merged.back().stride == strides[d] * from[d]) merged.back() = {merged.back().size * from[d], strides[d]};
+        else merged.push_back({from[d], strides[d]});
+    }
+    std::size_t d = 0;
+    for (const Axis& axis : merged) {
+        std::int64_t left = axis.size;
+        while (left > 1) {
+            if (d == to.size() || to[d] == 0 || left % to[d] != 0) return false;
+            left /= to[d];
+            result[d] = axis.stride * left;
+            ++d;
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+bool apply_view(const Node& node, MemoryView& view) {
+    switch (node.op) {
+        case Op::Reshape: {
+            Dims strides;
+            if (!reshape_strides(view.shape, view.strides, node.shape, strides)) return false;
+            view.strides = strides;
+            break;
+        }
+        case Op::Permute: {
+            const Dims before = view.strides;
+            for (std::size_t d = 0; d < before.size(); ++d) view.strides[d] = before[node.as<ir::AxesArg>().axes[d]];
+            break;
+        }
+        case Op::Expand:
+            for (std::size_t d = 0; d < view.strides.size(); ++d)
+                if (view.shape[d] == 1 && node.shape[d] != 1) view.strides[d] = 0;
+            break;
+        case Op::Shrink:
+            if (numel(node.shape) > 0)
+                for (std::size_t d = 0; d < view.strides.size(); ++d)
+                    view.offset += node.as<ir::BoxArg>().starts[d] * view.strides[d];
+            break;
+        case Op::Flip:
+            for (const std::int64_t axis : node.as<ir::AxesArg>().axes) {
+                if (view.shape[axis] > 0) view.offset += view.strides[axis] * (view.shape[axis] - 1);
+                view.strides[axis] = -view.strides[axis];
+            }
+            break;
+        case Op::Skew: {
+            const auto& skew = node.as<ir::SkewArg>();
+            view.strides[skew.window] += view.strides[skew.axis] * skew.dilation;
+            view.strides[skew.axis] *= skew.stride;
+            break;
+        }
+        default: return false;
+    }
+    view.shape = node.shape;
+    return true;
+}
+
+// ---- the walk --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+void encode(std::vector<std::uint64_t>& key, const Dims& dims) {
+    key.push_back(dims.size());
+    for (const std::int64_t d : dims) key.push_back(static_cast<std::uint64_t>(d));
+}
+
+void encode(std::vector<std::uint64_t>& key, const ir::Arg& arg) {
+    std::visit(
+        [&](const auto& x) {
+            using T = std::decay_t<decltype(x)>;
+            if constexpr (std::is_same_v<T, ir::AxesArg>) encode(key, x.axes);
+            else if constexpr (std::is_same_v<T, ir::BoxArg>) encode(key, x.starts);
+            else if constexpr (std::is_same_v<T, ir::SkewArg>)
+                key.insert(key.end(), {static_cast<std::uint64_t>(x.axis * 64 + x.window), static_cast<std::uint64_t>(x.stride),
+                                       static_cast<std::uint64_t>(x.dilation)});
+            else if constexpr (std::is_same_v<T, ir::ReduceArg>) {
+                key.push_back(static_cast<std::uint64_t>(x.op));
+                encode(key, x.axes);
+            } else if constexpr (std::is_same_v<T, ir::IndexArg>)
+                key.push_back(static_cast<std::uint64_t>(x.axis) * 256 + static_cast<std::uint64_t>(x.mode));
+            else if constexpr (std::is_same_v<T, ir::CheckArg>) {
+                key.insert(key.end(), {static_cast<std::uint64_t>(x.low), static_cast<std::uint64_t>(x.high), x.what.size()});
+                for (std::size_t i = 0; i < x.what.size(); i += 8) {
+                    std::uint64_t word = 0;
+                    std::memcpy(&word, x.what.data() + i, std::min<std::size_t>(8, x.what.size() - i));
+                    key.push_back(word);
+                }
+            } else if constexpr (std::is_same_v<T, ir::PartArg>) key.push_back(static_cast<std::uint64_t>(x.index));
+            else if constexpr (std::is_same_v<T, ir::CustomArg>)
+                key.push_back(reinterpret_cast<std::uintptr_t>(x.function.get()));
+        },
+        arg);
+}
+
+class Capturer {
+public:
+    explicit Capturer(const std::function<bool(const ir::Storage&)>& dies) : dies_(dies) {}
+
+    Captured run(std::span<const NodeRef> roots) {
+        std::vector<const Node*> bases;
+        for (const NodeRef& root : roots) bases.push_back(strip(*root));
+        for (const Node* base : bases) visit(base);
+        for (std::size_t i = 0; i < roots.size(); ++i) add_root(bases[i], i);
+        return std::move(captured_);
+    }
+
+private:
+    // What a node resolved to: strided memory, or an item of the captured graph.
+    struct Entry {
+        int view = -1;  // index into views_
+        int item = -1;
+    };
+
+    static const Node* unmark(const Node* node) {
+        while (!node->realized && (node->op == Op::Leaf || node->op == Op::Detach || node->op == Op::WithGrad))
+            node = node->sources[0].get();
+        return node;
+    }
+
+    // A root that is a whole view of something to compute asks for that, and is a view of the memory afterwards.
+    const Node* strip(const Node& root) {
+        captured_.roots.emplace_back();
+        std::vector<NodeRef>& views = captured_.roots.back().views;
+        const Node* node = unmark(&root);
+        const Node* base = node;
+        std::vector<NodeRef> chain;
+        while (!base->realized && (base->op == Op::Reshape || base->op == Op::Permute || base->op == Op::Flip || base->op == Op::Expand)) {
+            chain.insert(chain.begin(), NodeRef(base));
+            base = unmark(base->sources[0].get());
+        }
+        if (chain.empty() || base->realized || base->sources.empty()) return node;
+        MemoryView trial{nullptr, base->dtype, base->shape, 0, row_major_strides(base->shape)};
+        for (const NodeRef& view : chain)
+            if (!apply_view(*view, trial)) return node;
+        views = std::move(chain);
+        return base;
+    }
+
+    void add_root(const Node* base, std::size_t r) {
+        const Entry entry = entries_[base->slot];
+        RootValue& root = captured_.roots[r];
+        if (entry.view >= 0) {
+            root.leaf = static_cast<int>(captured_.views.size());
+            captured_.views.push_back(views_[entry.view]);
+            return;
+        }
+        const auto [found, fresh] = output_of_.try_emplace(entry.item, static_cast<int>(captured_.outputs.size()));
+        if (fresh) {
+            captured_.outputs.push_back(base);
+            captured_.output_items.push_back(entry.item);
+            captured_.key.push_back(~std::uint64_t{0} - static_cast<std::uint64_t>(entry.item));
+        }
+        root.output = found->second;
+    }
+
+    void visit(const Node* root) {
+        std::vector<std::pair<const Node*, std::uint32_t>> stack;
+        const auto push = [&](const Node* node) {
+            if (node->mark == epoch_) return;
+            node->mark = epoch_;
+            const bool memory = node->realized || node->op == Op::Buffer;
+            stack.emplace_back(node, memory ? static_cast<std::uint32_t>(node->sources.size()) : 0);
+        };
+        push(root);
+        while (!stack.empty()) {
+            auto& [node, next] = stack.back();
+            const bool passes = node->op == Op::Leaf || node->op == Op::Detach || node->op == Op::WithGrad;
+            const std::size_t count = passes ? 1 : node->sources.size();
+            if (next < count) {
+                push(node->sources[next++].get());
+            } else {
+                const Entry entry = resolve(*node);
+                node->slot = static_cast<std::uint32_t>(entries_.size());
+                entries_.push_back(entry);
+                stack.pop_back();
+            }
+        }
+    }
+
+    Entry of(const NodeRef& node) const { return entries_[node->slot]; }
+
+    Entry resolve(const Node& node) {
+        if (node.realized) return memory(view_of(*node.realized));
+        if (node.op == Op::Buffer) return memory(view_of(node));
+        if (node.op == Op::Leaf || node.op == Op::Detach || node.op == Op::WithGrad) return of(node.sources[0]);
+        if (ir::is_movement(node.op) && node.op != Op::Insert) {
+            if (const Entry source = of(node.sources[0]); source.view >= 0) {
+                MemoryView view = views_[source.view];
+                if (apply_view(node, view)) return memory(std::move(view));
+            }
+        }
+        if (node.op == Op::Contiguous)
+            if (const Entry source = of(node.sources[0]); source.view >= 0 && is_dense(views_[source.view])) return source;
+        return {-1, add_item(node)};
+    }
+
+    Entry memory(MemoryView view) {
+        views_.push_back(std::move(view));
+        leaf_item_.push_back(-1);
+        return {static_cast<int>(views_.size()) - 1, -1};
+    }
+
+    int item_of(const Entry& entry) {
+        if (entry.item >= 0) return entry.item;
+        int& item = leaf_item_[entry.view];
+        if (item < 0) item = add_leaf(views_[entry.view]);
+        return item;
+    }
+
+    int add_leaf(const MemoryView& view) {
+        auto [group, fresh] = storage_group_.try_emplace(view.storage.get(), storage_group_.size());
+        const bool dies = dies_ && !view.storage->foreign && dies_(*view.storage);
+        std::vector<std::uint64_t>& key = captured_.key;
+        key.insert(key.end(), {0xbeef00 + static_cast<std::uint64_t>(view.dtype), group->second, dies});
+        encode(key, view.shape);
+        encode(key, view.strides);
+        Captured::Item item;
+        item.leaf = static_cast<int>(captured_.leaves.size());
+        captured_.leaves.push_back(view);
+        captured_.dies.push_back(dies);
+        captured_.items.push_back(item);
+        return static_cast<int>(captured_.items.size()) - 1;
+    }
+
+    int add_item(const Node& node) {
+        Captured::Item item;
+        item.node = &node;
+        for (const NodeRef& source : node.sources) item.operands.push_back(item_of(of(source)));
+        std::vector<std::uint64_t>& key = captured_.key;
+        key.push_back(static_cast<std::uint64_t>(node.op) << 32 | static_cast<std::uint64_t>(node.dtype) << 16 | node.sources.size());
+        encode(key, node.shape);
+        for (const int operand : item.operands) key.push_back(static_cast<std::uint64_t>(operand));
+        if (node.op == Op::Const) {
+            item.constant = static_cast<int>(captured_.constants.size());
+            captured_.constants.push_back(node.as<ir::ConstArg>().value);
+        } else if (node.op == Op::Var) {
+            item.scalar = static_cast<int>(captured_.scalars.size());
+            captured_.scalars.push_back(node.as<ir::VarArg>().value);
+            captured_.scalar_nodes.push_back(&node);
+        } else if (node.op == Op::Insert) {  // where a box starts is a constant like others: `x[i] = v` for many i
+            item.constant = static_cast<int>(captured_.constants.size());
+            for (const std::int64_t start : node.as<ir::BoxArg>().starts) captured_.constants.push_back(static_cast<Word>(start));
+        } else {
+            encode(key, node.arg);
+        }
+        captured_.items.push_back(std::move(item));
+        return static_cast<int>(captured_.items.size()) - 1;
+    }
+
+    const std::function<bool(const ir::Storage&)>& dies_;
+    const std::uint64_t epoch_ = ir::next_epoch();
+    std::vector<Entry> entries_;
+    std::vector<MemoryView> views_;
+    std::vector<int> leaf_item_;
+    std::unordered_map<const ir::Storage*, std::uint64_t> storage_group_;
+    std::unordered_map<int, int> output_of_;
+    Captured captured_;
+};
+
+}  // namespace
+
+Captured capture(std::span<const NodeRef> roots, const std::function<bool(const ir::Storage&)>& dies) {
+    return Capturer(dies).run(roots);
+}
+
+CanonicalGraph canonical_graph(const Captured& captured, std::span<const int> holes) {
+    CanonicalGraph graph;
+    std::unordered_map<int, int> slot_of_hole;
+    for (std::size_t h = 0; h < holes.size(); ++h)
+        slot_of_hole.emplace(holes[h], static_cast<int>(captured.scalars.size() + h));
+    for (const Captured::Item& item : captured.items) {
+        if (item.leaf >= 0) {
+            const MemoryView& view = captured.leaves[item.leaf];
+            graph.values.push_back(ir::graph().make(Op::Param, view.dtype, view.shape, {}, ir::SlotArg{item.leaf, view.strides}));
+            continue;
+        }
+        const Node& node = *item.node;
+        const auto hole = item.constant >= 0 && node.op == Op::Const ? slot_of_hole.find(item.constant) : slot_of_hole.end();
+        if (item.scalar >= 0 || hole != slot_of_hole.end()) {
+            const int slot = item.scalar >= 0 ? item.scalar : hole->second;
+            graph.values.push_back(ir::graph().make(Op::ScalarParam, node.dtype, {}, {}, ir::SlotArg{slot, {}}));
+            continue;
+        }
+        ir::Sources sources;
+        for (const int operand : item.operands) sources.push_back(graph.values[operand]);
+        graph.values.push_back(ir::with_sources(node, std::move(sources)));
+    }
+    for (const int item : captured.output_items) graph.outputs.push_back(graph.values[item]);
+    return graph;
+}
+
+}  // namespace weft::schedule

@@ -1,0 +1,71 @@
+// schedule/capture.h: turns the pending graph below some roots into a key with numbered leaves. In steady state this is all the
+// schedule does: the key finds the plan, and the leaves and scalars found on the way are what the plan is bound to.
+#pragma once
+
+#include "ir/node.h"
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace weft::schedule {
+
+using ir::NodeRef;
+
+// Memory as a view sees it: an element's position is offset + sum of index * stride.
+struct MemoryView {
+    ir::StorageRef storage;
+    DType dtype = DType::F32;
+    Shape shape;
+    std::int64_t offset = 0;
+    Dims strides;
+};
+
+MemoryView view_of(const ir::Node& buffer);
+NodeRef buffer_of(const MemoryView& view);                  // the Buffer node
+bool apply_view(const ir::Node& movement, MemoryView& view);  // false: this view of strided memory is not strided memory
+bool is_dense(const MemoryView& view);                      // row-major without gaps
+std::int64_t lowest_offset(const MemoryView& view);         // of the element with the smallest address
+
+// How a root's value comes about: memory that exists already, or an output of the plan (seen through views).
+struct RootValue {
+    int leaf = -1;                 // index into Captured::views
+    int output = -1;               // index into Captured::outputs
+    std::vector<NodeRef> views;    // movement nodes to apply to the output, innermost first
+};
+
+struct Captured {
+    std::vector<std::uint64_t> key;      // everything but constants, scalars, offsets and data
+    std::vector<Word> constants;         // values of Const nodes, in order of appearance
+    std::vector<Word> scalars;           // values of Var nodes, by ScalarParam slot
+    std::vector<const ir::Node*> scalar_nodes;
+    std::vector<MemoryView> leaves;      // by Param slot
+    std::vector<bool> dies;              // by Param slot: the storage may be taken over
+    std::vector<MemoryView> views;       // for roots that are memory already
+    std::vector<RootValue> roots;
+    std::vector<const ir::Node*> outputs;  // the distinct nodes to compute
+
+    // For building the canonical graph on a miss: nodes in topological order, with their operands' numbers.
+    struct Item {
+        const ir::Node* node = nullptr;  // the original node; null for a leaf
+        int leaf = -1;                   // Param slot
+        int constant = -1, scalar = -1;
+        InlineVector<int, 3> operands;
+    };
+    std::vector<Item> items;
+    std::vector<int> output_items;
+};
+
+// The caller holds the graph lock.
+Captured capture(std::span<const NodeRef> roots, const std::function<bool(const ir::Storage&)>& dies);
+
+// The graph with leaves as Params, Vars as ScalarParams, and the constants listed in `holes` as ScalarParams after those.
+// `values[i]` is the node of items[i].
+struct CanonicalGraph {
+    std::vector<NodeRef> values;
+    std::vector<NodeRef> outputs;
+};
+CanonicalGraph canonical_graph(const Captured& captured, std::span<const int> holes);
+
+}  // namespace weft::schedule

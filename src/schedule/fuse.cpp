@@ -1,0 +1,562 @@
+// schedule/fuse.cpp: fuses a simplified graph into kernels (the "schedule" arrow of docs/architecture.md).
+// In: nodes, no two equal. Out: KernelGraphs in run order; each says what to compute, none says how to loop.
+//
+// One forward pass puts nodes into groups, one backward pass finds what must be stored:
+// - A Reduce opens a group. Elementwise work on its result, element by element, joins it (epilogue). Where the result is spread
+//   over trailing axes again (x - mean), the group becomes a *row* group: later reduces over the same rows join it too, so
+//   softmax, layer norm and cross-entropy are one kernel each.
+// - What needs no reduce stays *free*: it is inlined wherever it is used (prologue), unless that repeats costly work.
+// - Groups have levels; a group only ever reads groups of lower levels. That is why no fusion can close a cycle, and why two groups
+//   of one level may always merge.
+#include "schedule/fuse.h"
+
+#include "core/str.h"
+#include "ir/build.h"
+#include "ir/contraction.h"
+#include "ir/walk.h"
+
+#include <weft/error.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace weft::schedule {
+namespace {
+
+using ir::KernelGraph;
+using ir::Node;
+using ir::Op;
+
+constexpr int kMaxNodes = 480;           // per kernel; the design's limit is 512 expression nodes
+constexpr int kMaxParams = 28;           // … and 32 buffers
+constexpr int kMaxReduces = 7;           // … and 8 loop nests
+constexpr int kCheapPrologue = 6;        // per element, in additions: dearer operands of a contraction are stored first
+constexpr int kCheapRecompute = 40;      // cheaper values are computed again in each kernel that uses them
+constexpr std::int64_t kLongestRow = 1 << 20, kSmallWork = 1 << 17;
+constexpr std::size_t kInsertChain = 12;
+
+struct Group {
+    KernelGraph::Kind kind = KernelGraph::Kind::Rows;
+    Shape rows, inner;
+    std::int64_t row_count = 1, inner_count = 1;
+    int level = 1;
+    bool contraction = false;
+    bool has_dependents = false;  // somebody reads a stored value: the level is fixed
+    int nodes = 0, reduces = 0;
+    std::unordered_set<const Node*> leaves;
+    std::vector<const Node*> stored;
+    const Node* anchor = nullptr;
+    std::string reason;
+};
+
+struct Facts {
+    int group = -1;      // the group that computes this node; -1: free
+    bool full = false;   // in a row group: one element per row and inner position
+    int level = 0;       // the highest level this node's value depends on
+    int nodes = 1;       // upper bound on distinct (node, view) pairs in its free cone
+    int cost = 0;        // per element, of its free cone, in additions
+    int leaves = 0;      // upper bound on buffers read by its free cone
+    int uses = 0;
+};
+
+Shape squeezed(const Shape& shape) {
+    Shape result;
+    for (const std::int64_t size : shape)
+        if (size != 1) result.push_back(size);
+    return result;
+}
+
+bool is_free_kind(const Node& node) {
+    return ir::is_elementwise(node.op) || node.op == Op::Check || node.op == Op::Gather || node.op == Op::Insert;
+}
+
+// Are all stretched axes behind the axes that the source really has? Then element (row, i) of the result is element row.
+bool expands_trailing(const Node& expand) {
+    bool stretched = false;
+    for (std::size_t d = 0; d < expand.shape.size(); ++d) {
+        const std::int64_t from = expand.source().shape[d], to = expand.shape[d];
+        if (from != to) stretched = true;
+        else if (from != 1 && stretched) return false;
+    }
+    return true;
+}
+
+// Does the reduce sum exactly over the trailing axes (those of size 1 aside)?
+bool reduces_trailing(const Node& reduce) {
+    bool reduced = false;
+    for (std::size_t d = 0; d < reduce.shape.size(); ++d) {
+        if (reduce.source().shape[d] != reduce.shape[d]) reduced = true;
+        else if (reduce.shape[d] != 1 && reduced) return false;
+    }
+    return true;
+}
+
+class Fuser {
+public:
+    explicit Fuser(std::span<const NodeRef> roots) : roots_(roots), order_(ir::topological_order(roots)) {
+        facts_.resize(order_.size());
+        for (std::size_t i = 0; i < order_.size(); ++i) slot_.emplace(order_[i], i);
+        for (const Node* node : order_)
+            for (const NodeRef& source : node->sources) ++facts(*source).uses;
+    }
+
+    std::vector<ScheduledKernel> run() {
+        for (const Node* node : order_) place(*node);
+        for (const NodeRef& root : roots_)
+            if (facts(*root).group < 0) open_map(*root, "asked for");
+        merge_maps();
+        for (const NodeRef& root : roots_) store(*root);
+        return emit();
+    }
+
+private:
+    Facts& facts(const Node& node) { return facts_[slot_.at(&node)]; }
+    Group& group(int id) { return groups_[find(id)]; }
+    int find(int id) {
+        while (parent_[id] != id) id = parent_[id] = parent_[parent_[id]];
+        return id;
+    }
+    int home(const Node& node) {
+        const int id = facts(node).group;
+        return id < 0 ? -1 : find(id);
+    }
+    int level(const Node& node) {  // of everything below a free node, or of the group itself
+        const int id = home(node);
+        return id < 0 ? facts(node).level : groups_[id].level;
+    }
+
+    // ---- the forward pass ---------------------------------------------------------------------------------------------
+
+    void place(const Node& node) {
+        if (node.sources.empty()) {
+            facts(node).leaves = node.op == Op::Param;
+            return;
+        }
+        if (node.op == Op::Reduce) return place_reduce(node);
+        if (node.op == Op::Scan || node.op == Op::Scatter) return place_special(node);
+        if (node.op == Op::Custom || node.op == Op::Part) return place_custom(node);
+        if (node.op == Op::Contiguous) {
+            make_free(node);
+            return open_map(node, "contiguous() asks for memory");
+        }
+        if (ir::is_movement(node.op) && node.op != Op::Insert) return place_view(node);
+        if (!is_free_kind(node)) throw InternalError(str("fuse: unexpected ", ir::name_of(node.op)));
+        if (!ir::is_elementwise(node.op) || !join(node)) make_free(node);
+    }
+
+    // A node that no group takes: it is inlined where it is used, up to the limits.
+    void make_free(const Node& node) {
+        Facts& mine = facts(node);
+        mine.group = -1;
+        mine.cost = ir::info(node.op).cost;
+        mine.nodes = 1;
+        mine.leaves = 0;
+        const Node* previous = nullptr;
+        for (const NodeRef& source : node.sources) {
+            if (source.get() == previous) continue;
+            previous = source.get();
+            const int from = home(*source);
+            mine.level = std::max(mine.level, level(*source));
+            if (from >= 0) {
+                groups_[from].has_dependents = true;
+                mine.leaves += 1;
+                mine.nodes += 1;
+            } else {
+                const Facts& theirs = facts(*source);
+                mine.cost = std::min(1 << 20, mine.cost + theirs.cost);
+                mine.nodes += theirs.nodes;
+                mine.leaves += theirs.leaves;
+            }
+        }
+        if (mine.nodes > kMaxNodes || mine.leaves > kMaxParams) count_exactly(node);
+        // Over the limit: store the largest operand, so that this node starts again from memory.
+        while (mine.nodes > kMaxNodes || mine.leaves > kMaxParams) {
+            const Node* heaviest = nullptr;
+            for (const NodeRef& source : node.sources)
+                if (home(*source) < 0 && !source->sources.empty() &&
+                    (!heaviest || facts(*source).nodes > facts(*heaviest).nodes))
+                    heaviest = source.get();
+            if (!heaviest) break;
+            open_map(*heaviest, "the kernel would be too large");
+            return make_free(node);
+        }
+        store_if_repeated(node);
+    }
+
+    // A value that several kernels may want and that is dear is stored, if that is no more memory than it reads.
+    void store_if_repeated(const Node& node) {
+        const Facts& mine = facts(node);
+        if (mine.uses < 2 || mine.cost <= kCheapRecompute || mine.leaves == 0) return;
+        if (ir::is_movement(node.op)) return;
+        open_map(node, "dear, and used more than once");
+    }
+
+    // Distinct (node, chain of views) pairs and buffers below a free node: what its expression really holds.
+    void count_exactly(const Node& node) {
+        std::vector<std::pair<const Node*, std::uint64_t>> stack{{&node, 0}};
+        struct PairHash {
+            std::size_t operator()(const std::pair<const Node*, std::uint64_t>& p) const {
+                return std::hash<const void*>()(p.first) ^ (p.second * 0x9e3779b97f4a7c15);
+            }
+        };
+        std::unordered_set<std::pair<const Node*, std::uint64_t>, PairHash> seen{stack[0]};
+        std::unordered_set<const Node*> leaves;
+        while (!stack.empty() && seen.size() <= 4 * kMaxNodes) {
+            const auto [at, views] = stack.back();
+            stack.pop_back();
+            if (at != &node && (home(*at) >= 0 || at->sources.empty())) {
+                if (home(*at) >= 0 || at->op == Op::Param) leaves.insert(at);
+                continue;
+            }
+            const std::uint64_t below = ir::is_movement(at->op) && at->op != Op::Reshape
+                                            ? (views * 1099511628211u) ^ (at->hash ^ hash_of(at->arg))
+                                            : views;
+            for (const NodeRef& source : at->sources)
+                if (seen.emplace(source.get(), below).second) stack.emplace_back(source.get(), below);
+        }
+        facts(node).nodes = static_cast<int>(seen.size());
+        facts(node).leaves = static_cast<int>(leaves.size());
+    }
+
+    void place_view(const Node& node) {
+        const Node& source = node.source();
+        const int from = home(source);
+        if (from >= 0 && groups_[from].kind == KernelGraph::Kind::Rows) {
+            Group& g = groups_[from];
+            if (node.op == Op::Reshape && !g.contraction) {
+                facts(node) = {.group = from, .full = facts(source).full, .level = g.level, .uses = facts(node).uses};
+                return;
+            }
+            if (node.op == Op::Reshape) {  // a contraction's epilogue may see its result in another shape
+                facts(node) = {.group = from, .full = false, .level = g.level, .uses = facts(node).uses};
+                return;
+            }
+            if (node.op == Op::Expand && !facts(source).full && expands_trailing(node) && spread(g, node)) {
+                facts(node) = {.group = from, .full = true, .level = g.level, .uses = facts(node).uses};
+                return;
+            }
+        }
+        make_free(node);
+    }
+
+    // May row values of this group be used along trailing axes, all in one kernel?
+    bool spread(Group& g, const Node& expand) {
+        const std::int64_t inner = numel(expand.shape) / std::max<std::int64_t>(1, g.row_count);
+        if (g.contraction || g.row_count == 0 || inner == 0) return false;
+        if (g.inner_count != 1) return g.inner_count == inner;
+        const std::int64_t work = g.row_count * inner;
+        if (work > kSmallWork && (g.row_count < 2 || inner > kLongestRow)) return false;
+        g.inner_count = inner;
+        g.inner = squeezed(Shape(expand.shape.begin(), expand.shape.end()));
+        std::int64_t covered = 1;  // the trailing axes that make up `inner`
+        std::size_t first = g.inner.size();
+        while (first > 0 && covered < inner) covered *= g.inner[--first];
+        g.inner = covered == inner ? Shape(g.inner.begin() + static_cast<std::ptrdiff_t>(first), g.inner.end()) : Shape{inner};
+        return true;
+    }
+
+    void place_reduce(const Node& node) {
+        const Node& source = node.source();
+        const int from = home(source);
+        if (from >= 0 && facts(source).full && groups_[from].kind == KernelGraph::Kind::Rows &&
+            groups_[from].reduces < kMaxReduces && reduces_trailing(node) &&
+            numel(node.shape) == groups_[from].row_count && admits(from, node)) {
+            facts(node) = {.group = from, .full = false, .level = groups_[from].level, .uses = facts(node).uses};
+            ++groups_[from].reduces;
+            return;
+        }
+        if (from >= 0) groups_[from].has_dependents = true;
+        const auto is_stored = [&](const Node& n) { return home(n) >= 0; };
+        const auto contraction = ir::find_contraction(node, is_stored);
+        if (contraction) {
+            store_dear_operand(*contraction->left);
+            store_dear_operand(*contraction->right);
+        }
+        open(node, KernelGraph::Kind::Rows, contraction ? "a contraction" : "a reduction");
+        Group& g = groups_.back();
+        g.contraction = contraction.has_value();
+        g.reduces = 1;
+        add_leaves(g, node);
+    }
+
+    // An unpacked operand is read once per tile, so anything but casts, scales, sums and selects is stored first.
+    void store_dear_operand(const Node& factor) {
+        const Node* node = &factor;
+        while (ir::is_movement(node->op) && node->op != Op::Insert && home(*node) < 0) node = &node->source();
+        if (home(*node) >= 0 || node->sources.empty() || facts(*node).cost <= kCheapPrologue) return;
+        if (facts(*node).leaves == 0 && facts(*node).cost <= kCheapRecompute) return;
+        open_map(*node, "too dear for an operand of a contraction");
+    }
+
+    void place_special(const Node& node) {
+        for (const NodeRef& source : node.sources)
+            if (const int from = home(*source); from >= 0) groups_[from].has_dependents = true;
+        if (node.op == Op::Scatter) {  // its base is copied and then written: it must be memory or a constant
+            open(node, KernelGraph::Kind::Scatter, "a scatter");
+        } else {
+            open(node, KernelGraph::Kind::Scan, "a scan");
+        }
+        add_leaves(groups_.back(), node);
+    }
+
+    void place_custom(const Node& node) {
+        if (node.op == Op::Custom) {
+            for (const NodeRef& source : node.sources)  // a C++ function reads memory
+                if (home(*source) < 0 && source->op != Op::Param) open_map(*source, "a custom function reads memory");
+        }
+        open(node, KernelGraph::Kind::Rows, "a custom function");
+    }
+
+    void open(const Node& node, KernelGraph::Kind kind, std::string reason) {
+        int below = 0;
+        for (const NodeRef& source : node.sources) below = std::max(below, level(*source));
+        Group g;
+        g.kind = kind;
+        g.rows = squeezed(node.shape);
+        g.row_count = numel(node.shape);
+        g.level = below + 1;
+        g.anchor = &node;
+        g.nodes = facts(node).nodes;
+        g.reason = std::move(reason);
+        parent_.push_back(static_cast<int>(groups_.size()));
+        const int uses = facts(node).uses;
+        facts(node) = {.group = static_cast<int>(groups_.size()), .full = false, .level = g.level, .uses = uses};
+        groups_.push_back(std::move(g));
+    }
+
+    // An elementwise kernel of its own for a free node.
+    void open_map(const Node& node, std::string reason) {
+        open(node, KernelGraph::Kind::Rows, std::move(reason));
+        add_leaves(groups_.back(), node);
+    }
+
+    void add_leaves(Group& g, const Node& node) {
+        const NodeRef root(&node);
+        const auto enter = [&](const Node& n) { return &n == &node || home(n) < 0; };
+        for (const Node* n : ir::topological_order(std::span(&root, 1), enter)) {
+            if (n == &node) continue;
+            if (n->op == Op::Param || home(*n) >= 0) g.leaves.insert(n);
+            ++g.nodes;
+        }
+    }
+
+    // Would the kernel stay within its limits with this node's free operands inlined?
+    bool admits(int id, const Node& node) {
+        int nodes = groups_[id].nodes + 1, leaves = static_cast<int>(groups_[id].leaves.size());
+        for (const NodeRef& source : node.sources) {
+            const int from = home(*source);
+            if (from == id) continue;
+            nodes += from >= 0 ? 1 : facts(*source).nodes;
+            leaves += from >= 0 ? 1 : facts(*source).leaves;
+        }
+        if (nodes > kMaxNodes || leaves > kMaxParams) return false;
+        for (const NodeRef& source : node.sources)
+            if (home(*source) < 0) add_leaves(groups_[id], *source);
+        groups_[id].nodes = std::min(groups_[id].nodes + 1, nodes);
+        return true;
+    }
+
+    // Elementwise work on the result of a group joins that group, if nothing it also reads must come later.
+    bool join(const Node& node) {
+        int best = -1;
+        for (const NodeRef& source : node.sources) {
+            const int id = home(*source);
+            if (id >= 0 && groups_[id].kind == KernelGraph::Kind::Rows && groups_[id].anchor->op != Op::Custom &&
+                groups_[id].anchor->op != Op::Part && (best < 0 || groups_[id].level > groups_[best].level))
+                best = id;
+        }
+        if (best < 0) return false;
+        bool full = false;
+        for (const NodeRef& source : node.sources) {
+            const int id = home(*source);
+            if (id >= 0 && id != best && merge(best, id)) best = find(best);
+        }
+        for (const NodeRef& source : node.sources)
+            if (home(*source) == best) full |= facts(*source).full;
+        int needed = 0;  // the group must be above everything else that the node reads
+        for (const NodeRef& source : node.sources)
+            if (home(*source) != best) needed = std::max(needed, level(*source));
+        if (needed >= groups_[best].level) {
+            if (groups_[best].has_dependents) return false;
+            groups_[best].level = needed + 1;
+        }
+        if (!admits(best, node)) return false;
+        for (const NodeRef& source : node.sources)
+            if (const int id = home(*source); id >= 0 && id != best) groups_[id].has_dependents = true;
+        facts(node) = {.group = best, .full = full, .level = groups_[best].level, .uses = facts(node).uses};
+        return true;
+    }
+
+    // Puts group b into group a, if they run over the same rows and neither has to come before the other.
+    bool merge(int a, int b) {
+        Group &into = groups_[a], &from = groups_[b];
+        if (into.kind != KernelGraph::Kind::Rows || from.kind != KernelGraph::Kind::Rows) return false;
+        if (into.anchor->op == Op::Custom || from.anchor->op == Op::Custom || into.anchor->op == Op::Part ||
+            from.anchor->op == Op::Part)
+            return false;
+        if ((into.contraction && from.reduces) || (from.contraction && into.reduces)) return false;
+        if (into.row_count != from.row_count || into.row_count == 0) return false;
+        if (into.inner_count != from.inner_count && into.inner_count != 1 && from.inner_count != 1) return false;
+        if ((into.contraction || from.contraction) && into.inner_count * from.inner_count != 1) return false;
+        if (into.level != from.level) {
+            Group& lower = into.level < from.level ? into : from;
+            if (lower.has_dependents) return false;
+            lower.level = std::max(into.level, from.level);
+        }
+        std::unordered_set<const Node*> leaves = into.leaves;
+        leaves.insert(from.leaves.begin(), from.leaves.end());
+        if (into.nodes + from.nodes > kMaxNodes || static_cast<int>(leaves.size()) > kMaxParams ||
+            into.reduces + from.reduces > kMaxReduces)
+            return false;
+        const bool take_shape = from.contraction || (from.inner_count != 1 && into.inner_count == 1) ||
+                                (from.reduces && !into.reduces);
+        if (take_shape) {
+            into.rows = from.rows;
+            into.inner = from.inner;
+            into.inner_count = from.inner_count;
+            into.anchor = from.anchor;
+            into.reason = from.reason;
+        }
+        into.leaves = std::move(leaves);
+        into.nodes += from.nodes;
+        into.reduces += from.reduces;
+        into.contraction |= from.contraction;
+        into.has_dependents |= from.has_dependents;
+        into.stored.insert(into.stored.end(), from.stored.begin(), from.stored.end());
+        parent_[b] = a;
+        return true;
+    }
+
+    // Horizontal fusion: elementwise outputs over the same elements, at the same level, that read something in common (or are
+    // small) share a kernel: an Adam update writes p, m and v in one pass.
+    void merge_maps() {
+        std::unordered_map<std::uint64_t, std::vector<int>> alike;
+        for (const NodeRef& root : roots_) {
+            const int id = home(*root);
+            Group& g = groups_[id];
+            if (g.kind != KernelGraph::Kind::Rows || g.row_count == 0) continue;
+            std::vector<int>& candidates = alike[static_cast<std::uint64_t>(g.row_count) * 1021 + g.level];
+            bool merged = false;
+            for (const int other : candidates) {
+                const int into = find(other);
+                if (into == id) merged = true;
+                if (merged) break;
+                if (groups_[into].level == g.level && groups_[into].row_count == g.row_count && related(into, id))
+                    merged = merge(into, id);
+            }
+            if (!merged) candidates.push_back(id);
+        }
+    }
+
+    bool related(int a, int b) {
+        if (groups_[a].row_count <= 4096 && !groups_[a].reduces && !groups_[b].reduces) return true;
+        for (const Node* leaf : groups_[a].leaves)
+            if (groups_[b].leaves.contains(leaf)) return true;
+        return false;
+    }
+
+    // ---- the backward pass --------------------------------------------------------------------------------------------
+
+    void store(const Node& node) {
+        Group& g = groups_[home(node)];
+        if (std::find(g.stored.begin(), g.stored.end(), &node) == g.stored.end()) g.stored.push_back(&node);
+    }
+
+    std::vector<ScheduledKernel> emit() {
+        std::vector<int> ids;
+        for (int id = 0; id < static_cast<int>(groups_.size()); ++id)
+            if (find(id) == id) ids.push_back(id);
+        std::stable_sort(ids.begin(), ids.end(), [&](int a, int b) { return groups_[a].level < groups_[b].level; });
+        std::vector<ScheduledKernel> kernels;
+        for (auto it = ids.rbegin(); it != ids.rend(); ++it)  // consumers first: they say what must be stored
+            if (!groups_[*it].stored.empty()) kernels.push_back(emit_group(*it));
+        std::reverse(kernels.begin(), kernels.end());
+        return kernels;
+    }
+
+    ScheduledKernel emit_group(int id) {
+        Group& g = groups_[id];
+        std::sort(g.stored.begin(), g.stored.end(), [&](const Node* a, const Node* b) { return slot_.at(a) < slot_.at(b); });
+        if (g.anchor->op == Op::Custom || g.anchor->op == Op::Part) return emit_custom(g);
+
+        std::vector<NodeRef> outputs;
+        for (const Node* node : g.stored) outputs.emplace_back(node);
+        // A free value that got a kernel of its own only after this group had inlined it may come too late: it stays inlined.
+        const auto foreign = [&](const Node& node) {
+            const int from = home(node);
+            return from >= 0 && from != id && (groups_[from].level < g.level || !is_free_kind(node));
+        };
+        const auto enter = [&](const Node& node) { return !foreign(node); };
+        ScheduledKernel kernel;
+        kernel.contraction = g.contraction;
+        std::unordered_map<const Node*, NodeRef> local;
+        for (const Node* node : ir::topological_order(outputs, enter)) {
+            if (foreign(*node)) {
+                store(*node);
+                local.emplace(node, bind(kernel, *node, row_major_strides(node->shape)));
+            } else if (node->op == Op::Param) {
+                local.emplace(node, bind(kernel, *node, node->as<ir::SlotArg>().strides));
+            } else if (node->op == Op::ScalarParam) {
+                local.emplace(node, bind_scalar(kernel, *node));
+            } else {
+                kernel.checks |= node->op == Op::Check;
+                ir::Sources sources;
+                for (const NodeRef& source : node->sources) sources.push_back(local.at(source.get()));
+                local.emplace(node, sources.empty() ? NodeRef(node) : ir::with_sources(*node, std::move(sources)));
+            }
+        }
+        kernel.graph.kind = g.kind;
+        kernel.graph.rows = g.rows;
+        kernel.graph.inner = g.inner;
+        kernel.graph.reasons.push_back(g.reason);
+        for (const Node* node : g.stored) {
+            const int param = static_cast<int>(kernel.values.size());
+            const Dims strides = row_major_strides(node->shape);
+            kernel.graph.params.push_back({node->dtype, numel(node->shape), true});
+            kernel.values.emplace_back(node);
+            kernel.graph.outputs.push_back({local.at(node), param, facts(*node).full, strides});
+        }
+        return kernel;
+    }
+
+    ScheduledKernel emit_custom(Group& g) {
+        ScheduledKernel step;
+        step.custom = NodeRef(g.anchor);
+        for (const NodeRef& source : g.anchor->sources) {
+            if (home(*source) >= 0) store(*source);
+            step.values.push_back(source);
+        }
+        step.values.emplace_back(g.anchor);
+        return step;
+    }
+
+    NodeRef bind(ScheduledKernel& kernel, const Node& node, const Dims& strides) {
+        const int slot = static_cast<int>(kernel.values.size());
+        std::int64_t size = numel(node.shape) ? 1 : 0;
+        for (std::size_t d = 0; d < strides.size() && size; ++d) size += std::abs(strides[d]) * (node.shape[d] - 1);
+        kernel.values.emplace_back(&node);
+        kernel.graph.params.push_back({node.dtype, size, false});
+        return ir::graph().make(Op::Param, node.dtype, node.shape, {}, ir::SlotArg{slot, strides});
+    }
+
+    NodeRef bind_scalar(ScheduledKernel& kernel, const Node& node) {
+        const int slot = static_cast<int>(kernel.scalar_slots.size());
+        kernel.scalar_slots.push_back(node.as<ir::SlotArg>().slot);
+        kernel.graph.scalars.push_back(node.dtype);
+        return ir::graph().make(Op::ScalarParam, node.dtype, {}, {}, ir::SlotArg{slot, {}});
+    }
+
+    std::span<const NodeRef> roots_;
+    std::vector<const Node*> order_;
+    std::vector<Facts> facts_;
+    std::unordered_map<const Node*, std::size_t> slot_;
+    std::vector<Group> groups_;
+    std::vector<int> parent_;
+};
+
+}  // namespace
+
+std::vector<ScheduledKernel> fuse(std::span<const NodeRef> roots) { return Fuser(roots).run(); }
+
+}  // namespace weft::schedule

@@ -1,0 +1,29 @@
+// schedule/fuse.h: the "schedule" arrow: a simplified graph becomes kernels.
+#pragma once
+
+#include "ir/kernel_graph.h"
+#include "ir/node.h"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace weft::schedule {
+
+using ir::NodeRef;
+
+// One kernel of a schedule. Its KernelGraph has its own slot numbers; `inputs[slot]` says what each Param is bound to: a leaf of
+// the graph (a Param of the plan) or the value of another kernel's output.
+struct ScheduledKernel {
+    ir::KernelGraph graph;
+    std::vector<NodeRef> values;       // per param: the plan's Param node, or the stored node
+    std::vector<int> scalar_slots;     // per kernel scalar: the plan's ScalarParam slot
+    NodeRef custom;                    // not null: this step is a Custom function instead of a kernel
+    bool contraction = false;
+    bool checks = false;               // contains a Check: may raise
+};
+
+// In: roots, no two equal, none a leaf. Out: kernels in run order; every root is an output of exactly one of them.
+std::vector<ScheduledKernel> fuse(std::span<const NodeRef> roots);
+
+}  // namespace weft::schedule

@@ -1,0 +1,298 @@
+// schedule/plan.cpp: simplify, fuse, then memory: which output takes over a dying input, and where temporaries lie in the arena.
+#include "schedule/plan.h"
+
+#include "core/config.h"
+#include "ir/build.h"
+#include "ir/print.h"
+#include "ir/verify.h"
+#include "ir/walk.h"
+#include "schedule/simplify.h"
+
+#include <weft/error.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace weft::schedule {
+namespace {
+
+using ir::KernelGraph;
+using ir::Node;
+using ir::Op;
+
+constexpr std::int64_t kAlignment = 64;
+// Neighbouring arena blocks start at different cache sets: 17 lines are coprime to every number of sets.
+constexpr std::int64_t kStagger = 17 * 64;
+
+// Is the Param with this slot read only at the index that is stored, in every output? Elementwise ops and reshapes keep the index.
+bool reads_in_place(const KernelGraph& graph, int slot) {
+    std::unordered_set<const Node*> aligned, unaligned;
+    std::vector<std::pair<const Node*, bool>> stack;
+    const auto push = [&](const Node* node, bool in_place) {
+        if ((in_place ? aligned : unaligned).insert(node).second) stack.emplace_back(node, in_place);
+    };
+    for (const KernelGraph::Output& output : graph.outputs) push(output.value.get(), true);
+    while (!stack.empty()) {
+        const auto [node, in_place] = stack.back();
+        stack.pop_back();
+        if (node->op == Op::Param && node->as<ir::SlotArg>().slot == slot && !in_place) return false;
+        for (std::size_t i = 0; i < node->sources.size(); ++i) {
+            const bool keeps = ir::is_elementwise(node->op) || node->op == Op::Reshape || node->op == Op::Contiguous ||
+                               node->op == Op::Scan || (node->op == Op::Scatter && i == 0) || (node->op == Op::Insert && i == 0);
+            push(node->sources[i].get(), in_place && keeps);
+        }
+    }
+    return true;
+}
+
+class Planner {
+public:
+    Planner(const Captured& captured, std::vector<int> holes, bool keep, bool donate)
+        : captured_(captured), keep_(keep), donate_(donate) {
+        plan_.holes = std::move(holes);
+    }
+
+    Plan run() {
+        canonical_ = canonical_graph(captured_, plan_.holes);
+        ir::verify_graph(canonical_.outputs, "capture");
+        const ir::Rewritten simple = simplify(canonical_.outputs);
+        ir::verify_graph(simple.roots, "simplify");
+        if (config().debug >= 3) plan_.graph_text = ir::print_graph(simple.roots);
+        std::vector<NodeRef> roots;
+        for (const NodeRef& root : simple.roots) add_root(root, roots);
+        if (!roots.empty())
+            for (ScheduledKernel& kernel : fuse(roots)) add_step(std::move(kernel));
+        place_outputs();
+        if (keep_) keep_for_gradient(simple);
+        if (donate_) donate();
+        lay_out_arena();
+        return std::move(plan_);
+    }
+
+private:
+    // ---- roots ----------------------------------------------------------------------------------------------------------
+
+    void add_root(const NodeRef& root, std::vector<NodeRef>& roots) {
+        NodeRef computed = root;
+        if (root->op == Op::Param) {  // simplified to memory that exists
+            plan_.outputs.push_back(leaf_value(*root));
+            return;
+        }
+        if (const int box = box_leaf(root); box >= 0) {
+            computed = root->sources[1]->op == Op::Param || root->sources[1]->sources.empty() ? ir::contiguous(root->sources[1])
+                                                                                              : root->sources[1];
+            boxes_.emplace(computed.get(), std::make_pair(root, box));
+        }
+        outputs_.push_back(computed);
+        plan_.outputs.push_back(-static_cast<int>(outputs_.size()) - 1);  // resolved by place_outputs
+        if (std::find(roots.begin(), roots.end(), computed) == roots.end()) roots.push_back(computed);
+    }
+
+    // Insert into memory that dies with this run and that nothing else reads: only the box is written.
+    int box_leaf(const NodeRef& root) {
+        if (!donate_ || root->op != Op::Insert || root->source(0).op != Op::Param) return -1;
+        const int leaf = root->source(0).as<ir::SlotArg>().slot;
+        if (!captured_.dies[leaf] || !is_dense(captured_.leaves[leaf]) || shares_storage(leaf)) return -1;
+        if (numel(root->source(1).shape) == 0) return -1;
+        int readers = 0;
+        for (const Node* node : ir::topological_order(canonical_.outputs)) {
+            if (node->op == Op::Check) return -1;
+            for (const NodeRef& source : node->sources) readers += source->op == Op::Param && source->as<ir::SlotArg>().slot == leaf;
+        }
+        for (const NodeRef& output : canonical_.outputs) readers += output == root->sources[1];
+        return readers == 1 ? leaf : -1;
+    }
+
+    bool shares_storage(int leaf) const {
+        int count = 0;
+        for (const MemoryView& view : captured_.leaves) count += view.storage == captured_.leaves[leaf].storage;
+        return count > 1;
+    }
+
+    // ---- values ---------------------------------------------------------------------------------------------------------
+
+    int leaf_value(const Node& param) {
+        const int slot = param.as<ir::SlotArg>().slot;
+        const auto [found, fresh] = value_of_leaf_.try_emplace(slot, static_cast<int>(plan_.values.size()));
+        if (fresh) {
+            const MemoryView& view = captured_.leaves[slot];
+            plan_.values.push_back({.where = PlanValue::Where::Leaf, .dtype = view.dtype, .shape = view.shape,
+                                    .strides = view.strides, .bytes = 0, .leaf = slot});
+        }
+        return found->second;
+    }
+
+    int stored_value(const Node& node) {
+        const auto [found, fresh] = value_of_.try_emplace(&node, static_cast<int>(plan_.values.size()));
+        if (fresh) {
+            keep_alive_.emplace_back(&node);
+            plan_.values.push_back({.dtype = node.dtype, .shape = node.shape, .strides = row_major_strides(node.shape),
+                                    .bytes = numel(node.shape) * static_cast<std::int64_t>(size_of(node.dtype))});
+        }
+        return found->second;
+    }
+
+    void add_step(ScheduledKernel kernel) {
+        PlanStep step;
+        for (const NodeRef& value : kernel.values)
+            step.values.push_back(value->op == Op::Param ? leaf_value(*value) : stored_value(*value));
+        step.kernel = std::move(kernel);
+        plan_.steps.push_back(std::move(step));
+    }
+
+    void place_outputs() {
+        for (int& output : plan_.outputs) {
+            if (output >= 0) continue;
+            const Node& node = *outputs_[-output - 2];
+            output = stored_value(node);
+            PlanValue& value = plan_.values[output];
+            if (const auto box = boxes_.find(&node); box != boxes_.end()) place_box(value, output, *box->second.first, box->second.second);
+            else if (value.where == PlanValue::Where::Arena) value.where = PlanValue::Where::Output;
+        }
+    }
+
+    void place_box(PlanValue& value, int index, const Node& insert, int leaf) {
+        value.where = PlanValue::Where::Donated;
+        value.leaf = leaf;
+        for (std::size_t i = 0; i < captured_.items.size(); ++i)
+            if (canonical_.values[i].get() == &insert) value.first_constant = captured_.items[i].constant;
+        const Dims strides = row_major_strides(insert.shape);
+        for (PlanStep& step : plan_.steps)
+            for (KernelGraph::Output& output : step.kernel.graph.outputs)
+                if (step.values[output.param] == index) {
+                    output.strides = strides;
+                    std::int64_t reach = 1;
+                    for (std::size_t d = 0; d < strides.size(); ++d) reach += strides[d] * (value.shape[d] - 1);
+                    step.kernel.graph.params[output.param].size = reach;
+                }
+        value.shape = insert.shape;  // what the caller gets is the whole array
+        value.strides = strides;
+        if (value.first_constant >= 0)
+            for (std::size_t d = 0; d < insert.shape.size(); ++d)
+                plan_.free_constants.push_back(value.first_constant + static_cast<int>(d));
+        boxed_.insert(index);
+    }
+
+    void keep_for_gradient(const ir::Rewritten& simple) {
+        std::unordered_set<int> kept;
+        for (std::size_t i = 0; i < captured_.items.size(); ++i) {
+            const auto became = simple.became.find(canonical_.values[i].get());
+            if (became == simple.became.end() || !captured_.items[i].node || !is_float(captured_.items[i].node->dtype)) continue;
+            const auto found = value_of_.find(became->second.get());
+            if (found == value_of_.end() || !(plan_.values[found->second].shape == captured_.items[i].node->shape)) continue;
+            PlanValue& value = plan_.values[found->second];
+            if (value.where == PlanValue::Where::Output && !kept.contains(found->second)) continue;  // a root: the caller knows
+            if (value.where == PlanValue::Where::Donated) continue;
+            value.where = PlanValue::Where::Output;
+            kept.insert(found->second);
+            plan_.kept.emplace_back(static_cast<int>(i), found->second);
+        }
+    }
+
+    // ---- donation -------------------------------------------------------------------------------------------------------
+
+    void donate() {
+        int last_check = -1;
+        for (int s = 0; s < static_cast<int>(plan_.steps.size()); ++s)
+            if (plan_.steps[s].kernel.checks || plan_.steps[s].kernel.custom) last_check = s;
+        std::unordered_set<int> taken;
+        for (const PlanValue& value : plan_.values)
+            if (value.where == PlanValue::Where::Donated) taken.insert(value.leaf);
+        for (int s = last_check + 1; s < static_cast<int>(plan_.steps.size()); ++s) {
+            PlanStep& step = plan_.steps[s];
+            for (KernelGraph::Output& output : step.kernel.graph.outputs) {
+                PlanValue& value = plan_.values[step.values[output.param]];
+                if (value.where != PlanValue::Where::Output || value.bytes == 0) continue;
+                for (int leaf = 0; leaf < static_cast<int>(captured_.leaves.size()); ++leaf)
+                    if (!taken.contains(leaf) && may_take(s, output, value, leaf)) {
+                        taken.insert(leaf);
+                        take(step, output, value, leaf);
+                        break;
+                    }
+            }
+        }
+    }
+
+    bool may_take(int s, const KernelGraph::Output&, const PlanValue& value, int leaf) {
+        const MemoryView& view = captured_.leaves[leaf];
+        if (!captured_.dies[leaf] || size_of(view.dtype) != size_of(value.dtype) || numel(view.shape) != numel(value.shape) ||
+            !is_dense(view) || shares_storage(leaf))
+            return false;
+        const auto found = value_of_leaf_.find(leaf);
+        if (found == value_of_leaf_.end()) return true;
+        for (const int output : plan_.outputs)
+            if (output == found->second) return false;
+        for (int t = s; t < static_cast<int>(plan_.steps.size()); ++t) {
+            const PlanStep& step = plan_.steps[t];
+            for (std::size_t p = 0; p < step.values.size(); ++p)
+                if (step.values[p] == found->second &&
+                    (t > s || view.dtype != value.dtype || !reads_in_place(step.kernel.graph, static_cast<int>(p))))
+                    return false;
+        }
+        return true;
+    }
+
+    // The output is stored where the input lies; if the kernel reads that input, both are one parameter.
+    void take(PlanStep& step, KernelGraph::Output& output, PlanValue& value, int leaf) {
+        value.where = PlanValue::Where::Donated;
+        value.leaf = leaf;
+        const auto found = value_of_leaf_.find(leaf);
+        if (found == value_of_leaf_.end()) return;
+        for (std::size_t p = 0; p < step.values.size(); ++p)
+            if (step.values[p] == found->second) {
+                output.param = static_cast<int>(p);
+                step.kernel.graph.params[p].output = true;
+                return;
+            }
+    }
+
+    // ---- the arena ------------------------------------------------------------------------------------------------------
+
+    // Greedy: each temporary goes to the lowest place that is free from its first use to its last.
+    void lay_out_arena() {
+        struct Life { int value, first, last; };
+        std::vector<Life> lives;
+        std::unordered_map<int, std::size_t> life_of;
+        for (int s = 0; s < static_cast<int>(plan_.steps.size()); ++s)
+            for (const int v : plan_.steps[s].values) {
+                if (plan_.values[v].where != PlanValue::Where::Arena) continue;
+                const auto [found, fresh] = life_of.try_emplace(v, lives.size());
+                if (fresh) lives.push_back({v, s, s});
+                lives[found->second].last = s;
+            }
+        struct Placed { std::int64_t begin, end; int last; };
+        std::vector<Placed> placed;
+        for (const Life& life : lives) {
+            std::erase_if(placed, [&](const Placed& p) { return p.last < life.first; });
+            std::sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) { return a.begin < b.begin; });
+            const std::int64_t need = (plan_.values[life.value].bytes + kAlignment - 1) / kAlignment * kAlignment;
+            std::int64_t at = 0;
+            for (const Placed& p : placed) {
+                if (at + need <= p.begin) break;
+                at = std::max(at, p.end + (need > 4096 ? kStagger : 0));
+            }
+            plan_.values[life.value].arena_offset = at;
+            placed.push_back({at, at + need, life.last});
+            plan_.arena_bytes = std::max(plan_.arena_bytes, static_cast<std::size_t>(at + need));
+        }
+    }
+
+    const Captured& captured_;
+    const bool keep_, donate_;
+    Plan plan_;
+    CanonicalGraph canonical_;
+    std::vector<NodeRef> outputs_, keep_alive_;
+    std::unordered_map<const Node*, int> value_of_;
+    std::unordered_map<int, int> value_of_leaf_;
+    std::unordered_map<const Node*, std::pair<NodeRef, int>> boxes_;
+    std::unordered_set<int> boxed_;
+};
+
+}  // namespace
+
+Plan make_plan(const Captured& captured, std::vector<int> holes, bool keep, bool donate) {
+    return Planner(captured, std::move(holes), keep, donate).run();
+}
+
+}  // namespace weft::schedule

@@ -1,0 +1,48 @@
+// schedule/plan.h: the "plan" arrow: kernels in run order, and where every value lives. A plan owns no memory and no data: it is bound
+// to leaves and scalars at each run.
+#pragma once
+
+#include "schedule/capture.h"
+#include "schedule/fuse.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace weft::schedule {
+
+struct PlanValue {
+    enum class Where : std::uint8_t {
+        Leaf,     // bound to a leaf's memory
+        Output,   // fresh memory that outlives the run
+        Donated,  // the memory of a leaf that dies with this run
+        Arena,    // between kernels only
+    };
+    Where where = Where::Arena;
+    DType dtype = DType::F32;
+    Shape shape;
+    Dims strides;
+    std::int64_t bytes = 0;
+    int leaf = -1;                // Leaf, Donated: the Param slot
+    std::int64_t arena_offset = 0;
+    int first_constant = -1;      // a box in a leaf: its start is constants[first_constant …], one per axis
+};
+
+struct PlanStep {
+    ScheduledKernel kernel;
+    std::vector<int> values;      // per param of the kernel: index into Plan::values
+};
+
+struct Plan {
+    std::vector<PlanValue> values;
+    std::vector<PlanStep> steps;
+    std::vector<int> outputs;     // per captured output: index into values
+    std::vector<std::pair<int, int>> kept;  // (captured item, value): stored values worth keeping for a gradient
+    std::vector<int> holes;       // constants that are bound like scalars
+    std::vector<int> free_constants;  // constants that do not matter to the kernels (starts of boxes)
+    std::size_t arena_bytes = 0;
+    std::string graph_text;       // the simplified graph, for explain() and WEFT_DEBUG=3
+};
+
+Plan make_plan(const Captured& captured, std::vector<int> holes, bool keep, bool donate);
+
+}  // namespace weft::schedule

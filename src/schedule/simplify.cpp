@@ -1,0 +1,129 @@
+// schedule/simplify.cpp: the rules. x, y, z are any nodes; c0, c1, c2 are constants; commutative ops match either way round.
+#include "schedule/simplify.h"
+
+#include "core/checked.h"
+#include "ir/build.h"
+
+#include <weft/error.h>
+
+#include <algorithm>
+
+namespace weft::schedule {
+namespace {
+
+using namespace ir;
+using namespace ir::pattern;
+
+// x*1 and x-0 may drop a flush of a subnormal, never another bit. x+0 turns -0 into 0, x*0 loses NaN: they stay.
+const std::vector<Rule> kArithmeticRules = {
+    rule("mul-one", x * 1, [](const Match& m) { return m[x]; }),
+    rule("sub-zero", x - 0, [](const Match& m) { return m[x]; }),
+    rule("div-one", x / 1, [](const Match& m) { return m[x]; }),
+    rule("neg-neg", op(Op::Neg, {op(Op::Neg, {x})}), [](const Match& m) { return m[x]; }),
+    rule("add-zero", x + 0, [](const Match& m) -> NodeRef { return is_float(m[x]->dtype) ? nullptr : m[x]; }),
+    rule("mul-zero", x * 0, [](const Match& m) -> NodeRef {
+        return is_float(m[x]->dtype) ? nullptr : constant(m[x]->dtype, 0, m[x]->shape);
+    }),
+    rule("mul-mul", (x * c0) * c1, [](const Match& m) -> NodeRef {  // floats would change bits
+        return is_float(m[x]->dtype) ? nullptr : m[x] * (m[c0] * m[c1]);
+    }),
+    rule("where-same", op(Op::Where, {x, y, y}), [](const Match& m) { return m[y]; }),
+    rule("where-constant", op(Op::Where, {c0, x, y}), [](const Match& m) {
+        return constant_value(m[c0])->as<ConstArg>().value ? m[x] : m[y];
+    }),
+    rule("contiguous-contiguous", op(Op::Contiguous, {op(Op::Contiguous, {x})}), [](const Match& m) { return m.root->sources[0]; }),
+};
+
+// ---- views ------------------------------------------------------------------------------------------------------------
+
+const std::vector<Rule> kViewRules = {
+    rule("reshape-reshape", op(Op::Reshape, {op(Op::Reshape, {x})}), [](const Match& m) { return reshape(m[x], m.root->shape); }),
+    rule("reshape-nothing", op(Op::Reshape, {x}), [](const Match& m) { return reshape(m[x], m.root->shape); }),
+    rule("permute-permute", op(Op::Permute, {op(Op::Permute, {x})}), [](const Match& m) {
+        Dims axes;
+        for (const std::int64_t axis : m.root->as<AxesArg>().axes) axes.push_back(m.root->source().as<AxesArg>().axes[axis]);
+        return permute(m[x], axes);
+    }),
+    rule("expand-expand", op(Op::Expand, {op(Op::Expand, {x})}), [](const Match& m) { return expand(m[x], m.root->shape); }),
+};
+
+// ---- reductions -------------------------------------------------------------------------------------------------------
+
+// A long reduction with few results is cut into chunks, fixed by the shape: first one sum per chunk, in parallel, then their sum.
+constexpr std::int64_t kChunkedFrom = 1 << 17, kFewResults = 64, kChunk = 1 << 14, kMostChunks = 256;
+
+NodeRef split_reduction(const Match& m) {
+    const Node& reduce_node = *m.root;
+    const auto& arg = reduce_node.as<ReduceArg>();
+    const NodeRef& from = reduce_node.sources[0];
+    const std::int64_t results = numel(reduce_node.shape), terms = results ? numel(from->shape) / results : 0;
+    if (results == 0 || results > kFewResults || terms < kChunkedFrom) return nullptr;
+    // All summed axes as one, if they are neighbours (size-1 axes do not count); else the longest one is cut.
+    std::size_t first = static_cast<std::size_t>(arg.axes.front()), last = static_cast<std::size_t>(arg.axes.back());
+    bool neighbours = true;
+    for (std::size_t d = first; d <= last; ++d)
+        neighbours &= from->shape[d] == 1 || std::find(arg.axes.begin(), arg.axes.end(), static_cast<std::int64_t>(d)) != arg.axes.end();
+    if (!neighbours) {
+        for (const std::int64_t axis : arg.axes)
+            if (from->shape[axis] > from->shape[first]) first = static_cast<std::size_t>(axis);
+        last = first;
+    }
+    std::int64_t length = 1;
+    for (std::size_t d = first; d <= last; ++d) length *= from->shape[d];
+    std::int64_t chunks = std::min(kMostChunks, ceil_div(terms, kChunk));
+    while (chunks > 1 && length % chunks != 0) --chunks;
+    if (chunks < 8) return nullptr;  // an awkward length: one kernel
+    Shape cut;
+    Dims inner_axes;
+    for (std::size_t d = 0; d < from->shape.size(); ++d) {
+        if (d == first) {
+            cut.push_back(chunks);
+            inner_axes.push_back(static_cast<std::int64_t>(cut.size()));
+            cut.push_back(length / chunks);
+        } else if (d < first || d > last) {
+            if (std::find(arg.axes.begin(), arg.axes.end(), static_cast<std::int64_t>(d)) != arg.axes.end())
+                inner_axes.push_back(static_cast<std::int64_t>(cut.size()));
+            cut.push_back(from->shape[d]);
+        }
+    }
+    std::sort(inner_axes.begin(), inner_axes.end());
+    const NodeRef parts = reduce(arg.op, reshape(from, cut), inner_axes);
+    return reshape(reduce(arg.op, parts, {static_cast<std::int64_t>(first)}), reduce_node.shape);
+}
+
+// One index per row: out[r, j] = base[r, j] + (j == index[r] ? value[r] : 0). It fuses; a scatter does not.
+NodeRef scatter_to_where(const Match& m) {
+    const Node& scatter_node = *m.root;
+    const auto& arg = scatter_node.as<IndexArg>();
+    const NodeRef &base = scatter_node.sources[0], &index = scatter_node.sources[1], &value = scatter_node.sources[2];
+    if (index->shape[arg.axis] != 1) return nullptr;
+    Shape line(base->shape.size(), 1);
+    line[arg.axis] = base->shape[arg.axis];
+    const NodeRef here = equal_to(expand(reshape(iota(base->shape[arg.axis]), line), base->shape), expand(index, base->shape));
+    const NodeRef spread = expand(value, base->shape);
+    if (arg.mode != Op::Add) return where(here, spread, base);
+    const Node* zero = constant_value(base);
+    if (zero && zero->as<ConstArg>().value == 0) return where(here, spread, base);
+    return where(here, base + spread, base);
+}
+
+const std::vector<Rule> kReductionRules = {
+    rule("split-reduction", op(Op::Reduce, {x}), split_reduction),
+    rule("scatter-one", op(Op::Scatter, {x, y, z}), scatter_to_where),
+};
+
+std::vector<Rule> all_rules() {
+    std::vector<Rule> rules = kArithmeticRules;
+    rules.insert(rules.end(), kViewRules.begin(), kViewRules.end());
+    rules.insert(rules.end(), kReductionRules.begin(), kReductionRules.end());
+    return rules;
+}
+
+}  // namespace
+
+Rewritten simplify(std::span<const NodeRef> roots) {
+    static const std::vector<Rule> rules = all_rules();
+    return rewrite(roots, rules);
+}
+
+}  // namespace weft::schedule
