@@ -22,10 +22,35 @@ Checker::Argument::Argument(std::string_view name, const Operand& operand) : nam
 
 Checker::Checker(std::string_view function, std::initializer_list<Argument> arguments)
     : function_(function), arguments_(arguments) {
-    for (const Argument& argument : arguments_)
+    for (const Argument& argument : arguments_) {
         if (const auto* tensor = std::get_if<const Tensor*>(&argument.value))
             value((*tensor)->defined() || argument.optional, argument.name, " is undefined");
+        if (const auto* tensors = std::get_if<std::span<const Tensor>>(&argument.value))
+            for (const Tensor& tensor : *tensors) value(tensor.defined(), "one of ", argument.name, " is undefined");
+    }
 }
+
+namespace {
+
+std::string described(const Tensor& tensor) {
+    return tensor.defined() ? str(tensor.dtype(), tensor.shape()) : "undefined";
+}
+
+struct Describe {
+    std::string operator()(const Tensor* tensor) const { return described(*tensor); }
+    std::string operator()(const Dims* dims) const { return str(*dims); }
+    std::string operator()(DType dtype) const { return str(dtype); }
+    std::string operator()(const Scalar& scalar) const { return to_string(scalar); }
+    std::string operator()(std::span<const Tensor> tensors) const {
+        constexpr std::size_t kShown = 4;
+        std::string text = "[";
+        for (std::size_t i = 0; i < std::min(kShown, tensors.size()); ++i)
+            text += str(i ? ", " : "", described(tensors[i]));
+        return text + (tensors.size() > kShown ? str(", … ", tensors.size(), " tensors]") : "]");
+    }
+};
+
+}  // namespace
 
 std::string Checker::call() const {
     std::string text = str(function_, "(");
@@ -33,10 +58,7 @@ std::string Checker::call() const {
         const auto* tensor = std::get_if<const Tensor*>(&argument.value);
         if (tensor && !(*tensor)->defined() && argument.optional) continue;
         text += str(text.ends_with('(') ? "" : ", ", argument.name, ": ");
-        if (tensor) text += (*tensor)->defined() ? str((*tensor)->dtype(), (*tensor)->shape()) : "undefined";
-        else if (const auto* dims = std::get_if<const Dims*>(&argument.value)) text += str(**dims);
-        else if (const auto* dtype = std::get_if<DType>(&argument.value)) text += str(*dtype);
-        else text += to_string(std::get<Scalar>(argument.value));
+        text += std::visit(Describe(), argument.value);
     }
     return text + ")";
 }

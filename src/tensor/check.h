@@ -10,6 +10,7 @@
 #include <weft/tensor.h>
 
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -32,6 +33,7 @@ public:
         Argument(std::string_view name, const Tensor& tensor, OptionalArgument)
             : name(name), value(&tensor), optional(true) {}
         Argument(std::string_view name, const Operand& operand);
+        Argument(std::string_view name, std::span<const Tensor> tensors) : name(name), value(tensors) {}
         Argument(std::string_view name, const Dims& dims) : name(name), value(&dims) {}
         Argument(std::string_view name, DType dtype) : name(name), value(dtype) {}
         template <class T>
@@ -39,7 +41,7 @@ public:
         Argument(std::string_view name, T number) : name(name), value(Scalar(number)) {}
 
         std::string_view name;
-        std::variant<const Tensor*, const Dims*, DType, Scalar> value;
+        std::variant<const Tensor*, std::span<const Tensor>, const Dims*, DType, Scalar> value;
         bool optional = false;
     };
 

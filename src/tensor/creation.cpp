@@ -17,8 +17,8 @@ namespace {
 using ir::NodeRef;
 using ir::Op;
 
-std::size_t bytes_of(DType dtype, const Shape& shape) {
-    return static_cast<std::size_t>(checked_mul(numel(shape), static_cast<std::int64_t>(size_of(dtype))));
+std::int64_t bytes_of(DType dtype, const Shape& shape) {
+    return checked_mul(numel(shape), static_cast<std::int64_t>(size_of(dtype)));
 }
 
 Tensor of_storage(ir::StorageRef storage, DType dtype, const Shape& shape) {
@@ -70,7 +70,7 @@ Tensor tensor(const Nested& values, std::optional<DType> dtype) {
     const DType type = dtype.value_or(type_of_nested(values));
     const Shape shape = shape_of_nested(values);
     if (!values.is_list) return make_tensor(ir::constant(type, values.scalar));
-    const ir::StorageRef storage = ir::make_heap_storage(bytes_of(type, shape));
+    const ir::StorageRef storage = new_storage(bytes_of(type, shape));
     auto* out = static_cast<std::byte*>(storage->data);
     store_nested(values, type, shape, out);
     return of_storage(storage, type, shape);
@@ -86,8 +86,8 @@ Tensor from_bytes(const void* elements, DType dtype, const Shape& shape) {
     const Checker check("from_bytes", {{"dtype", dtype}, {"shape", shape}});
     check.sizes(shape);
     check.value(elements != nullptr || numel(shape) == 0, "there are no elements");
-    const ir::StorageRef storage = ir::make_heap_storage(bytes_of(dtype, shape));
-    if (storage->bytes > 0) std::memcpy(storage->data, elements, storage->bytes);
+    const ir::StorageRef storage = new_storage(bytes_of(dtype, shape));
+    if (numel(shape) > 0) std::memcpy(storage->data, elements, static_cast<std::size_t>(bytes_of(dtype, shape)));
     return of_storage(storage, dtype, shape);
 }
 

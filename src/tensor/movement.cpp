@@ -25,18 +25,8 @@ NodeRef joined(std::span<const NodeRef> pieces, int axis, const Shape& shape) {
     return result;
 }
 
-std::string list_of(std::string_view function, std::span<const Tensor> tensors) {
-    std::string text = str(function, "([");
-    constexpr std::size_t kShown = 4;
-    for (std::size_t i = 0; i < std::min(kShown, tensors.size()); ++i)
-        text += str(i ? ", " : "", tensors[i].dtype(), tensors[i].shape());
-    return text + str(tensors.size() > kShown ? str(", … ", tensors.size(), " tensors") : "", "])");
-}
-
-DType common_type(std::string_view function, std::span<const Tensor> tensors) {
-    if (tensors.empty()) throw ValueError(str(function, "([]): there must be one tensor at least"));
-    for (std::size_t i = 0; i < tensors.size(); ++i)
-        if (!tensors[i].defined()) throw ValueError(str(function, "(): tensor ", i, " is undefined"));
+DType common_type(const Checker& check, std::span<const Tensor> tensors) {
+    check.value(!tensors.empty(), "there must be one tensor at least");
     DType dtype = tensors[0].dtype();
     for (const Tensor& tensor : tensors) dtype = promote(dtype, tensor.dtype());
     return dtype;
@@ -45,10 +35,9 @@ DType common_type(std::string_view function, std::span<const Tensor> tensors) {
 }  // namespace
 
 Tensor cat(std::span<const Tensor> tensors, int axis) {
-    const DType dtype = common_type("cat", tensors);
+    const Checker check("cat", {{"tensors", tensors}, {"axis", axis}});
+    const DType dtype = common_type(check, tensors);
     Shape shape = tensors[0].shape();
-    const std::string call = list_of("cat", tensors);
-    const Checker check(call, {{"axis", axis}});
     const int d = check.axis(axis, static_cast<int>(shape.size()));
     shape[d] = 0;
     std::vector<NodeRef> pieces;
@@ -65,9 +54,8 @@ Tensor cat(std::span<const Tensor> tensors, int axis) {
 }
 
 Tensor stack(std::span<const Tensor> tensors, int axis) {
-    const DType dtype = common_type("stack", tensors);
-    const std::string call = list_of("stack", tensors);
-    const Checker check(call, {{"axis", axis}});
+    const Checker check("stack", {{"tensors", tensors}, {"axis", axis}});
+    const DType dtype = common_type(check, tensors);
     Shape shape = tensors[0].shape();
     const int d = check.axis(axis, static_cast<int>(shape.size()) + 1);
     std::vector<NodeRef> pieces;

@@ -1,0 +1,124 @@
+// Convolution and pooling against plain loops, with their gradients, and the messages of likely mistakes.
+#include "tests/tensor/support.h"
+
+using namespace weft;
+using namespace weft::testing;
+
+namespace {
+
+struct Case {
+    int n, in, out, h, w, kh, kw;
+    Conv2dOptions o;
+};
+
+Doubles convolved(const std::vector<float>& x, const std::vector<float>& k, const Case& c, int oh, int ow) {
+    const int group_in = c.in / static_cast<int>(c.o.groups), group_out = c.out / static_cast<int>(c.o.groups);
+    Doubles result;
+    for (int n = 0; n < c.n; ++n)
+        for (int o = 0; o < c.out; ++o)
+            for (int i = 0; i < oh; ++i)
+                for (int j = 0; j < ow; ++j) {
+                    double sum = 0;
+                    for (int ic = 0; ic < group_in; ++ic)
+                        for (int a = 0; a < c.kh; ++a)
+                            for (int b = 0; b < c.kw; ++b) {
+                                const auto row = i * c.o.stride.height + a * c.o.dilation.height - c.o.padding.height;
+                                const auto col = j * c.o.stride.width + b * c.o.dilation.width - c.o.padding.width;
+                                if (row < 0 || row >= c.h || col < 0 || col >= c.w) continue;
+                                const int channel = o / group_out * group_in + ic;
+                                sum += static_cast<double>(x[((n * c.in + channel) * c.h + row) * c.w + col]) *
+                                       k[((o * group_in + ic) * c.kh + a) * c.kw + b];
+                            }
+                    result.push_back(sum);
+                }
+    return result;
+}
+
+}  // namespace
+
+TEST_CASE("conv2d is the sum over channels and window") {
+    const Case cases[] = {
+        {1, 1, 1, 4, 4, 3, 3, {}},
+        {2, 3, 4, 5, 6, 3, 2, {}},
+        {2, 4, 6, 7, 6, 3, 3, {.stride = 2, .padding = 1}},
+        {1, 4, 4, 8, 8, 3, 3, {.stride = {1, 2}, .padding = {2, 0}, .dilation = {2, 1}}},
+        {2, 4, 6, 5, 5, 2, 2, {.groups = 2}},
+        {1, 3, 3, 4, 4, 3, 3, {.padding = 1, .groups = 3}},
+        {2, 3, 5, 4, 4, 1, 1, {}},
+    };
+    for (const Case& c : cases) {
+        CAPTURE(&c - cases);
+        const auto x = noise(static_cast<std::size_t>(c.n * c.in * c.h * c.w));
+        const auto k = noise(static_cast<std::size_t>(c.out * c.in / c.o.groups * c.kh * c.kw), 7);
+        const Tensor y = conv2d(from_data(x, {c.n, c.in, c.h, c.w}),
+                                from_data(k, {c.out, c.in / c.o.groups, c.kh, c.kw}), {}, c.o);
+        CHECK(y.shape()[0] == c.n);
+        CHECK(y.shape()[1] == c.out);
+        CHECK(close(y, convolved(x, k, c, static_cast<int>(y.size(2)), static_cast<int>(y.size(3)))));
+    }
+}
+
+TEST_CASE("conv1d, bias and f16") {
+    const Tensor x = tensor({{{1.0, 2.0, 3.0, 4.0}}}), k = tensor({{{1.0, 10.0}}});
+    CHECK(values(conv1d(x, k)) == Doubles{21, 32, 43});
+    CHECK(values(conv1d(x, k, tensor({0.5}), {.stride = 2})) == Doubles{21.5, 43.5});
+    CHECK(values(conv1d(x, k, {}, {.padding = 1})) == Doubles{10, 21, 32, 43, 4});
+    CHECK(values(conv1d(x, k, {}, {.dilation = 2})) == Doubles{31, 42});
+    CHECK(conv1d(x.to(f16), k.to(f16)).dtype() == f16);
+}
+
+TEST_CASE("the gradient of a convolution spreads the kernel over the input") {
+    Tensor x = counting({1, 1, 3, 3}).clone(), k = tensor({{{{1.0, 2.0}, {3.0, 4.0}}}});
+    x.set_requires_grad();
+    k.set_requires_grad();
+    conv2d(x, k).sum().backward();
+    CHECK(values(x.grad()) == Doubles{1, 3, 2, 4, 10, 6, 3, 7, 4});
+    CHECK(values(k.grad()) == Doubles{8, 12, 20, 24});
+    Tensor z = counting({1, 1, 4, 4}).clone();
+    z.set_requires_grad();
+    conv2d(z, k.detach(), {}, {.stride = 2}).sum().backward();
+    CHECK(values(z.grad()) == Doubles{1, 2, 1, 2, 3, 4, 3, 4, 1, 2, 1, 2, 3, 4, 3, 4});
+}
+
+TEST_CASE("pooling") {
+    const Tensor x = counting({1, 1, 4, 4});
+    CHECK(values(max_pool2d(x, 2)) == Doubles{5, 7, 13, 15});
+    CHECK(values(avg_pool2d(x, 2)) == Doubles{2.5, 4.5, 10.5, 12.5});
+    CHECK(values(max_pool2d(x, {1, 2}, {.stride = {2, 1}})) == Doubles{1, 2, 3, 9, 10, 11});
+    CHECK(max_pool2d(x, 3, {.stride = 2, .padding = 1}).shape() == Shape{1, 1, 2, 2});
+    CHECK(values(max_pool2d(-x - 1, 3, {.stride = 2, .padding = 1})) == Doubles{-1, -2, -5, -6});
+    CHECK(values(max_pool2d(counting({1, 1, 2, 2}, i32), 2)) == Doubles{3});
+    CHECK(close(avg_pool2d(ones({1, 1, 2, 2}), 2, {.stride = 1, .padding = 1}), {.25, .5, .25, .5, 1, .5, .25, .5, .25}));
+    CHECK(values(avg_pool2d(ones({1, 1, 2, 2}), 2, {.stride = 1, .padding = 1, .count_include_pad = false})) ==
+          Doubles(9, 1));
+}
+
+TEST_CASE("a pool's gradient goes to the first maximum of each window") {
+    Tensor x = zeros({1, 1, 2, 4}).clone();
+    x.set_requires_grad();
+    max_pool2d(x, 2).sum().backward();
+    CHECK(values(x.grad()) == Doubles{1, 0, 1, 0, 0, 0, 0, 0});
+    Tensor y = counting({1, 1, 3, 3}).clone();
+    y.set_requires_grad();
+    max_pool2d(y, 2, {.stride = 1}).sum().backward();
+    CHECK(values(y.grad()) == Doubles{0, 0, 0, 0, 1, 1, 0, 1, 1});
+}
+
+TEST_CASE("mistakes name the call") {
+    const Tensor x = zeros({1, 4, 5, 5});
+    CHECK(error_of<ShapeError>([&] { conv2d(x, zeros({2, 3, 3, 3})); }) ==
+          "conv2d(x: f32[1, 4, 5, 5], weight: f32[2, 3, 3, 3]): x's 4 channels in 1 groups need a weight of 4 input channels, "
+          "not 3");
+    CHECK(error_of<ShapeError>([&] { conv2d(x[0], zeros({2, 4, 3, 3})); }) ==
+          "conv2d(x: f32[4, 5, 5], weight: f32[2, 4, 3, 3]): x must be [n, in, h, w]");
+    CHECK(error_of<ShapeError>([&] { conv2d(x, zeros({2, 4, 7, 3})); }) ==
+          "conv2d(x: f32[1, 4, 5, 5], weight: f32[2, 4, 7, 3]): the kernel reaches over 7 elements, the padded input has 5");
+    CHECK(error_of<ShapeError>([&] { conv2d(x, zeros({3, 2, 3, 3}), {}, {.groups = 2}); }) ==
+          "conv2d(x: f32[1, 4, 5, 5], weight: f32[3, 2, 3, 3]): x's 4 and weight's 3 channels must be divisible by groups 2");
+    CHECK(error_of<ValueError>([&] { conv2d(x, zeros({2, 4, 3, 3}), {}, {.stride = 0}); }) ==
+          "conv2d(x: f32[1, 4, 5, 5], weight: f32[2, 4, 3, 3]): stride must be at least 1, not 0");
+    CHECK(error_of<ValueError>([&] { max_pool2d(x, 2, {.padding = 2}); }) ==
+          "max_pool2d(x: f32[1, 4, 5, 5], height: 2, width: 2): padding 2 must lie between 0 and half of the window 2");
+    CHECK(error_of<ShapeError>([&] { max_pool2d(x, 6); }) ==
+          "max_pool2d(x: f32[1, 4, 5, 5], height: 6, width: 6): the window of 6 does not fit the padded size 5");
+}

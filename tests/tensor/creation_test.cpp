@@ -1,0 +1,97 @@
+// Tensors from numbers, data and foreign memory; ranges and triangles.
+#include "tests/tensor/support.h"
+
+#include <numeric>
+
+using namespace weft;
+using namespace weft::testing;
+
+TEST_CASE("nested numbers") {
+    CHECK(tensor({{1, 2, 3}, {4, 5, 6}}).shape() == Shape{2, 3});
+    CHECK(tensor({{1, 2, 3}, {4, 5, 6}}).dtype() == i64);
+    CHECK(tensor({1, 2.5}).dtype() == f32);
+    CHECK(tensor({true, false}).dtype() == bool_);
+    CHECK(tensor({true, 2}).dtype() == i64);
+    CHECK(tensor({1, 2}, f16).dtype() == f16);
+    CHECK(tensor(3.0).shape() == Shape{});
+    CHECK(tensor({3}).shape() == Shape{1});
+    CHECK(tensor({{{1}}}).shape() == Shape{1, 1, 1});
+    CHECK(tensor({0.1}, f64).item() == 0.1);
+    CHECK(values(tensor({1.9, -1.9, 300.0}, u8)) == Doubles{1, 0, 255});
+    CHECK(error_of<ShapeError>([] { tensor({{1, 2}, {3}}); }) == "tensor(): a list of 1 stands where one of 2 is expected");
+    CHECK(error_of<ShapeError>([] { tensor({{1, 2}, 3}); }) == "tensor(): a number stands where a list is expected");
+    CHECK(error_of<ShapeError>([] { tensor({1, {2}}); }) == "tensor(): a list stands where a number is expected");
+}
+
+TEST_CASE("data is copied") {
+    std::vector<float> v = {1, 2, 3, 4};
+    const Tensor x = from_data(v, {2, 2});
+    v[0] = 9;
+    CHECK(values(x) == Doubles{1, 2, 3, 4});
+    CHECK(from_data(v).shape() == Shape{4});
+    CHECK(values(from_data(std::vector<bool>{true, false})) == Doubles{1, 0});
+    CHECK(from_data(std::vector<std::uint8_t>{1, 2}).dtype() == u8);
+    CHECK(from_data(std::vector<int>{}).shape() == Shape{0});
+    CHECK(error_of<ShapeError>([&] { from_data(v, {3}); }) ==
+          "from_data(dtype: f32, shape: [3]): 4 elements do not fill a shape of 3");
+}
+
+TEST_CASE("foreign memory is read when the graph runs") {
+    auto owner = std::make_shared<std::vector<float>>(6);
+    std::iota(owner->begin(), owner->end(), 0.0f);
+    std::weak_ptr<std::vector<float>> alive = owner;
+    float* memory = owner->data();
+    {
+        Tensor x = from_memory(memory, {3, 2}, {1, 3}, f32, std::move(owner));  // a transposed 2 x 3
+        CHECK(values(x) == Doubles{0, 3, 1, 4, 2, 5});
+        const Tensor backwards = from_memory(memory + 5, {6}, {-1}, f32, alive.lock());
+        CHECK(values(backwards) == Doubles{5, 4, 3, 2, 1, 0});
+        const Tensor later = x * 2;
+        memory[0] = 10;
+        CHECK(values(later) == Doubles{20, 6, 2, 8, 4, 10});
+        x += 1;  // the tensor's value, not the foreign memory
+        CHECK(values(x) == Doubles{11, 4, 2, 5, 3, 6});
+        CHECK(memory[1] == 1);
+    }
+    CHECK(alive.expired());
+    std::vector<char> bytes(9);
+    CHECK(error_of<ValueError>([&] { from_memory(bytes.data() + 1, {2}, {1}, f32, nullptr); }).find("not aligned") !=
+          std::string::npos);
+}
+
+TEST_CASE("constants and ranges") {
+    CHECK(values(full({2}, 7)) == Doubles{7, 7});
+    CHECK(full({2}, 7).dtype() == i64);
+    CHECK(full({2}, 7.5).dtype() == f32);
+    CHECK(full({2}, true).dtype() == bool_);
+    CHECK(full({}, 0.1, f64).item() == 0.1);
+    CHECK(ones_like(zeros({3}, i32)).dtype() == i32);
+    CHECK(full_like(zeros({3}, i32), 5, f16).dtype() == f16);
+    CHECK(values(arange(4)) == Doubles{0, 1, 2, 3});
+    CHECK(values(arange(5, 0, -2)) == Doubles{5, 3, 1});
+    CHECK(values(arange(1, 4)) == Doubles{1, 2, 3});
+    CHECK(arange(4).dtype() == i64);
+    CHECK(close(arange(0.0, 1.0, 0.25), {0, 0.25, 0.5, 0.75}));
+    CHECK(arange(0, 1, 0.5).dtype() == f32);
+    CHECK(arange(3, f16).dtype() == f16);
+    CHECK(arange(3, 1).numel() == 0);
+    CHECK(values(linspace(0, 1, 5)) == Doubles{0, 0.25, 0.5, 0.75, 1});
+    CHECK(values(linspace(3, 9, 1)) == Doubles{3});
+    CHECK(values(linspace(-1, 0.3, 7, f64)).back() == 0.3);
+    CHECK(values(eye(2, 3)) == Doubles{1, 0, 0, 0, 1, 0});
+    CHECK(values(tril(ones({3, 3}))) == Doubles{1, 0, 0, 1, 1, 0, 1, 1, 1});
+    CHECK(values(triu(ones({2, 3}, i64), 1)) == Doubles{0, 1, 1, 0, 0, 1});
+    CHECK(zeros({0, 3}).numel() == 0);
+}
+
+TEST_CASE("mistakes name the call") {
+    CHECK(error_of<ValueError>([] { zeros({2, -1}); }) == "zeros(shape: [2, -1]): size -1 is negative");
+    CHECK(error_of<ValueError>([] { ones({1L << 40, 1L << 40}); }) ==
+          "ones(shape: [1099511627776, 1099511627776]): the number of elements does not fit 63 bits");
+    CHECK(error_of<ValueError>([] { arange(0, 5, 0); }) == "arange(start: 0, stop: 5, step: 0): the step must not be 0");
+    CHECK(error_of<ShapeError>([] { tril(ones({3})); }) ==
+          "tril(x: f32[3], diagonal: 0): x must have two axes at least");
+    CHECK(error_of<ValueError>([] { full({2}, 300, u8); }) == "full(shape: [2], value: 300): 300 does not fit u8");
+    CHECK(error_of<ValueError>([] { Tensor().shape(); }) ==
+          "an undefined tensor has no shape and no dtype; assign to it first");
+}

@@ -1,0 +1,110 @@
+// Losses: values, stability, gradients, reductions, and the messages of likely mistakes.
+#include "tests/tensor/support.h"
+
+using namespace weft;
+using namespace weft::testing;
+
+namespace {
+
+const Tensor& logits() {
+    static const Tensor x = tensor({{1.0, 2.0, 3.0}, {0.0, 0.0, 0.0}});
+    return x;
+}
+
+}  // namespace
+
+TEST_CASE("cross_entropy is -log softmax of the label") {
+    const Tensor labels = tensor({2, 0});
+    const double a = std::log(1 + std::exp(-1) + std::exp(-2)), b = std::log(3.0);
+    CHECK(close(cross_entropy(logits(), labels), {(a + b) / 2}));
+    CHECK(close(cross_entropy(logits(), labels, {.reduction = Reduction::Sum}), {a + b}));
+    CHECK(close(cross_entropy(logits(), labels, {.reduction = Reduction::None}), {a, b}));
+    CHECK(close(nll_loss(log_softmax(logits()), labels), {(a + b) / 2}));
+    CHECK(close(cross_entropy(logits(), labels.to(u8)), {(a + b) / 2}));
+    CHECK(close(cross_entropy(logits()[0], tensor(2)), {a}));
+    CHECK(close(cross_entropy(tensor({{1e4, 0.0}}), tensor({1})), {1e4}));
+    CHECK(cross_entropy(logits().to(f16), labels).dtype() == f16);
+}
+
+TEST_CASE("ignored labels count nothing; smoothing mixes in the uniform distribution") {
+    const double a = std::log(1 + std::exp(-1) + std::exp(-2)), b = std::log(3.0);
+    CHECK(close(cross_entropy(logits(), tensor({2, -100})), {a}));
+    CHECK(close(cross_entropy(logits(), tensor({2, 1}), {.ignore_index = 1}), {a}));
+    CHECK(close(cross_entropy(logits(), tensor({2, -100}), {.reduction = Reduction::None}), {a, 0}));
+    CHECK(std::isnan(cross_entropy(logits(), tensor({-100, -100})).item()));
+    const double uniform = ((a + 2) + (a + 1) + a) / 3;
+    CHECK(close(cross_entropy(logits(), tensor({2, 0}), {.reduction = Reduction::None, .label_smoothing = 0.3}),
+                {0.7 * a + 0.3 * uniform, b}));
+}
+
+TEST_CASE("classes stand on axis 1") {
+    const Tensor x = from_data(noise(2 * 3 * 4), {2, 3, 4});
+    const Tensor labels = tensor({{0, 1, 2, 0}, {2, 2, 1, 0}});
+    const Tensor rows = x.permute({0, 2, 1}).reshape({8, 3});
+    CHECK(close(cross_entropy(x, labels), {cross_entropy(rows, labels.reshape({8})).item()}));
+    CHECK(cross_entropy(x, labels, {.reduction = Reduction::None}).shape() == Shape{2, 4});
+}
+
+TEST_CASE("the gradient is softmax minus one_hot") {
+    Tensor x = logits().clone();
+    x.set_requires_grad();
+    const Tensor labels = tensor({2, 0});
+    cross_entropy(x, labels).backward();
+    CHECK(close(x.grad(), values((softmax(logits()) - one_hot(labels, 3)) / 2)));
+}
+
+TEST_CASE("losses of equal shapes") {
+    const Tensor x = tensor({1.0, 2.0, 5.0}), y = tensor({0.0, 2.0, 3.0});
+    CHECK(close(mse_loss(x, y), {5.0 / 3}));
+    CHECK(close(l1_loss(x, y, Reduction::Sum), {3}));
+    CHECK(values(l1_loss(x, y, Reduction::None)) == Doubles{1, 0, 2});
+    const Tensor p = tensor({0.25, 0.5, 1.0, 0.0}), t = tensor({1.0, 0.0, 1.0, 1.0});
+    CHECK(close(binary_cross_entropy(p, t, Reduction::None), {std::log(4.0), std::log(2.0), 0, 100}));
+    CHECK(close(bce_with_logits(tensor({-200.0, 0.0, 200.0, 200.0}), tensor({1.0, 0.5, 1.0, 0.0}), Reduction::None),
+                {200, std::log(2.0), 0, 200}));
+    CHECK(mse_loss(x.to(f16), y.to(f16)).dtype() == f16);
+}
+
+TEST_CASE("gradients of the binary losses") {
+    Tensor x = tensor({-2.0, 0.0, 3.0}), p = tensor({0.25, 0.5, 0.0});
+    x.set_requires_grad();
+    p.set_requires_grad();
+    const Tensor t = tensor({1.0, 0.25, 0.0});
+    bce_with_logits(x, t, Reduction::Sum).backward();
+    CHECK(close(x.grad(), values(sigmoid(x.detach()) - t)));
+    binary_cross_entropy(p, t, Reduction::Sum).backward();
+    CHECK(close(p.grad(), {-4, 1, 0}));
+}
+
+TEST_CASE("gradients at kinks and in flat places are PyTorch's") {
+    const auto slope = [](const std::function<Tensor(const Tensor&)>& f, const Doubles& at) {
+        Tensor x = from_data(std::vector<float>(at.begin(), at.end()));
+        x.set_requires_grad();
+        f(x).sum().backward();
+        return values(x.grad());
+    };
+    CHECK(slope([](const Tensor& x) { return relu(x); }, {-1, 0, 2}) == Doubles{0, 0, 1});
+    CHECK(slope([](const Tensor& x) { return clamp(x, 0, 1); }, {-1, 0, 0.5, 1, 2}) == Doubles{0, 1, 1, 1, 0});
+    CHECK(slope([](const Tensor& x) { return hardtanh(x); }, {-1, 0, 1}) == Doubles{0, 1, 0});
+    CHECK(slope([](const Tensor& x) { return elu(x); }, {0, 1000}) == Doubles{1, 1});
+    CHECK(slope([](const Tensor& x) { return leaky_relu(x, 0.5); }, {-1, 0, 1}) == Doubles{0.5, 0.5, 1});
+    CHECK(slope([](const Tensor& x) { return softplus(x); }, {-1000, 0, 1000}) == Doubles{0, 0.5, 1});
+    CHECK(slope([](const Tensor& x) { return abs(x); }, {-1, 0, 1}) == Doubles{-1, 0, 1});
+    CHECK(slope([](const Tensor& x) { return floor(x) + ceil(x) + round(x) + sign(x) + x; }, {0.3}) == Doubles{1});
+    CHECK(slope([](const Tensor& x) { return fmod(x, 2); }, {-3, 0, 3}) == Doubles{1, 1, 1});
+    CHECK(slope([](const Tensor& x) { return pow(x, 2); }, {-3, 0, 3}) == Doubles{-6, 0, 6});
+    CHECK(slope([](const Tensor& x) { return maximum(x, 0); }, {-1, 0, 1}) == Doubles{0, 0.5, 1});
+}
+
+TEST_CASE("mistakes name the call") {
+    CHECK(error_of<ShapeError>([] { cross_entropy(zeros({2, 3}), zeros({3}, i64)); }) ==
+          "cross_entropy(logits: f32[2, 3], labels: i64[3]): labels must have shape [2]: one class index per row");
+    CHECK(error_of<DTypeError>([] { cross_entropy(zeros({2, 3}), zeros({2})); }) ==
+          "cross_entropy(logits: f32[2, 3], labels: f32[2]): labels must be integers (class indices), not f32");
+    CHECK(error_of<IndexError>([] { cross_entropy(zeros({2, 3}), tensor({0, 3})).item(); }) ==
+          "cross_entropy(logits: f32[2, 3], labels: i64[2]): label out of range [0, 3)");
+    CHECK(error_of<ShapeError>([] { mse_loss(zeros({2, 1}), zeros({2})); }) ==
+          "mse_loss(input: f32[2, 1], target: f32[2]): both must have the same shape; broadcasting here would hide a mistake");
+    CHECK(error_of<ValueError>([] { cross_entropy(zeros({2, 3}), zeros({2}, i64), {.label_smoothing = 2}); }) ==
+          "cross_entropy(logits: f32[2, 3], labels: i64[2]): label_smoothing must lie between 0 and 1");
+}

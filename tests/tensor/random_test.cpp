@@ -1,0 +1,116 @@
+// Random numbers: Threefry's published answers, ranges, moments, and that calls, not runs, advance the generator.
+#include "tensor/random.h"
+
+#include "ir/build.h"
+#include "tensor/cell.h"
+#include "tests/tensor/support.h"
+
+#include <set>
+
+using namespace weft;
+using namespace weft::testing;
+
+namespace {
+
+std::vector<std::uint32_t> threefry_of(std::uint32_t k0, std::uint32_t k1, std::uint32_t c0, std::uint32_t c1) {
+    const auto word = [](std::uint32_t value) { return ir::constant_word(u32, value); };
+    const RandomWords out = threefry({word(k0), word(k1)}, {word(c0), word(c1)});
+    return {make_tensor(out.first).item<std::uint32_t>(), make_tensor(out.second).item<std::uint32_t>()};
+}
+
+}  // namespace
+
+TEST_CASE("Threefry-2x32-20 gives its published answers") {
+    using Words = std::vector<std::uint32_t>;
+    CHECK(threefry_of(0, 0, 0, 0) == Words{0x6b200159, 0x99ba4efe});
+    CHECK(threefry_of(~0u, ~0u, ~0u, ~0u) == Words{0x1cb996fc, 0xbb002be7});
+    CHECK(threefry_of(0x13198a2e, 0x03707344, 0x243f6a88, 0x85a308d3) == Words{0xc4923a9c, 0x483df7a0});
+}
+
+TEST_CASE("numbers depend on the seed and the order of calls only") {
+    manual_seed(42);
+    const Tensor a = rand({4}), b = rand({4});
+    const Doubles second = values(b), first = values(a);  // run in the other order
+    CHECK(first != second);
+    manual_seed(42);
+    CHECK(values(rand({4})) == first);
+    CHECK(values(rand({4})) == second);
+    CHECK(values(a) == first);
+    manual_seed(43);
+    CHECK(values(rand({4})) != first);
+    manual_seed(42);
+    CHECK(values(rand({2})) == Doubles(first.begin(), first.begin() + 2));
+    const RandomState state = random_state();
+    const Doubles next = values(rand({2}));
+    CHECK(next == Doubles(first.begin() + 2, first.end()));
+    set_random_state(state);
+    CHECK(values(rand({2})) == next);
+}
+
+TEST_CASE("the counter carries into its second word") {
+    set_random_state({.seed = 1, .counter = 0xfffffffe});
+    const Doubles across = values(rand({4}));
+    for (std::uint64_t i = 0; i < 4; ++i) {
+        set_random_state({.seed = 1, .counter = 0xfffffffe + i});
+        CHECK(rand({1}).item() == across[i]);
+    }
+    const auto expected = threefry_of(1, 0, 0, 1)[0] >> 8;  // counter 2^32
+    CHECK(across[2] == expected * 0x1p-24);
+}
+
+TEST_CASE("uniform and normal numbers have the right range and moments") {
+    manual_seed(0);
+    for (const DType dtype : {f16, bf16, f32, f64}) {
+        CAPTURE(dtype);
+        const Doubles u = values(rand({20000}, dtype));
+        double sum = 0;
+        for (const double v : u) {
+            CHECK_UNARY(v >= 0 && v < 1);
+            sum += v;
+        }
+        CHECK(sum / 20000 == doctest::Approx(0.5).epsilon(0.02));
+        const Tensor n = randn({20000}, dtype);
+        CHECK(n.dtype() == dtype);
+        const Doubles z = values(n);
+        double mean = 0, square = 0;
+        for (const double v : z) mean += v, square += v * v;
+        CHECK(std::fabs(mean / 20000) < 0.03);
+        CHECK(square / 20000 == doctest::Approx(1).epsilon(0.04));
+    }
+    CHECK(rand({0}).numel() == 0);
+}
+
+TEST_CASE("integers and coins") {
+    manual_seed(7);
+    std::set<double> seen;
+    for (const double v : values(randint(-2, 3, {500}))) seen.insert(v);
+    CHECK(seen == std::set<double>{-2, -1, 0, 1, 2});
+    CHECK(randint(0, 10, {2}).dtype() == i64);
+    CHECK(randint(0, 10, {2}, u8).dtype() == u8);
+    for (const double v : values(randint(-1, 1L << 40, {100}))) CHECK_UNARY(v >= -1 && v < std::ldexp(1, 40));
+    CHECK(values(bernoulli(tensor({0.0, 1.0}))) == Doubles{0, 1});
+    CHECK(sum(bernoulli(full({10000}, 0.25))).item() == doctest::Approx(2500).epsilon(0.06));
+}
+
+TEST_CASE("dropout scales what it keeps, and backward uses the same mask") {
+    manual_seed(3);
+    Tensor x = ones({1000}).clone();
+    x.set_requires_grad();
+    const Tensor y = dropout(x, 0.75);
+    const Doubles out = values(y);
+    for (const double v : out) CHECK_UNARY(v == 0 || v == 4);
+    y.sum().backward();
+    CHECK(values(x.grad()) == out);
+    CHECK(values(dropout(ones({3}), 0.5, false)) == Doubles{1, 1, 1});
+    CHECK(values(dropout(ones({3}), 1)) == Doubles{0, 0, 0});
+    CHECK(values(dropout(ones({50}), 0.5) + dropout(ones({50}), 0.5) * 10) != values(dropout(ones({50}), 0.5) * 11));
+}
+
+TEST_CASE("mistakes name the call") {
+    CHECK(error_of<DTypeError>([] { rand({2}, i32); }) ==
+          "rand(shape: [2], dtype: i32): the dtype must be a float type, not i32");
+    CHECK(error_of<ValueError>([] { randint(3, 3, {2}); }) ==
+          "randint(low: 3, high: 3, shape: [2], dtype: i64): low must be below high");
+    CHECK(error_of<ValueError>([] { dropout(ones({2}), 1.5); }) ==
+          "dropout(x: f32[2], probability: 1.5): the probability must lie between 0 and 1");
+}
