@@ -90,13 +90,14 @@ void accumulate(Cell& leaf, const NodeRef& gradient) {
 }
 
 // Handles inside the cone are computed with the next run and then need nothing of the graph; until then, and afterwards, a
-// backward() through them raises. Views follow their base.
+// backward() through them raises. Of a view it is the base: views follow it.
 void let_go_of_cone(const NodeRef& root) {
-    for (const std::shared_ptr<Cell>& cell : cells_in_cone(root, false)) {
-        if (cell->view) continue;
-        cell->node = runtime::let_go(cell->node);
-        ++cell->version;
-        state().send(*cell);
+    for (const std::shared_ptr<Cell>& found : cells_in_cone(root, false)) {
+        Cell& cell = found->view ? *found->view->base : *found;
+        if (cell.requires_grad || !cell.node->needs_grad) continue;
+        cell.node = runtime::let_go(cell.node);
+        ++cell.version;
+        state().send(cell);
     }
 }
 

@@ -62,7 +62,6 @@ public:
         const std::lock_guard lock(ir::graph_lock());
         std::vector<ir::NodeRef> buffers;
         for (const ir::NodeRef& value : asked_) buffers.push_back(stored_value(value));
-        state().nodes_after_run = ir::graph().live();
         return buffers;
     }
 
@@ -181,7 +180,10 @@ std::vector<ir::NodeRef> run(std::span<const Tensor> asked) {
     if (inside_run) throw ValueError("a tensor is read while a run is under way on this thread: its value is not there yet");
     const std::lock_guard queue(run_lock());
     const InsideRun inside;
-    return Run(asked).compute();
+    std::vector<ir::NodeRef> buffers = Run(asked).compute();
+    const std::lock_guard lock(ir::graph_lock());
+    state().fewest_nodes = ir::graph().live();
+    return buffers;
 }
 
 }  // namespace weft::runtime

@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <new>
 
 namespace weft {
@@ -69,7 +70,9 @@ void relieve(const Tensor& newest) {
     if (runtime::running()) return;
     {
         const std::lock_guard lock(ir::graph_lock());
-        if (ir::graph().live() < state().nodes_after_run + runtime::kPendingNodes) return;
+        const std::size_t live = ir::graph().live();
+        state().fewest_nodes = std::min(state().fewest_nodes, live);
+        if (live < state().fewest_nodes + runtime::kPendingNodes) return;
     }
     const Tensor asked[] = {newest};
     runtime::run(asked);

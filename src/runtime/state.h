@@ -36,7 +36,7 @@ public:
     void take_back(Cell& cell);
 
     std::unordered_map<std::uint64_t, Cell*> leaves;  // by Cell::id
-    std::size_t nodes_after_run = 0;                  // the safety net counts from here
+    std::size_t fewest_nodes = 0;                     // since the last run: the safety net counts from here
 
 private:
     Cell *first_ = nullptr, *last_ = nullptr;

@@ -6,6 +6,7 @@
 
 #include <weft/debug.h>
 #include <weft/error.h>
+#include <weft/ops.h>
 
 #include <doctest/doctest.h>
 
@@ -161,22 +162,30 @@ TEST_CASE("the number of threads may change between jobs") {
 }
 
 #if !defined(__SANITIZE_THREAD__)
-TEST_CASE("a forked child starts helpers of its own") {
+TEST_CASE("a forked child starts helpers of its own, and computes with its parent's tensors") {
     const ThreadScope scope(3);
+    Tensor x = tensor({1, 2, 3}, f32);
+    x += 1;
     run_chunks(8, [](std::int64_t, std::int64_t, int) {});
-    lock_threads();
-    const pid_t child = fork();
-    if (child == 0) {
-        reset_threads_in_child();
-        std::atomic<int> total{0};
-        run_chunks(50, [&](std::int64_t, std::int64_t, int) { ++total; });
-        _exit(total == 50 ? 0 : 1);
+    std::atomic<bool> stop{false};
+    std::thread busy([&] {  // forks come at any moment of another thread's work
+        for (float i = 0; !stop; ++i) (tensor({i, 2}, f32) * 3).to_vector<float>();
+    });
+    for (int i = 0; i < 20; ++i) {
+        const pid_t child = fork();
+        if (child == 0) {
+            std::atomic<int> total{0};
+            run_chunks(50, [&](std::int64_t, std::int64_t, int) { ++total; });
+            x *= 2;
+            _exit(total == 50 && x.to_vector<float>() == std::vector<float>{4, 6, 8} ? 0 : 1);
+        }
+        int status = -1;
+        REQUIRE(waitpid(child, &status, 0) == child);
+        CHECK(WIFEXITED(status));
+        CHECK(WEXITSTATUS(status) == 0);
     }
-    unlock_threads();
-    int status = -1;
-    REQUIRE(waitpid(child, &status, 0) == child);
-    CHECK(WIFEXITED(status));
-    CHECK(WEXITSTATUS(status) == 0);
-    run_chunks(8, [](std::int64_t, std::int64_t, int) {});
+    stop = true;
+    busy.join();
+    CHECK(x.to_vector<float>() == std::vector<float>{2, 3, 4});
 }
 #endif

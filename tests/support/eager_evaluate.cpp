@@ -44,7 +44,6 @@ Result evaluate(const Request& request) {
         for (const NodeRef& node : wanted) rebuilt.push_back(done.at(node.get()));
     }
     count(counter_cells().runs);
-    const auto values = testing::evaluate_eagerly(rebuilt);
     std::set<const ir::Storage*> taken;
     std::unordered_map<const Node*, NodeRef> made;
     Result result;
@@ -58,6 +57,7 @@ Result evaluate(const Request& request) {
                 storage = input;
         storages.push_back(storage ? storage : allocate(bytes));
     }
+    const auto values = testing::evaluate_eagerly(rebuilt);
     for (std::size_t i = 0; i < wanted.size(); ++i) {
         NodeRef& buffer = made[wanted[i].get()];
         if (!buffer) {
