@@ -30,10 +30,10 @@ std::string print_graph(std::span<const NodeRef> roots) {
 
 namespace {
 
-// Kernel expressions share subexpressions freely; a tree print would explode, so depth is bounded.
-std::string expression(const Node& node, int depth) {
-    const auto sub = [&](int i) { return expression(*node.sources[i], depth - 1); };
-    if (depth == 0) return "…";
+// Kernel expressions share subexpressions freely; a tree print would explode, so depth and the number of nodes are bounded.
+std::string expression(const Node& node, int depth, int& budget) {
+    const auto sub = [&](int i) { return expression(*node.sources[i], depth - 1, budget); };
+    if (depth == 0 || --budget <= 0) return "…";
     switch (node.op) {
         case Op::Const: return word_to_string(node.dtype, node.as<ConstArg>().value);
         case Op::LoopVar: return str("i", node.as<LoopArg>().id);
@@ -60,6 +60,9 @@ std::string expression(const Node& node, int depth) {
 
 }  // namespace
 
-std::string print_expression(const NodeRef& node) { return expression(*node, 40); }
+std::string print_expression(const NodeRef& node) {
+    int budget = 200;
+    return expression(*node, 40, budget);
+}
 
 }  // namespace weft::ir

@@ -62,6 +62,11 @@ std::string leaf_problem(const Node& node) {
             return argument<ConstArg>(node) && node.shape.empty() ? kFine : "a constant is a scalar with a value";
         case Op::Var: return argument<VarArg>(node) && node.shape.empty() ? kFine : "a variable is a scalar with an id";
         case Op::Iota: return node.dtype == DType::I64 && node.rank() == 1 ? kFine : "iota is i64 with one axis";
+        case Op::Param: {  // a numbered leaf of a plan
+            const auto* arg = argument<SlotArg>(node);
+            return arg && arg->strides.size() == node.shape.size() ? kFine : "one stride per axis is needed";
+        }
+        case Op::ScalarParam: return argument<SlotArg>(node) && node.shape.empty() ? kFine : "a scalar with a slot is needed";
         default: return "an op of kernels in a tensor graph";
     }
 }

@@ -211,7 +211,7 @@ public:
 private:
     void check_loop(const Loop& loop, const Body& siblings, int depth) {
         require(loop.var->op == Op::LoopVar && loop.id() < kernel_.next_var, "a loop without a proper variable");
-        require(!bound_.contains(loop.id()), str("variable i", loop.id(), " is bound twice"));
+        require(!bound_.contains(loop.id()), "a variable that is bound twice: i", loop.id());
         if (loop.kind == LoopKind::Parallel) require(depth == 0 && siblings.size() == 1, "a parallel loop that is not outermost");
         if (loop.count) {
             require(loop.kind == LoopKind::Serial && loop.count->dtype == DType::I64, "a count on a loop that is not serial");
@@ -226,9 +226,8 @@ private:
     void check_store(const Store& store) {
         require(store.buffer >= 0 && store.buffer < static_cast<int>(kernel_.buffers.size()), "a store to no buffer");
         const Buffer& buffer = kernel_.buffers[store.buffer];
-        require(buffer.role != Buffer::Role::Input, str("a store to the input ", buffer.name));
-        require(store.value->dtype == buffer.dtype,
-                str("a store of ", store.value->dtype, " to ", buffer.name, " of ", buffer.dtype));
+        require(buffer.role != Buffer::Role::Input, "a store to the input ", buffer.name);
+        require(store.value->dtype == buffer.dtype, "a store of ", store.value->dtype, " to ", buffer.name, " of ", buffer.dtype);
         require(store.index->dtype == DType::I64, "an index that is not i64");
         check_expression(store.index);
         check_expression(store.value);
@@ -238,8 +237,7 @@ private:
         for (const ir::Node* node : ir::topological_order(std::span(&root, 1))) {
             require(node->shape.empty(), "an expression with a shape");
             if (node->op == Op::LoopVar)
-                require(bound_.contains(node->as<ir::LoopArg>().id),
-                        str("unbound i", node->as<ir::LoopArg>().id, " in ", ir::print_expression(root)));
+                require(bound_.contains(node->as<ir::LoopArg>().id), "unbound i", node->as<ir::LoopArg>().id);
             if (node->op == Op::Load) {
                 const int b = node->as<ir::LoadArg>().buffer;
                 require(b >= 0 && b < static_cast<int>(kernel_.buffers.size()), "a load from no buffer");
@@ -253,8 +251,9 @@ private:
         }
     }
 
-    void require(bool holds, std::string_view what) const {
-        if (!holds) throw InternalError(str("kernel ", kernel_.name, ", after ", after_, ": ", what, "\n", print(kernel_)));
+    template <class... Parts>
+    void require(bool holds, const Parts&... what) const {
+        if (!holds) throw InternalError(str("kernel ", kernel_.name, ", after ", after_, ": ", str(what...), "\n", print(kernel_)));
     }
 
     const Kernel& kernel_;

@@ -1,9 +1,10 @@
 // kernel/math.cpp: the door to the maths room: which function builds the expression of which op. Lowering calls it for
 // every maths op, so that backends only ever see exact ops (kernel/kernel.h) and all give the same bits.
 //
-// Common to all: every step is an exact or correctly rounded op, a fused multiply-add is written as one, selection is by
-// Where, and both of its branches may be evaluated on anything. Errors are in ULP of the result; tests/kernel/math_test.cpp
-// measures them, exhaustively for f32 if asked. The polynomials are in kernel/math_tables.h, made by tools/minimax.py.
+// Common to all: every step is an exact or correctly rounded op, a fused multiply-add is written as one, selection is
+// by Where, and both of its branches may be evaluated on anything. Errors are in ULP of the result;
+// tests/kernel/math_test.cpp measures them, exhaustively for f32 if asked. The polynomials are in kernel/math_tables.h,
+// made by tools/minimax.py.
 #include "kernel/math.h"
 
 #include "core/str.h"
@@ -20,10 +21,10 @@ struct Expansion {
 };
 
 constexpr Expansion kExpansions[] = {
-    {ir::Op::Exp, make_exp},   {ir::Op::Exp2, make_exp2}, {ir::Op::Expm1, make_expm1}, {ir::Op::Log, make_log},
-    {ir::Op::Log2, make_log2}, {ir::Op::Log1p, make_log1p}, {ir::Op::Sin, make_sin},   {ir::Op::Cos, make_cos},
-    {ir::Op::Tan, make_tan},   {ir::Op::Asin, make_asin}, {ir::Op::Acos, make_acos},   {ir::Op::Atan, make_atan},
-    {ir::Op::Sinh, make_sinh}, {ir::Op::Cosh, make_cosh}, {ir::Op::Tanh, make_tanh},   {ir::Op::Erf, make_erf},
+    {ir::Op::Exp, make_exp},   {ir::Op::Exp2, make_exp2},   {ir::Op::Expm1, make_expm1}, {ir::Op::Log, make_log},
+    {ir::Op::Log2, make_log2}, {ir::Op::Log1p, make_log1p}, {ir::Op::Sin, make_sin},     {ir::Op::Cos, make_cos},
+    {ir::Op::Tan, make_tan},   {ir::Op::Asin, make_asin},   {ir::Op::Acos, make_acos},   {ir::Op::Atan, make_atan},
+    {ir::Op::Sinh, make_sinh}, {ir::Op::Cosh, make_cosh},   {ir::Op::Tanh, make_tanh},   {ir::Op::Erf, make_erf},
 };
 
 }  // namespace

@@ -25,8 +25,8 @@ Arcsine arcsine(const Value& x, const Value& a) {
 
 }  // namespace
 
-// asin(|x|) = pi/2 - 2 asin(sqrt((1 - |x|)/2)) for large x. At 1/2 that is pi/2 - pi/3, so the error of the second term,
-// 1 ulp, doubles at most.
+// asin(|x|) = pi/2 - 2 asin(sqrt((1 - |x|)/2)) for large x. At 1/2 that is pi/2 - pi/3, so the error of the second
+// term, 1 ulp, doubles at most.
 Value make_asin(const Value& x) {
     const Format& format = format_of(x);
     const Value a = abs(x);
@@ -45,8 +45,8 @@ Value make_acos(const Value& x) {
     return fma(c, tail(format), fma(arc.p, w, c));
 }
 
-// atan(a) = c + atan(t). f32: t = a up to 1, and -1/a, c = pi/2 above. f64, where the polynomial would be twice as long:
-// t = a up to tan(pi/8), (a - 1)/(a + 1), c = pi/4 up to tan(3 pi/8), then -1/a, c = pi/2.
+// atan(a) = c + atan(t). f32: t = a up to 1, and -1/a, c = pi/2 above. f64, where the polynomial would be twice as
+// long: t = a up to tan(pi/8), (a - 1)/(a + 1), c = pi/4 up to tan(3 pi/8), then -1/a, c = pi/2.
 Value make_atan(const Value& x) {
     const Format& format = format_of(x);
     const Value a = abs(x), large = a > (format.narrow() ? 1 : 0x1.3504f333f9de6p+1);
@@ -55,7 +55,8 @@ Value make_atan(const Value& x) {
         t = where(large, -1 / a, a);
     } else {
         const Value small = a < 0x1.a827999fcef32p-2;
-        t = where(large, constant(x, -1), where(small, a, a - 1)) / where(large, a, where(small, constant(x, 1), a + 1));
+        t = where(large, constant(x, -1), where(small, a, a - 1)) /
+            where(large, a, where(small, constant(x, 1), a + 1));
         c = where(large, c, where(small, constant(x, 0), half_pi(format) / 2));
     }
     const Value z = t * t;

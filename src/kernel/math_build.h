@@ -20,8 +20,8 @@ template <class T>
 inline constexpr bool kIsValue = std::is_same_v<T, Value>;
 template <class T>
 concept Operand = kIsValue<T> || std::is_arithmetic_v<T>;
-template <class B, class A>
-concept With = Operand<A> && Operand<B> && (kIsValue<A> || kIsValue<B>);  // at least one is a Value, the other may be a number
+template <class B, class A>  // at least one is a Value, the other may be a number
+concept With = Operand<A> && Operand<B> &&(kIsValue<A> || kIsValue<B>);
 
 // `a` itself, or the constant `a` in the type of `like`.
 template <Operand A>
@@ -89,14 +89,14 @@ inline Value polynomial(const Value& x, std::span<const double> c) {
     return sum;
 }
 
-// ---- the bits of a float ---------------------------------------------------------------------------------------------
+// ---- the bits of a float --------------------------------------------------------------------------------------------
 
 struct Format {
-    DType bits;         // the unsigned integer of the same width
-    int mantissa;       // explicit bits: 23, 52
-    int bias;           // of the exponent: 127, 1023
-    std::uint64_t sign; // mask
-    std::uint64_t root; // the bits of sqrt(1/2)
+    DType bits;          // the unsigned integer of the same width
+    int mantissa;        // explicit bits: 23, 52
+    int bias;            // of the exponent: 127, 1023
+    std::uint64_t sign;  // mask
+    std::uint64_t root;  // the bits of sqrt(1/2)
 
     bool narrow() const { return mantissa == 23; }
     std::span<const double> pick(std::span<const double> for_f32, std::span<const double> for_f64) const {
@@ -106,8 +106,8 @@ struct Format {
     std::uint64_t exponent(int e) const {  // the bits of 2^e
         return static_cast<std::uint64_t>(bias + e) << mantissa;
     }
-    // Adding this to |v| < 2^(mantissa-1) rounds v to the nearest integer, which then is the low end of the mantissa: no
-    // conversion between floats and integers, which not every vector unit has.
+    // Adding this to |v| < 2^(mantissa-1) rounds v to the nearest integer, which then is the low end of the mantissa:
+    // no conversion between floats and integers, which not every vector unit has.
     double magic() const { return narrow() ? 0x1.8p23 : 0x1.8p52; }
 };
 
@@ -122,26 +122,26 @@ inline Value with_sign_of(const Value& x, const Value& magnitude) {
     return bitcast(bitcast(magnitude, format.bits) | sign, x.type());
 }
 
-// ---- shared between the topics ---------------------------------------------------------------------------------------
+// ---- shared between the topics --------------------------------------------------------------------------------------
 
 // x = n ln 2 + r, |r| <= ln(2)/2 (exp); or x = n + r, |r| <= 1/2 (exp2). `shifted` holds n in its low bits.
 struct Reduced {
     Value r, shifted;
 };
-Reduced reduce_exp(const Value& x);
+Reduced reduce_exp(const Value& x, int parts = 2);  // of ln 2
 Reduced reduce_exp2(const Value& x);
-Value exp_polynomial(const Value& r);                          // exp(r)
-Value exp2_polynomial(const Value& r);                         // 2^r
-Value power_of_two(const Value& shifted, int plus = 0);        // 2^(n + plus), which has to be a normal number
+Value exp_polynomial(const Value& r);                    // exp(r)
+Value exp2_polynomial(const Value& r);                   // 2^r
+Value power_of_two(const Value& shifted, int plus = 0);  // 2^(n + plus), which has to be a normal number
 Value scale(const Value& p, const Value& shifted, const Value& negative);  // p 2^n; infinite or subnormal if need be
 
 // x = 2^e m with sqrt(1/2) <= m < sqrt(2), for positive normal x. The exponent field of u is that of 2^e, the rest of u
 // is what m is above sqrt(1/2).
-Value split_bits(const Value& x);                                           // u
-Value exponent_plus_bias(const Value& u, const Format& format);             // e + bias + 2^mantissa, as a float
-Value mantissa_of(const Value& u, const Format& format);                    // m
+Value split_bits(const Value& x);                                // u
+Value exponent_plus_bias(const Value& u, const Format& format);  // e + bias + 2^mantissa, as a float
+Value mantissa_of(const Value& u, const Format& format);         // m
 
-// ---- the functions ---------------------------------------------------------------------------------------------------
+// ---- the functions --------------------------------------------------------------------------------------------------
 
 Value make_exp(const Value& x);
 Value make_exp2(const Value& x);

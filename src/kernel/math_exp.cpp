@@ -7,14 +7,16 @@
 namespace weft::kernel {
 
 // n = round(x / ln 2), by the magic number. r = x - n ln 2 takes ln 2 in two parts. With a fused multiply-add the first
-// step is exact: n*high is a multiple of ulp(high), as x is or nearly is, and the difference is at most 0.35, so it fits.
-// The second step rounds once: |error(r)| <= ulp(r)/2.
-Reduced reduce_exp(const Value& x) {
+// step is exact: n*high is a multiple of ulp(high), as x is or nearly is, and the difference is at most 0.35, so it
+// fits. The second step rounds once: |error(r)| <= ulp(r)/2. One part is enough where exp(x) is a small part of the
+// result.
+Reduced reduce_exp(const Value& x, int parts) {
     const Format& format = format_of(x);
     const std::span<const double> ln2 = format.pick(kLn2F32, kLn2F64);
     const Value shifted = fma(x, 0x1.71547652b82fep+0, format.magic());
     const Value n = shifted - format.magic();
-    return {fma(n, -ln2[1], fma(n, -ln2[0], x)), shifted};
+    const Value r = fma(n, -ln2[0], x);
+    return {parts == 1 ? r : fma(n, -ln2[1], r), shifted};
 }
 
 Reduced reduce_exp2(const Value& x) {
@@ -36,13 +38,13 @@ Value power_of_two(const Value& shifted, int plus) {
     return bitcast((bitcast(shifted, format.bits) << format.mantissa) + format.exponent(plus), shifted.type());
 }
 
-// p 2^n in two steps that cover -1086 <= n <= 1024 (f32: -190 <= n <= 128): 2^(n+64) 2^-64 below zero, where the result may
-// be subnormal and only the second step rounds, and 2^(n-1) 2 above, where 2^n itself may be too large.
+// p 2^n in two steps that cover -1086 <= n <= 1024 (f32: -190 <= n <= 128): 2^(n+64) 2^-64 below zero, where the result
+// may be subnormal and only the second step rounds, and 2^(n-1) 2 above, where 2^n itself may be too large.
 Value scale(const Value& p, const Value& shifted, const Value& negative) {
     const Format& format = format_of(p);
     const Value field = bitcast(shifted, format.bits) << format.mantissa;
-    const Value power = bitcast(field + where(negative, constant(field, format.exponent(64)), format.exponent(-1)), p.type());
-    return p * power * where(negative, constant(p, 0x1p-64), 2);
+    const Value first = field + where(negative, constant(field, format.exponent(64)), format.exponent(-1));
+    return p * bitcast(first, p.type()) * where(negative, constant(p, 0x1p-64), 2);
 }
 
 // Clamped to where the result surely is 0 or infinite; NaN stays NaN, since it wins in Min and Max. About 1 ulp.
@@ -61,9 +63,9 @@ Value make_exp2(const Value& x) {
     return scale(exp2_polynomial(reduced.r), reduced.shifted, clamped < 0);
 }
 
-// expm1(x) = 2^n q + (2^n - 1) with q = expm1(r), at half the size, since 2^n may overflow: 2 (s q + (s - 1/2)), s = 2^(n-1).
-// n = 0 leaves q alone. Otherwise the sum cannot cancel by more than 2: 2^n q <= 0.42 2^n and |2^n - 1| >= 2^n / 2 or 1/2.
-// Tiny x are their own result: s q might be subnormal, and zeros would lose their sign.
+// expm1(x) = 2^n q + (2^n - 1) with q = expm1(r), at half the size, since 2^n may overflow: 2 (s q + (s - 1/2)), s =
+// 2^(n-1). n = 0 leaves q alone. Otherwise the sum cannot cancel by more than 2: 2^n q <= 0.42 2^n and |2^n - 1| >= 2^n
+// / 2 or 1/2. Tiny x are their own result: s q might be subnormal, and zeros would lose their sign.
 Value make_expm1(const Value& x) {
     const Format& format = format_of(x);
     const Value clamped = min(max(x, format.pick(-18.0, -40.0)), format.pick(89.0, 710.0));
@@ -98,12 +100,13 @@ Value make_cosh(const Value& x) {
     return (g + 0.0625 / g) * 2;
 }
 
-// tanh(x) = 1 - 2/(e^2x + 1) from 0.5625 on, where the fraction is below a half: its error of about 1.5 ulp becomes less
-// than 1 ulp of the result. Below, an odd polynomial. From 10 (f64: 20) on the result is 1.
+// tanh(x) = 1 - 2/(e^2x + 1) from 0.5625 on, where the fraction is below a half: its error of about 1.5 ulp becomes
+// less than 1 ulp of the result; leaving out the low part of ln 2 adds 0.15 to that. Below, an odd polynomial. From 10
+// (f64: 20) on the result is 1.
 Value make_tanh(const Value& x) {
     const Format& format = format_of(x);
     const Value a = min(abs(x), format.pick(10.0, 20.0)), z = a * a;
-    const Reduced reduced = reduce_exp(a + a);
+    const Reduced reduced = reduce_exp(a + a, 1);
     const Value large = 1 - 2 / fma(exp_polynomial(reduced.r), power_of_two(reduced.shifted), 1);
     const Value small = fma(a * z, polynomial(z, format.pick(kTanhF32, kTanhF64)), a);
     return with_sign_of(x, where(a < 0.5625, small, large));

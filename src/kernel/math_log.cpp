@@ -8,8 +8,9 @@
 
 namespace weft::kernel {
 
-// Adding bits(1) - bits(sqrt(1/2)) carries into the exponent field exactly if m would be sqrt(2) or more, up to scaling:
-// so the field is that of 2^e, and what is left is m's distance from sqrt(1/2), counted in units of the mantissa.
+// Adding bits(1) - bits(sqrt(1/2)) carries into the exponent field exactly if m would be sqrt(2) or more, up to
+// scaling: so the field is that of 2^e, and what is left is m's distance from sqrt(1/2), counted in units of the
+// mantissa.
 Value split_bits(const Value& x) {
     const Format& format = format_of(x);
     return bitcast(x, format.bits) + (format.exponent(0) - format.root);
@@ -17,7 +18,8 @@ Value split_bits(const Value& x) {
 
 // An integer below 2^mantissa, put under the exponent of 2^mantissa, is the float 2^mantissa + integer.
 Value exponent_plus_bias(const Value& u, const Format& format) {
-    return bitcast((u >> format.mantissa) | format.exponent(format.mantissa), format.narrow() ? DType::F32 : DType::F64);
+    return bitcast((u >> format.mantissa) | format.exponent(format.mantissa),
+                   format.narrow() ? DType::F32 : DType::F64);
 }
 
 Value mantissa_of(const Value& u, const Format& format) {
@@ -80,8 +82,9 @@ Value make_log2(const Value& x) {
     return with_special_values(x, 0, fma(parts.l, 0x1.71547652b82fep+0, parts.e));
 }
 
-// log1p(x): e is taken from the rounded sum 1 + x, but f = (1 + x)/2^e - 1 = x s + (s - 1), s = 2^-e, from x itself, with one
-// rounding; for e = 0 it is x. Since s underflows for the largest x, it is t = 4s that is built, and met by x/4.
+// log1p(x): e is taken from the rounded sum 1 + x, but f = (1 + x)/2^e - 1 = x s + (s - 1), s = 2^-e, from x itself,
+// with one rounding; for e = 0 it is x. Since s underflows for the largest x, it is t = 4s that is built, and met by
+// x/4.
 // Tiny x are their own result: x/4 might be subnormal, and a zero would lose its sign.
 Value make_log1p(const Value& x) {
     const Format& format = format_of(x);

@@ -1,7 +1,7 @@
 // kernel/math_pow.cpp: pow for floats as a kernel expression; called through kernel/math.cpp.
 //
-// |x|^y = 2^(y log2 |x|). An error in the logarithm is multiplied by up to 1100 (f32: 150) in the exponent, so that needs
-// some 11 bits more than the result: f32 computes in f64, f64 in pairs of numbers (high + low).
+// |x|^y = 2^(y log2 |x|). An error in the logarithm is multiplied by up to 1100 (f32: 150) in the exponent, so that
+// needs some 11 bits more than the result: f32 computes in f64, f64 in pairs of numbers (high + low).
 #include "kernel/math_build.h"
 #include "kernel/math_tables.h"
 
@@ -43,15 +43,16 @@ Pair product(const Pair& a, const Pair& b) {
 }
 Pair pair(const Value& like, const double (&parts)[2]) { return {constant(like, parts[0]), constant(like, parts[1])}; }
 
-// log2(2^e m) = e + 2/ln 2 atanh(s), s = (m - 1)/(m + 1), and atanh(s) = s + s (z/3 + z^2 P(z)), z = s^2 <= 0.03. z/3 counts
-// for 1 % of the sum and is kept in pairs; z^2 P(z) for 0.02 %, so that a double is enough: relative error 2^-63.
+// log2(2^e m) = e + 2/ln 2 atanh(s), s = (m - 1)/(m + 1), and atanh(s) = s + s (z/3 + z^2 P(z)), z = s^2 <= 0.03. z/3
+// counts for 1 % of the sum and is kept in pairs; z^2 P(z) for 0.02 %, so that a double is enough: relative error
+// 2^-63.
 Pair log2_wide(const Value& a) {
     const Value subnormal = a < 0x1p-1022;
     const Value u = split_bits(where(subnormal, a * 0x1p64, a));
     const double offset = 0x1p52 + kFormat64.bias;
     const Value e = exponent_plus_bias(u, kFormat64) - where(subnormal, constant(a, offset + 64), offset);
     const Value m = mantissa_of(u, kFormat64);
-    const Value f = m - 1, d = m + 1, d_low = m - (d - 1);       // m + 1 = d + d_low exactly
+    const Value f = m - 1, d = m + 1, d_low = m - (d - 1);  // m + 1 = d + d_low exactly
     const Value s_high = f / d;
     const Value rest = fma(s_high, -d_low, fma(s_high, -d, f));  // f - s_high (d + d_low)
     const Pair s{s_high, rest / d};

@@ -1,4 +1,5 @@
-// kernel/math_tables.h: minimax polynomials (lowest power first) for kernel/math_*.cpp, printed by tools/minimax.py.
+// kernel/math_tables.h: polynomials (lowest power first) and constants in parts for kernel/math_*.cpp.
+// Printed by tools/minimax.py.
 #pragma once
 
 #include <cstdint>
@@ -149,12 +150,12 @@ inline constexpr double kLogF64[] = {
     0x1.3b202051b03bfp-3, 0x1.0f67a2c4c4bcp-3, 0x1.0f0a7b963219bp-3,
 };
 
-// log2((1 + s)/(1 - s)) = s P(z), z = s^2, |s| <= 3 - sqrt(8), to be computed in f64; error 2^-37.8
+// log2((1 + s)/(1 - s)) = s P(z), z = s^2, |s| <= 3 - sqrt(8), in f64; error 2^-37.8
 inline constexpr double kPowLogF32[] = {
     0x1.71547652bedfp+1, 0x1.ec709d12da142p-1, 0x1.27777fde730f3p-1, 0x1.a58d8e26c2d5bp-2, 0x1.5ce7e85e8babbp-2,
 };
 
-// 2^r = P(r), |r| <= 1/2, to be computed in f64; error 2^-34.5
+// 2^r = P(r), |r| <= 1/2, in f64; error 2^-34.5
 inline constexpr double kPowExpF32[] = {
     0x1.ffffffffabe54p-1, 0x1.62e42ff115359p-1, 0x1.ebfbe0a4937ecp-3, 0x1.c6b08ab07e77bp-5, 0x1.3b29dc56a517ep-7,
     0x1.5d8a6f7e3e68ap-10, 0x1.446a12e8de8efp-13, 0x1.fe187c46dc06ap-17,
@@ -171,9 +172,9 @@ inline constexpr double kLn2F32[] = {
     0x1.62e43p-1, -0x1.05c61p-29,
 };
 
-// pi/2, in 2 parts
+// pi/2, in 3 parts
 inline constexpr double kHalfPiF32[] = {
-    0x1.921fb6p+0, -0x1.777a5cp-25,
+    0x1.921fb6p+0, -0x1.777a5cp-25, -0x1.ee59dap-50,
 };
 
 // ln 2, in 2 parts
@@ -181,13 +182,8 @@ inline constexpr double kLn2F64[] = {
     0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56,
 };
 
-// pi/2, in 2 parts
-inline constexpr double kHalfPiF64[] = {
-    0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54,
-};
-
 // pi/2, in 3 parts
-inline constexpr double kHalfPiStepsF64[] = {
+inline constexpr double kHalfPiF64[] = {
     0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54, -0x1.f1976b7ed8fbcp-110,
 };
 

@@ -1,10 +1,14 @@
-// kernel/math_trig.cpp: sin, cos and tan as kernel expressions, right for every finite x; called through kernel/math.cpp.
+// kernel/math_trig.cpp: sin, cos and tan as kernel expressions, right for every finite x; called through
+// kernel/math.cpp.
 //
 // |x| = (4 k + q + f) pi/2 with a quadrant q in 0 … 3 and |f| <= 1/2; then r = f pi/2, and sin(r) and cos(r) are short
 // polynomials. All the art is in f: x 2/pi needs as many bits of 2/pi as x has exponent, but those that make multiples
-// of 4 of the product need not be there. No float or double is so close to a multiple of pi/2 that f is below 2^-30 (2^-62).
+// of 4 of the product need not be there. No float or double is so close to a multiple of pi/2 that f is below 2^-30
+// (2^-62).
 #include "kernel/math_build.h"
 #include "kernel/math_tables.h"
+
+#include <iterator>
 
 namespace weft::kernel {
 namespace {
@@ -14,11 +18,12 @@ struct Angle {
     Value q;  // an unsigned integer of the same width; its two low bits count quadrants
 };
 
-// f32, in f64. The range of a says which bits of 2/pi matter, as c0 + c1: a >= 2^start is a multiple of 2^(start-23), so
-// what stands at 2^(25-start) and above in 2/pi is left out. A range spans 21 binades, hence a c0 < 2^46. It is high + low
-// exactly; round(high) is q plus a multiple of 4 (in the low bits of the magic sum), and f = (high - round(high)) + low +
-// a c1, where only the last two sums round. |low| < 2^-8 takes |f| a little beyond 1/2. a c1 < 2^-7, and c1 ends 2^-54 below
-// that, so the error of f is at most 2^-60 + 2^-53 |f|: against |f| > 2^-30 far below an ulp. Infinity and NaN give NaN.
+// f32, in f64. The range of a says which bits of 2/pi matter, as c0 + c1: a >= 2^start is a multiple of 2^(start-23),
+// so what stands at 2^(25-start) and above in 2/pi is left out. A range spans 21 binades, hence a c0 < 2^46. It is high
+// + low exactly; round(high) is q plus a multiple of 4 (in the low bits of the magic sum), and f = (high - round(high))
+// + low + a c1, where only the last two sums round. |low| < 2^-8 takes |f| a little beyond 1/2. a c1 < 2^-7, and c1
+// ends 2^-54 below that, so the error of f is at most 2^-60 + 2^-53 |f|: against |f| > 2^-30 far below an ulp. Infinity
+// and NaN give NaN.
 Angle reduce_narrow(const Value& x) {
     const Value a = abs(cast(x, DType::F64));
     Value c0 = constant(a, kTwoOverPiHighF32[0]), c1 = constant(a, kTwoOverPiLowF32[0]);
@@ -33,27 +38,27 @@ Angle reduce_narrow(const Value& x) {
     return {cast(f * kHalfPiF64[0], DType::F32), cast(bitcast(shifted, DType::U64), DType::U32)};
 }
 
-// f64, |x| < 2^20: r = a - n pi/2 with pi/2 in three parts. By the same argument as for exp the first step is exact; the
-// second rounds at ulp(r)/2, and the third is below 2^-86: far less than r, which is above 2^-62.
+// f64, |x| < 2^20: r = a - n pi/2 with pi/2 in three parts. By the same argument as for exp the first step is exact;
+// the second rounds at ulp(r)/2, and the third is below 2^-86: far less than r, which is above 2^-62.
 Angle reduce_moderate(const Value& a) {
     const Value shifted = fma(a, 0x1.45f306dc9c883p-1, kFormat64.magic());
     const Value n = shifted - kFormat64.magic();
     Value r = a;
-    for (const double part : kHalfPiStepsF64) r = fma(n, -part, r);
+    for (const double part : kHalfPiF64) r = fma(n, -part, r);
     return {r, bitcast(shifted, DType::U64)};
 }
 
 // The high 64 bits of a 53-bit m times a 64-bit w, from products of 32-bit halves.
 Value high_product(const Value& m, const Value& w) {
     const Value m0 = m & 0xffffffff, m1 = m >> 32, w0 = w & 0xffffffff, w1 = w >> 32;
-    const Value t = m0 * w1 + ((m0 * w0) >> 32);   // at most (2^32 - 1)^2 + 2^32 - 1: no carry
+    const Value t = m0 * w1 + ((m0 * w0) >> 32);  // at most (2^32 - 1)^2 + 2^32 - 1: no carry
     const Value s = m1 * w0 + (t & 0xffffffff);
     return m1 * w1 + (t >> 32) + (s >> 32);
 }
 
-// f64, |x| >= 2^20: a = m 2^e, m a 53-bit integer. The product m (2^e 2/pi mod 4) is made in fixed point: of the words of
-// 2/pi, three (A B C, 192 bits) from the bit on that stands for 2^(1-e), so that the product's two top bits, modulo 2^192,
-// are q. Bits below the third word would change the product's top 128 bits, P1 P0, by one or two at the end:
+// f64, |x| >= 2^20: a = m 2^e, m a 53-bit integer. The product m (2^e 2/pi mod 4) is made in fixed point: of the words
+// of 2/pi, three (A B C, 192 bits) from the bit on that stands for 2^(1-e), so that the product's two top bits, modulo
+// 2^192, are q. Bits below the third word would change the product's top 128 bits, P1 P0, by one or two at the end:
 // |error(f)| < 2^-124, against |f| > 2^-62.
 Angle reduce_large(const Value& a) {
     const Value bits = bitcast(a, DType::U64);
@@ -74,8 +79,8 @@ Angle reduce_large(const Value& a) {
     const Value p0 = middle + high_product(m, C);
     const Value carry = where(p0 < middle, constant(p0, 1), 0);
     const Value p1 = m * A + high_product(m, B) + carry;
-    // f is what follows the two top bits, as a signed fraction; q is rounded up where that is negative. 53 bits of f convert
-    // exactly, the next 64 nearly so, and r = f pi/2 is rounded once.
+    // f is what follows the two top bits, as a signed fraction; q is rounded up where that is negative. 53 bits of f
+    // convert exactly, the next 64 nearly so, and r = f pi/2 is rounded once.
     const Value f1 = (p1 << 2) | (p0 >> 62), f0 = p0 << 2;
     const Value high = cast(bitcast(f1 & ~std::uint64_t{2047}, DType::I64), DType::F64);
     const Value low = cast((f1 << 53) | (f0 >> 11), DType::F64);
