@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Prints src/kernel/math_tables.h: the polynomials and split constants behind kernel/math_*.cpp.
 
-Each polynomial is a weighted minimax fit (Remez exchange on a dense Chebyshev grid). The coefficients are rounded to the
-format one after the other, lowest power first, and the rest is fitted again each time, so that rounding costs next to
-nothing. Needs mpmath.   tools/minimax.py > src/kernel/math_tables.h
+Each polynomial is a weighted minimax fit (Remez exchange on a dense Chebyshev grid). The coefficients are rounded to
+the format one after the other, lowest power first, and the rest is fitted again each time, so that rounding costs next
+to nothing. Needs mpmath; takes a minute.   tools/minimax.py > src/kernel/math_tables.h
 """
 import sys
 from mpmath import mp, mpf
@@ -59,7 +59,7 @@ def remez(values, weights, points, powers):
 
 
 def fit(f, low, high, powers, weight, bits, fixed=()):
-    """f(x) ~ sum fixed + sum c_i x^powers[i]; weight(x) times the error is levelled. Returns rounded c, log2 of the error."""
+    """f(x) ~ fixed powers + sum c_i x^powers[i], weight(x) times the error levelled: rounded c, log2 of the error."""
     count = max(12 * len(powers), 120)
     low, high = mpf(low), mpf(high)
     points = [(low + high) / 2 - (high - low) / 2 * mp.cos(mp.pi * (i + mpf(1) / 2) / count) for i in range(count)]
@@ -102,17 +102,15 @@ def show(name, coefficients, note):
     print("};\n")
 
 
-def split(value, bits, parts, first_bits=None):
+def split(value, bits, parts):
     """value as a sum of `parts` numbers of `bits` bits, each the rounding of what is left."""
     result = []
-    for i in range(parts):
-        part = round_to(value, first_bits if first_bits and i == 0 else bits)
-        result.append(part)
-        value -= part
+    for _ in range(parts):
+        result.append(round_to(value, bits))
+        value -= result[-1]
     return result
 
 
-# name: (function, low, high, powers f32, powers f64, weight, fixed). The comment in the header shows what it is for.
 def relative(f):
     return lambda x: 1 / f(x)
 
@@ -131,13 +129,13 @@ def main():
         print(f"{name}: 2^{error:.1f}", file=sys.stderr)
         show(name, coefficients, f"{what}; error 2^{error:.1f}")
 
-    print("// kernel/math_tables.h: minimax polynomials (lowest power first) for kernel/math_*.cpp, printed by tools/minimax.py.")
+    print("// kernel/math_tables.h: polynomials (lowest power first) and constants in parts for kernel/math_*.cpp.")
+    print("// Printed by tools/minimax.py.")
     print("#pragma once\n\n#include <cstdint>\n\nnamespace weft::kernel {\n")
 
     for bits, tag in ((24, "F32"), (53, "F64")):
         narrow = bits == 24
         pick = lambda a, b: range(a if narrow else b)
-        # exp(r) = 1 + r + r^2 P(r)
         poly("kExp" + tag, "exp(r) = 1 + r + r^2 P(r), |r| <= ln(2)/2", mp.exp, -half_ln2, half_ln2,
              [k + 2 for k in pick(5, 10)], relative(mp.exp), bits, [(0, 1), (1, 1)])
         poly("kExpm1" + tag, "expm1(r) = r + r^2 P(r), |r| <= ln(2)/2", mp.expm1, -half_ln2, half_ln2,
@@ -145,8 +143,7 @@ def main():
         exp2 = lambda r: mp.power(2, r)
         poly("kExp2" + tag, "2^r = 1 + r P(r), |r| <= 1/2", exp2, mpf("-0.5"), mpf("0.5"),
              [k + 1 for k in pick(6, 12)], relative(exp2), bits, [(0, 1)])
-        sinh_high = 1
-        f, low, high = even(lambda x: mp.sinh(x) / x, sinh_high)
+        f, low, high = even(lambda x: mp.sinh(x) / x, 1)
         poly("kSinh" + tag, "sinh(x) = x + x z P(z), z = x^2, |x| <= 1", f, low, high,
              [k + 1 for k in pick(4, 8)], relative(f), bits, [(0, 1)])
         f, low, high = even(lambda x: mp.tanh(x) / x, mpf("0.5625"))
@@ -172,16 +169,15 @@ def main():
 
     poly("kLogF32", "log(1 + f) = f - f^2/2 + f^3 P(f), sqrt(1/2) <= 1 + f <= sqrt(2)", mp.log1p, log_low, log_high,
          [k + 3 for k in range(8)], relative(mp.log1p), 24, [(1, 1), (2, mpf(-1) / 2)])
-    # For pow.
     s_high = (mp.sqrt(2) - 1) / (mp.sqrt(2) + 1) * mpf("1.00001")
     f, low, high = even(lambda s: 2 * mp.atanh(s) / s, s_high)
     poly("kLogF64", "log((1 + s)/(1 - s)) = 2s + s z P(z), z = s^2, |s| <= 3 - sqrt(8)", f, low, high,
          [k + 1 for k in range(8)], relative(f), 53, [(0, 2)])
 
     f, low, high = even(lambda s: 2 * mp.atanh(s) / s / mp.log(2), s_high)
-    poly("kPowLogF32", "log2((1 + s)/(1 - s)) = s P(z), z = s^2, |s| <= 3 - sqrt(8), to be computed in f64", f, low, high,
+    poly("kPowLogF32", "log2((1 + s)/(1 - s)) = s P(z), z = s^2, |s| <= 3 - sqrt(8), in f64", f, low, high,
          range(5), relative(f), 53)
-    poly("kPowExpF32", "2^r = P(r), |r| <= 1/2, to be computed in f64", exp2, mpf("-0.5"), mpf("0.5"),
+    poly("kPowExpF32", "2^r = P(r), |r| <= 1/2, in f64", exp2, mpf("-0.5"), mpf("0.5"),
          range(8), relative(exp2), 53)
     f, low, high = even(lambda s: (mp.atanh(s) / s - 1 - s**2 / 3) / s**4, s_high)
     poly("kPowLogF64", "atanh(s) = s + s z/3 + s z^2 P(z), z = s^2, |s| <= 3 - sqrt(8)", f, low, high,
@@ -192,8 +188,7 @@ def main():
 
     for bits, tag in ((24, "F32"), (53, "F64")):
         pair("kLn2" + tag, mp.log(2), bits, "ln 2")
-        pair("kHalfPi" + tag, mp.pi / 2, bits, "pi/2")
-    pair("kHalfPiStepsF64", mp.pi / 2, 53, "pi/2", 3)
+        pair("kHalfPi" + tag, mp.pi / 2, bits, "pi/2", 3)
     pair("kTwoOverLn2", 2 / mp.log(2), 53, "2 / ln 2")
     pair("kThird", mpf(1) / 3, 53, "1/3")
 

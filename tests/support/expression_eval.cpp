@@ -33,9 +33,11 @@ WEFT_TEST_CLONES void loop2(const void* a, const void* b, const void*, void* out
 template <class F, class R, class C, class T>
 WEFT_TEST_CLONES void loop3(const void* a, const void* b, const void* c, void* out) {
     for (int i = 0; i < kBlock; ++i)
-        static_cast<R*>(out)[i] = F()(static_cast<const C*>(a)[i], static_cast<const T*>(b)[i], static_cast<const T*>(c)[i]);
+        static_cast<R*>(out)[i] =
+            F()(static_cast<const C*>(a)[i], static_cast<const T*>(b)[i], static_cast<const T*>(c)[i]);
 }
 
+// clang-format off
 struct Neg { template <class T> T operator()(T a) const { return -a; } };
 struct Abs { template <class T> T operator()(T a) const { return std::fabs(a); } };
 struct Recip { template <class T> T operator()(T a) const { return T(1) / a; } };
@@ -45,20 +47,27 @@ struct Add { template <class T> T operator()(T a, T b) const { return a + b; } }
 struct Sub { template <class T> T operator()(T a, T b) const { return a - b; } };
 struct Mul { template <class T> T operator()(T a, T b) const { return a * b; } };
 struct Div { template <class T> T operator()(T a, T b) const { return a / b; } };
-struct Max { template <class T> T operator()(T a, T b) const { return (a > b) | (a != a) ? a : b; } };
-struct Min { template <class T> T operator()(T a, T b) const { return (a < b) | (a != a) ? a : b; } };
+struct Max { template <class T> T operator()(T a, T b) const { return ((a > b) | (a != a)) ? a : b; } };
+struct Min { template <class T> T operator()(T a, T b) const { return ((a < b) | (a != a)) ? a : b; } };
 struct Lt { template <class T> bool operator()(T a, T b) const { return a < b; } };
 struct Le { template <class T> bool operator()(T a, T b) const { return a <= b; } };
 struct Eq { template <class T> bool operator()(T a, T b) const { return a == b; } };
 struct And { template <class T> T operator()(T a, T b) const { return static_cast<T>(a & b); } };
 struct Or { template <class T> T operator()(T a, T b) const { return static_cast<T>(a | b); } };
 struct Xor { template <class T> T operator()(T a, T b) const { return static_cast<T>(a ^ b); } };
-struct Shl { template <class T> T operator()(T a, T b) const { return b < 8 * sizeof(T) ? a << (b & (8 * sizeof(T) - 1)) : 0; } };
-struct Shr { template <class T> T operator()(T a, T b) const { return b < 8 * sizeof(T) ? a >> (b & (8 * sizeof(T) - 1)) : 0; } };
+template <class T> inline constexpr T kLast = 8 * sizeof(T) - 1;  // the largest shift; further ones give 0
+struct Shl { template <class T> T operator()(T a, T b) const { return b <= kLast<T> ? a << (b & kLast<T>) : 0; } };
+struct Shr { template <class T> T operator()(T a, T b) const { return b <= kLast<T> ? a >> (b & kLast<T>) : 0; } };
 struct Fma { template <class T> T operator()(T a, T b, T c) const { return std::fma(a, b, c); } };
 struct Where { template <class T> T operator()(std::uint8_t c, T a, T b) const { return c ? a : b; } };
+// clang-format on
 template <class R>
-struct Convert { template <class T> R operator()(T a) const { return static_cast<R>(a); } };
+struct Convert {
+    template <class T>
+    R operator()(T a) const {
+        return static_cast<R>(a);
+    }
+};
 
 using Loop = void (*)(const void*, const void*, const void*, void*);
 
@@ -112,7 +121,9 @@ Loop bool_loop(Op op) {
 }
 
 template <std::size_t Bytes>
-void copy(const void* a, const void*, const void*, void* out) { std::memcpy(out, a, Bytes * kBlock); }
+void copy(const void* a, const void*, const void*, void* out) {
+    std::memcpy(out, a, Bytes * kBlock);
+}
 
 Loop loop_for(const ir::Node& node) {
     const DType from = node.sources.back()->dtype, to = node.dtype;
@@ -126,14 +137,16 @@ Loop loop_for(const ir::Node& node) {
         case Op::Cast:
             if (from == DType::F32 && to == DType::F64) return loop1<Convert<double>, double, float>;
             if (from == DType::F64 && to == DType::F32) return loop1<Convert<float>, float, double>;
-            if (from == DType::U64 && to == DType::U32) return loop1<Convert<std::uint32_t>, std::uint32_t, std::uint64_t>;
+            if (from == DType::U64 && to == DType::U32)
+                return loop1<Convert<std::uint32_t>, std::uint32_t, std::uint64_t>;
             if (from == DType::I64 && to == DType::F64) return loop1<Convert<double>, double, std::int64_t>;
             if (from == DType::U64 && to == DType::F64) return loop1<Convert<double>, double, std::uint64_t>;
             return nullptr;
         default: break;
     }
     if (from == DType::Bool) return bool_loop(node.op);
-    if (is_unsigned(from) && size_of(from) >= 4) return wide ? unsigned_loop<std::uint64_t>(node.op) : unsigned_loop<std::uint32_t>(node.op);
+    if (is_unsigned(from) && size_of(from) >= 4)
+        return wide ? unsigned_loop<std::uint64_t>(node.op) : unsigned_loop<std::uint32_t>(node.op);
     if (from == DType::F32) return float_loop<float>(node.op);
     if (from == DType::F64) return float_loop<double>(node.op);
     return nullptr;
@@ -142,7 +155,8 @@ Loop loop_for(const ir::Node& node) {
 Word evaluate(const ir::Node& node, const Word* sources) {
     const DType operand = node.sources.back()->dtype;
     if (node.op == Op::Cast) return cast_word(operand, node.dtype, sources[0]);
-    if (node.op == Op::Bitcast) return sources[0];  // between types of one width, and no signed ones narrower than a word
+    if (node.op == Op::Bitcast)
+        return sources[0];  // between types of one width, and no signed ones narrower than a word
     if (!ir::can_eval(node.op)) throw InternalError("an expression with an op that cannot be evaluated");
     return ir::info(node.op).eval(operand, sources);
 }
@@ -157,7 +171,8 @@ ExpressionProgram::ExpressionProgram(const ir::NodeRef& root, std::span<const ir
         return slot_of[&node];
     };
     for (const ir::NodeRef& input : inputs) inputs_.push_back(new_slot(*input, false));
-    for (const ir::Node* node : ir::topological_order(std::span(&root, 1), [&](const ir::Node& n) { return !slot_of.contains(&n); })) {
+    for (const ir::Node* node :
+         ir::topological_order(std::span(&root, 1), [&](const ir::Node& n) { return !slot_of.contains(&n); })) {
         if (slot_of.contains(node)) continue;
         if (node->op == Op::Const) {
             new_slot(*node, true);
@@ -170,11 +185,12 @@ ExpressionProgram::ExpressionProgram(const ir::NodeRef& root, std::span<const ir
         steps_.push_back(step);
     }
     result_ = slot_of.at(root.get());
-    memory_.resize(slots_.size() * kBlock);
+    memory_.resize(slots_.size() * kBlock * sizeof(Word));
     for (std::size_t s = 0; s < slots_.size(); ++s) {
         const std::size_t size = size_of(slots_[s].dtype);
         char* to = static_cast<char*>(memory_of(static_cast<int>(s)));
-        for (int i = 0; i < kBlock; ++i) store_word(slots_[s].dtype, to + size * static_cast<std::size_t>(i), slots_[s].constant);
+        for (int i = 0; i < kBlock; ++i)
+            store_word(slots_[s].dtype, to + size * static_cast<std::size_t>(i), slots_[s].constant);
     }
 }
 
@@ -192,7 +208,8 @@ void ExpressionProgram::run(std::span<const void* const> inputs, void* result) {
                 return static_cast<char*>(memory_of(slot)) + size_of(slots_[slot].dtype) * static_cast<std::size_t>(i);
             };
             Word words[3] = {};
-            for (std::size_t k = 0; k < step.node->sources.size(); ++k) words[k] = load_word(slots_[s[k]].dtype, at(s[k]));
+            for (std::size_t k = 0; k < step.node->sources.size(); ++k)
+                words[k] = load_word(slots_[s[k]].dtype, at(s[k]));
             store_word(step.node->dtype, at(step.result), evaluate(*step.node, words));
         }
     }

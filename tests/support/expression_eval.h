@@ -1,5 +1,5 @@
-// tests/support/expression_eval.h: evaluates a kernel expression on blocks of numbers, fast enough to try all 2^32 floats.
-// It has loops of its own for the common ops and asks the op table for the rest, so it is also a check on both.
+// tests/support/expression_eval.h: evaluates a kernel expression on blocks of numbers, fast enough to try all 2^32
+// floats. It has loops of its own for the common ops and asks the op table for the rest, so it is also a check on both.
 #pragma once
 
 #include "ir/node.h"
@@ -38,14 +38,14 @@ private:
         Word constant;
         bool is_constant;
     };
-    void* memory_of(int slot) { return memory_.data() + static_cast<std::size_t>(slot) * kBlock; }
+    void* memory_of(int slot) { return memory_.data() + static_cast<std::size_t>(slot) * kBlock * sizeof(Word); }
 
     ir::NodeRef root_;
     std::vector<Slot> slots_;
     std::vector<int> inputs_;
     std::vector<Step> steps_;
     int result_ = 0;
-    std::vector<Word> memory_;  // kBlock words per slot, whatever its dtype
+    std::vector<std::byte> memory_;  // kBlock words per slot, whatever its dtype
 };
 
 }  // namespace weft::test
