@@ -2,7 +2,6 @@
 // memory: constants and ranges are computed where they are used.
 #pragma once
 
-#include <weft/operand.h>
 #include <weft/tensor.h>
 
 #include <initializer_list>

@@ -2,7 +2,6 @@
 // convolution, pooling, embedding and losses. f16 and bf16 are computed in f32 inside and rounded once.
 #pragma once
 
-#include <weft/operand.h>
 #include <weft/tensor.h>
 
 #include <cstdint>

@@ -4,7 +4,6 @@
 
 #include <weft/creation.h>
 #include <weft/functional.h>
-#include <weft/operand.h>
 #include <weft/random.h>
 #include <weft/tensor.h>
 

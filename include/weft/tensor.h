@@ -15,12 +15,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace weft {
 
-struct Cell;  // what handles share: the node, the gradient, the base of a view (src/tensor/cell.h)
+class Operand;  // a tensor or a number, as a parameter (below)
+struct Cell;    // what handles share: the node, the gradient, the base of a view (src/tensor/cell.h)
 
 // A slice as in Python: x[{Slice{1, 5}, Slice{}, Slice{{}, {}, -1}}]. Missing ends mean "from / to the end".
 struct Slice {
@@ -123,18 +125,18 @@ public:
     Tensor narrow(int axis, std::int64_t start, std::int64_t length) const;
 
     // ---- writes: the cell gets a new value; other handles of it and views see it
-    Tensor& assign(const Tensor& value);            // this[:] = value, broadcast and cast to this tensor's type
-    Tensor& copy_(const Tensor& value) { return assign(value); }
-    Tensor& fill_(Scalar value) { return assign(Tensor(value)); }
+    Tensor& assign(const Operand& value);           // this[:] = value, broadcast and cast to this tensor's type
+    Tensor& copy_(const Operand& value) { return assign(value); }
+    Tensor& fill_(Scalar value);
     Tensor& zero_() { return fill_(0); }
-    Tensor& add_(const Tensor& other);
-    Tensor& sub_(const Tensor& other);
-    Tensor& mul_(const Tensor& other);
-    Tensor& div_(const Tensor& other);
-    Tensor& operator+=(const Tensor& other) { return add_(other); }
-    Tensor& operator-=(const Tensor& other) { return sub_(other); }
-    Tensor& operator*=(const Tensor& other) { return mul_(other); }
-    Tensor& operator/=(const Tensor& other) { return div_(other); }
+    Tensor& add_(const Operand& other);
+    Tensor& sub_(const Operand& other);
+    Tensor& mul_(const Operand& other);
+    Tensor& div_(const Operand& other);
+    Tensor& operator+=(const Operand& other) { return add_(other); }
+    Tensor& operator-=(const Operand& other) { return sub_(other); }
+    Tensor& operator*=(const Operand& other) { return mul_(other); }
+    Tensor& operator/=(const Operand& other) { return div_(other); }
 
     // ---- the most common ops as methods; weft/ops.h has all of them as functions
     Tensor to(DType dtype) const;
@@ -152,7 +154,7 @@ public:
     Tensor sigmoid() const;
     Tensor relu() const;
     Tensor abs() const;
-    Tensor pow(const Tensor& exponent) const;
+    Tensor pow(const Operand& exponent) const;
     Tensor matmul(const Tensor& other) const;
     Tensor softmax(int axis = -1) const;
 
@@ -162,6 +164,28 @@ public:
 
 private:
     std::shared_ptr<Cell> cell_;
+};
+
+// A parameter that is a tensor or a number written in the program. A number is weak: it takes the type of the tensors it
+// meets, and raises only the kind: `x * 2.5` is f16 for an f16 tensor and f32 for an i8 tensor. For parameters only: it
+// points to the tensor.
+//
+//     maximum(x, 0);  where(mask, x, -1.5);  2 - x;
+class Operand {
+public:
+    Operand(const Tensor& tensor) : tensor_(&tensor) {}
+    Operand(Scalar scalar) : scalar_(scalar) {}
+    template <class T>
+        requires(std::is_arithmetic_v<T>)
+    Operand(T scalar) : scalar_(scalar) {}
+
+    bool is_scalar() const { return tensor_ == nullptr; }
+    const Tensor& tensor() const { return *tensor_; }
+    const Scalar& scalar() const { return scalar_; }
+
+private:
+    const Tensor* tensor_ = nullptr;
+    Scalar scalar_ = false;
 };
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);  // runs it; large tensors are summarised

@@ -5,7 +5,6 @@
 #include <weft/error.h>
 #include <weft/shape.h>
 #include <weft/tensor.h>
-#include <weft/operand.h>
 #include <weft/creation.h>
 #include <weft/random.h>
 #include <weft/functional.h>

@@ -15,8 +15,9 @@ using ir::NodeRef;
 
 std::string described(const Tensor& t) { return t.defined() ? str(t.dtype(), t.shape()) : "undefined"; }
 
-std::string call(std::string_view name, const Tensor& self, const Tensor& other) {
-    return str(name, "(self: ", described(self), ", other: ", described(other), "): ");
+std::string call(std::string_view name, const Tensor& self, const Operand& other) {
+    const std::string second = other.is_scalar() ? str(other.scalar().as_double()) : described(other.tensor());
+    return str(name, "(self: ", described(self), ", other: ", second, "): ");
 }
 
 bool fits(const Shape& value, const Shape& target) {
@@ -62,7 +63,7 @@ void write(Cell& target, NodeRef value) {
     }
 }
 
-Tensor& store(Tensor& self, const Tensor& result, const Tensor& other, std::string_view name) {
+Tensor& store(Tensor& self, const Tensor& result, const Operand& other, std::string_view name) {
     if (result.shape() != self.shape())
         throw ShapeError(str(call(name, self, other), "the result has the shape ", result.shape(),
                              ", which does not fit into self"));
@@ -75,22 +76,24 @@ Tensor& store(Tensor& self, const Tensor& result, const Tensor& other, std::stri
 
 }  // namespace
 
-Tensor& Tensor::assign(const Tensor& value) {
-    if (!defined() || !value.defined()) throw ValueError(str(call("assign", *this, value), "an operand is undefined"));
-    if (!fits(value.shape(), shape()))
+Tensor& Tensor::assign(const Operand& value) {
+    if (!defined() || (!value.is_scalar() && !value.tensor().defined()))
+        throw ValueError(str(call("assign", *this, value), "an operand is undefined"));
+    if (!value.is_scalar() && !fits(value.tensor().shape(), shape()))
         throw ShapeError(str(call("assign", *this, value), "the value does not broadcast to self's shape"));
     {
         const std::lock_guard lock(ir::graph_lock());
         const NodeRef self = current_node(*cell_);
-        write(*cell_, ir::expand(ir::cast(current_node(*value.cell()), self->dtype), self->shape));
+        if (value.is_scalar()) write(*cell_, ir::like(self, value.scalar()));
+        else write(*cell_, ir::expand(ir::cast(current_node(*value.tensor().cell()), self->dtype), self->shape));
     }
     relieve(*this);
     return *this;
 }
 
-Tensor& Tensor::add_(const Tensor& other) { return store(*this, add(*this, other), other, "add_"); }
-Tensor& Tensor::sub_(const Tensor& other) { return store(*this, sub(*this, other), other, "sub_"); }
-Tensor& Tensor::mul_(const Tensor& other) { return store(*this, mul(*this, other), other, "mul_"); }
-Tensor& Tensor::div_(const Tensor& other) { return store(*this, div(*this, other), other, "div_"); }
+Tensor& Tensor::add_(const Operand& other) { return store(*this, add(*this, other), other, "add_"); }
+Tensor& Tensor::sub_(const Operand& other) { return store(*this, sub(*this, other), other, "sub_"); }
+Tensor& Tensor::mul_(const Operand& other) { return store(*this, mul(*this, other), other, "mul_"); }
+Tensor& Tensor::div_(const Operand& other) { return store(*this, div(*this, other), other, "div_"); }
 
 }  // namespace weft

@@ -6,7 +6,6 @@
 #include "ir/node.h"
 
 #include <weft/error.h>
-#include <weft/operand.h>
 #include <weft/tensor.h>
 
 #include <initializer_list>

@@ -39,6 +39,8 @@ std::int64_t Tensor::size(int axis) const {
     return sizes[check.axis(axis, static_cast<int>(sizes.size()))];
 }
 
+Tensor& Tensor::fill_(Scalar value) { return assign(value); }
+
 Tensor Tensor::to(DType dtype) const { return weft::cast(*this, dtype); }
 Tensor Tensor::contiguous() const { return weft::contiguous(*this); }
 Tensor Tensor::clone() const { return weft::clone(*this); }
@@ -54,7 +56,7 @@ Tensor Tensor::tanh() const { return weft::tanh(*this); }
 Tensor Tensor::sigmoid() const { return weft::sigmoid(*this); }
 Tensor Tensor::relu() const { return weft::relu(*this); }
 Tensor Tensor::abs() const { return weft::abs(*this); }
-Tensor Tensor::pow(const Tensor& exponent) const { return weft::pow(*this, exponent); }
+Tensor Tensor::pow(const Operand& exponent) const { return weft::pow(*this, exponent); }
 Tensor Tensor::matmul(const Tensor& other) const { return weft::matmul(*this, other); }
 Tensor Tensor::softmax(int axis) const { return weft::softmax(*this, axis); }
 

@@ -36,6 +36,16 @@ TEST_CASE("a number keeps its precision until it meets a tensor") {
     CHECK((zeros({1}, f64) + 0.1).item() == 0.1);
     CHECK(where(zeros({1}, bool_), zeros({1}, f64), 0.1).item() == 0.1);
     CHECK(maximum(zeros({1}, f64), 0.1).item() == 0.1);
+    Tensor x = zeros({1}, f64).clone();
+    x += 0.1;
+    CHECK(x.item() == 0.1);
+    x.fill_(0.3);
+    CHECK(x.item() == 0.3);
+    x.assign(0.7);
+    CHECK(x.item() == 0.7);
+    Tensor half = ones({}, f16).clone();
+    CHECK((half *= 2.5).dtype() == f16);
+    CHECK(tensor({-3, 2}).pow(2).dtype() == i64);
 }
 
 TEST_CASE("arithmetic on numbers and bools") {
