@@ -32,6 +32,9 @@ Body nested(const std::vector<NodeRef>& vars, Body body, bool independent);
 // Calls f for each store, with the loops around it.
 void for_each_store(const Body& body, const std::function<void(const Store&, std::span<const Loop* const>)>& f);
 
+// The body with its scalar locals replaced by fresh ones, one per lane of that loop: every copy of a body needs its own.
+Body lane_private(Kernel& kernel, const Body& body, int lane_loop);
+
 std::int64_t product(std::span<const NodeRef> vars);  // of the extents
 inline std::int64_t extent_of(const NodeRef& var) { return var->as<ir::LoopArg>().extent; }
 inline int id_of(const NodeRef& var) { return var->as<ir::LoopArg>().id; }

@@ -1,9 +1,466 @@
-// kernel/pass_tile.cpp: the "tile" pass: a contraction's loops become register tiles over packed panels.
+// kernel/pass_tile.cpp: the "tile" pass: a contraction's loops become register tiles over packed panels. One side of the output runs
+// in lanes (the *vector* side, the one whose neighbours are neighbours in memory), the other is broadcast, row by row.
+//
+//   parallel  strips of the vector side, chunks of the broadcast side, or batches       no shared panel, no barrier
+//     outer   blocks of the sum, as lowering cut them (there may be none)
+//       pack  the strip's vector operand:    panel[p][k][lanes]                          lives in L2
+//       serial  broadcast side by `mr` rows · panels
+//         accumulators [mr][nv vectors] = sum over the block of row value * panel vector
+//         no blocks: the epilogue runs on the accumulators. Blocks: they are added to the output or to scratch
+//     the epilogue, if it could not run on the accumulators
+//
+// Every accumulator is one chain of fused multiply-adds in the order that lowering wrote, so the bits are those of the plain loops.
 #include "kernel/contraction_nest.h"
+#include "kernel/lower_special.h"
+#include "kernel/nest.h"
 #include "kernel/passes.h"
 
-namespace weft::kernel {
+#include "core/checked.h"
+#include "core/str.h"
+#include "ir/index_map.h"
+#include "ir/symbolic.h"
+#include "ir/walk.h"
 
-Kernel tile_contraction(Kernel kernel) { return kernel; }
+#include <algorithm>
+#include <optional>
+
+namespace weft::kernel {
+namespace {
+
+using ir::IndexList;
+using ir::Op;
+using Side = ContractionNest::Side;
+
+constexpr std::int64_t kPanelBytes = 600 << 10;         // of the packed strip: about half of a core's L2
+constexpr std::int64_t kDirectOperand = 100'000;        // elements of the vector operand up to which packing does not pay
+constexpr std::int64_t kSmallContraction = 1 << 15;     // multiply-adds below which threads do not pay
+
+// Accumulator registers: rows by vectors per row, best first for many columns; measured, see docs/architecture.md.
+struct TileShape { int rows, vectors; };
+
+TileShape choose_tile(std::int64_t columns, int lanes) {
+    if (!__builtin_cpu_supports("avx512f")) return {6, 1};  // 16 lanes are two registers, of 16
+    const std::int64_t vectors = ceil_div(columns, lanes);
+    if (vectors == 1) return {14, 1};
+    if (vectors == 2) return {12, 2};
+    if (vectors == 3) return {8, 3};
+    const auto waste = [&](int v) { return ceil_div(vectors, v) * v - vectors; };
+    return waste(4) < waste(3) ? TileShape{6, 4} : TileShape{8, 3};
+}
+
+// A run of [start, start + size) of one side; the size is constant, so that every loop has a constant extent.
+struct Range {
+    NodeRef start;
+    std::int64_t size;
+};
+
+class Tiler {
+public:
+    explicit Tiler(Kernel& kernel) : kernel_(kernel), nest_(*kernel.contraction) {}
+
+    bool run() {
+        if (!choose_sides()) return false;
+        lanes_ = nest_.accumulate == DType::F64 ? kMaxLanes / 2 : kMaxLanes;
+        const TileShape tile = choose_tile(columns_, lanes_);
+        vectors_ = tile.vectors;
+        tile_rows_ = static_cast<int>(std::min<std::int64_t>(tile.rows, rows_));
+        tile_columns_ = vectors_ * lanes_;
+        inner_length_ = product(nest_.inner);
+        choose_packing();
+        choose_partial_sums();
+        kernel_.body = parallel_loops();
+        describe();
+        return true;
+    }
+
+private:
+    // ---- decisions ------------------------------------------------------------------------------------------------------
+
+    std::optional<std::int64_t> output_stride(const NodeRef& var) const {
+        const Store* last = nullptr;
+        for (const Stmt& stmt : nest_.epilogue)
+            if (kernel_.buffers[stmt.store()->buffer].role == Buffer::Role::Output) last = stmt.store();
+        return ir::stride_of(*kernel_.interner, last->index, id_of(var));
+    }
+
+    // The vector side is the one with the output's fastest axis; its axes that lie densely in each other are one range of columns.
+    bool choose_sides() {
+        int fastest = -1;
+        for (std::size_t i = 0; i < nest_.rows.size(); ++i)
+            if (nest_.sides[i] != Side::Batch && output_stride(nest_.rows[i]) == 1) fastest = static_cast<int>(i);
+        if (fastest < 0) return false;
+        const Side vector_side = nest_.sides[fastest];
+        std::int64_t dense = extent_of(nest_.rows[fastest]);
+        column_vars_ = {nest_.rows[fastest]};
+        for (int i = static_cast<int>(nest_.rows.size()) - 1; i >= 0; --i)
+            if (i != fastest && nest_.sides[i] == vector_side && output_stride(nest_.rows[i]) == dense) {
+                column_vars_.insert(column_vars_.begin(), nest_.rows[i]);
+                dense *= extent_of(nest_.rows[i]);
+                i = static_cast<int>(nest_.rows.size());  // look again, from the fastest: order in memory decides, not in the loops
+            }
+        for (std::size_t i = 0; i < nest_.rows.size(); ++i) {
+            const NodeRef& var = nest_.rows[i];
+            if (std::find(column_vars_.begin(), column_vars_.end(), var) != column_vars_.end()) continue;
+            if (nest_.sides[i] != Side::Batch && nest_.sides[i] != vector_side) row_vars_.push_back(var);
+            else outer_vars_.push_back(var);
+        }
+        columns_ = product(column_vars_);
+        rows_ = product(row_vars_);
+        vector_is_left_ = vector_side == Side::M;
+        return columns_ >= 2 && rows_ >= 2;
+    }
+
+    const NodeRef& vector_factor() const { return vector_is_left_ ? nest_.left : nest_.right; }
+    const NodeRef& row_factor() const { return vector_is_left_ ? nest_.right : nest_.left; }
+
+    bool plain_load(const NodeRef& e) const { return e->op == Op::Load && e->sources.size() == 1; }
+
+    void choose_packing() {
+        const NodeRef& v = vector_factor();
+        const bool unit = plain_load(v) && column_vars_.size() == 1 &&
+                          ir::stride_of(*kernel_.interner, v->sources[0], id_of(column_vars_[0])) == 1;
+        pack_columns_ = !unit || columns_ * inner_length_ * product(nest_.outer) > kDirectOperand;
+        // A broadcast operand that runs along the sum needs no packing: each cache line serves 16 steps.
+        const NodeRef& r = row_factor();
+        const bool along = plain_load(r) && ir::stride_of(*kernel_.interner, r->sources[0], id_of(nest_.inner.back())) == 1;
+        pack_rows_ = !plain_load(r) || (!along && rows_ > 256);
+    }
+
+    // Blocks of the sum meet in memory: in the output itself, if that is plain (not donated, of the right type), else in scratch.
+    void choose_partial_sums() {
+        if (nest_.outer.empty()) return;
+        const Store& store = *nest_.epilogue.back().store();
+        const NodeRef total = kernel_.load(nest_.total, kernel_.index(0));
+        plain_epilogue_ = nest_.epilogue.size() == 1 && store.value == total;
+        const Buffer& out = kernel_.buffers[store.buffer];
+        sums_in_output_ = out.role == Buffer::Role::Output && out.dtype == nest_.accumulate && !is_loaded(store.buffer);
+        if (!sums_in_output_) plain_epilogue_ = false;
+    }
+
+    bool is_loaded(int buffer) const {
+        Uses uses;
+        collect_uses(nest_.left, uses);
+        collect_uses(nest_.right, uses);
+        for (const Stmt& stmt : nest_.epilogue) collect_uses(stmt.store()->value, uses);
+        return std::any_of(uses.loads.begin(), uses.loads.end(),
+                           [&](const NodeRef& load) { return load->as<ir::LoadArg>().buffer == buffer; });
+    }
+
+    // ---- loops ----------------------------------------------------------------------------------------------------------
+
+    Loop serial(const NodeRef& var, Body body, NodeRef count = nullptr) const {
+        return Loop{var, LoopKind::Serial, std::move(body), false, std::move(count)};
+    }
+
+    // f(range) for whole pieces of a range and for what is left; `var` loops over the whole pieces.
+    template <class F>
+    Body pieces(const Range& all, std::int64_t size, F f) {
+        Body body;
+        if (const std::int64_t whole = all.size / size; whole == 1) {
+            append(body, f(Range{all.start, size}, kernel_.index(0)));
+        } else if (whole > 1) {
+            const NodeRef var = kernel_.new_var(whole);
+            const NodeRef start = simple(kernel_.add(all.start, kernel_.mul(var, kernel_.index(size))));
+            body.emplace_back(serial(var, f(Range{start, size}, var)));
+        }
+        if (const std::int64_t rest = all.size % size)
+            append(body, f(Range{simple(kernel_.add(all.start, kernel_.index(all.size - rest))), rest}, kernel_.index(all.size / size)));
+        return body;
+    }
+
+    NodeRef simple(const NodeRef& e) const { return ir::simplify_index(*kernel_.interner, e); }
+
+    // The outermost loop over pieces becomes the parallel one; a shorter last piece is a condition inside it.
+    template <class F>
+    Body parallel_pieces(std::int64_t total, std::int64_t size, F f) {
+        const std::int64_t whole = total / size, rest = total % size;
+        const NodeRef p = kernel_.new_var(whole + (rest > 0));
+        const NodeRef start = simple(kernel_.mul(p, kernel_.index(size)));
+        Body inside;
+        if (rest == 0) {
+            inside = f(Range{start, size});
+        } else {
+            const NodeRef left = kernel_.binary(Op::Sub, kernel_.index(whole), p);
+            const NodeRef last = kernel_.binary(Op::Sub, p, kernel_.index(whole - 1));
+            if (whole > 0) inside.emplace_back(serial(kernel_.new_var(1), f(Range{start, size}), left));
+            inside.emplace_back(serial(kernel_.new_var(1), f(Range{kernel_.index(whole * size), rest}), last));
+        }
+        return Body{Loop{p, LoopKind::Parallel, std::move(inside), true, nullptr}};
+    }
+
+    Body parallel_loops() {
+        const std::int64_t work = columns_ * rows_ * inner_length_ * product(nest_.outer) * product(outer_vars_);
+        const Range all_columns{kernel_.index(0), columns_}, all_rows{kernel_.index(0), rows_};
+        if (work < kSmallContraction) return nested(outer_vars_, strips(all_columns, all_rows), false);
+        if (!outer_vars_.empty() && product(outer_vars_) >= 4) {  // the outermost batch with something to share out
+            std::vector<NodeRef> inner = outer_vars_;
+            const auto widest = std::max_element(inner.begin(), inner.end(),
+                                                 [](const NodeRef& a, const NodeRef& b) { return extent_of(a) < extent_of(b); });
+            const NodeRef var = *widest;
+            inner.erase(widest);
+            parallel_ = str("batches of ", extent_of(var));
+            return Body{Loop{var, LoopKind::Parallel, nested(inner, strips(all_columns, all_rows), false), true, nullptr}};
+        }
+        const std::int64_t panels = ceil_div(columns_, tile_columns_);
+        if (panels >= 8) {
+            const std::int64_t width = std::min(strip_width(), ceil_div(panels, 4) * tile_columns_);
+            parallel_ = str("strips of ", width, " columns");
+            return parallel_pieces(columns_, width, [&](const Range& columns) {
+                return nested(outer_vars_, strips(columns, all_rows), false);
+            });
+        }
+        if (rows_ >= 4 * tile_rows_) {
+            const std::int64_t height = ceil_div(ceil_div(rows_, tile_rows_), 4) * tile_rows_;
+            parallel_ = str("chunks of ", height, " rows");
+            return parallel_pieces(rows_, height, [&](const Range& rows) { return nested(outer_vars_, strips(all_columns, rows), false); });
+        }
+        return nested(outer_vars_, strips(all_columns, all_rows), false);
+    }
+
+    std::int64_t strip_width() const {
+        const auto bytes = static_cast<std::int64_t>(size_of(nest_.accumulate));
+        return std::max<std::int64_t>(1, kPanelBytes / (inner_length_ * tile_columns_ * bytes)) * tile_columns_;
+    }
+
+    Body strips(const Range& columns, const Range& rows) {
+        const std::int64_t width = pack_columns_ ? strip_width() : columns.size;
+        return pieces(columns, std::min(width, columns.size), [&](const Range& strip, const NodeRef&) { return strip_body(strip, rows); });
+    }
+
+    Body strip_body(const Range& columns, const Range& rows) {
+        int panel = -1, row_panel = -1, sums = -1;
+        Body block;
+        if (pack_columns_) {
+            const std::int64_t panels = ceil_div(columns.size, tile_columns_);
+            panel = kernel_.new_local("panel", nest_.accumulate, panels * inner_length_ * tile_columns_);
+            append(block, pack_columns(columns, panel));
+        }
+        if (pack_rows_) {
+            row_panel = kernel_.new_local("rows", nest_.accumulate, ceil_div(rows.size, tile_rows_) * inner_length_ * tile_rows_);
+            append(block, pack_rows(rows, row_panel));
+        }
+        if (!nest_.outer.empty() && !sums_in_output_) sums = kernel_.new_local("sums", nest_.accumulate, rows.size * columns.size);
+        append(block, pieces(rows, tile_rows_, [&](const Range& tile, const NodeRef& row_tile) {
+            return pieces(columns, tile_columns_, [&](const Range& part, const NodeRef& column_tile) {
+                return tile_body({tile, part, rows, columns, row_tile, column_tile, panel, row_panel, sums});
+            });
+        }));
+        Body body = nested(nest_.outer, std::move(block), false);
+        if (!nest_.outer.empty() && !plain_epilogue_) append(body, late_epilogue(columns, rows, sums));
+        return body;
+    }
+
+    // ---- packing --------------------------------------------------------------------------------------------------------
+
+    Substitution at_columns(const NodeRef& column) const { return unflattened(column_vars_, column); }
+    Substitution at_rows(const NodeRef& row) const { return unflattened(row_vars_, row); }
+
+    Substitution unflattened(const std::vector<NodeRef>& vars, const NodeRef& position) const {
+        Shape extents;
+        for (const NodeRef& var : vars) extents.push_back(extent_of(var));
+        const IndexList index = ir::unflatten_index(*kernel_.interner, extents, position);
+        Substitution with;
+        for (std::size_t i = 0; i < vars.size(); ++i) with.emplace_back(id_of(vars[i]), index[i]);
+        return with;
+    }
+
+    NodeRef inner_position() const {  // row-major number of the step within a block of the sum
+        Shape extents;
+        for (const NodeRef& var : nest_.inner) extents.push_back(extent_of(var));
+        return ir::flatten_index(*kernel_.interner, extents, IndexList(nest_.inner.begin(), nest_.inner.end()));
+    }
+
+    // Loops over the sum's inner variables, fresh ones so that every copy binds its own.
+    Body sum_loops(Body body) {
+        Substitution with;
+        std::vector<NodeRef> vars;
+        for (const NodeRef& var : nest_.inner) {
+            vars.push_back(kernel_.new_var(extent_of(var)));
+            with.emplace_back(id_of(var), vars.back());
+        }
+        Body loops = nested(vars, substitute(kernel_, body, with), false);
+        if (nest_.inner_count) loops[0].loop()->count = nest_.inner_count;
+        return loops;
+    }
+
+    // for v < vectors of `columns` (unrolled), l < lanes (vector): f(offset of the lane within the columns)
+    template <class F>
+    Body lane_loops(std::int64_t columns, F f) {
+        Body body;
+        if (const std::int64_t whole = columns / lanes_) {
+            const NodeRef v = kernel_.new_var(whole), l = kernel_.new_var(lanes_);
+            const NodeRef at = simple(kernel_.add(kernel_.mul(v, kernel_.index(lanes_)), l));
+            Body vector{Loop{l, LoopKind::Vector, f(at, id_of(l)), true, nullptr}};
+            if (whole == 1) append(body, substitute(kernel_, vector, {{id_of(v), kernel_.index(0)}}));
+            else body.emplace_back(Loop{v, LoopKind::Unrolled, std::move(vector), false, nullptr});
+        }
+        if (const std::int64_t rest = columns % lanes_) {
+            const NodeRef l = kernel_.new_var(rest);
+            body.emplace_back(Loop{l, LoopKind::Vector, f(simple(kernel_.add(kernel_.index(columns - rest), l)), id_of(l)), true, nullptr});
+        }
+        return body;
+    }
+
+    Body pack_columns(const Range& columns, int panel) {
+        return pieces(columns, tile_columns_, [&](const Range& part, const NodeRef& number) {
+            const NodeRef base = kernel_.add(kernel_.mul(number, kernel_.index(inner_length_ * tile_columns_)),
+                                             kernel_.mul(inner_position(), kernel_.index(tile_columns_)));
+            return sum_loops(lane_loops(part.size, [&](const NodeRef& at, int) {
+                const NodeRef column = simple(kernel_.add(part.start, at));
+                return Body{Store{panel, simple(kernel_.add(base, at)), substitute(kernel_, vector_factor(), at_columns(column))}};
+            }));
+        });
+    }
+
+    // [tile][step][row]: a tile's rows lie side by side, as they are broadcast
+    Body pack_rows(const Range& rows, int row_panel) {
+        return pieces(rows, tile_rows_, [&](const Range& part, const NodeRef& number) {
+            const NodeRef base = kernel_.add(kernel_.mul(number, kernel_.index(inner_length_ * tile_rows_)),
+                                             kernel_.mul(inner_position(), kernel_.index(tile_rows_)));
+            const NodeRef r = kernel_.new_var(part.size);
+            const NodeRef value = substitute(kernel_, row_factor(), at_rows(simple(kernel_.add(part.start, r))));
+            Body store{Store{row_panel, simple(kernel_.add(base, r)), value}};
+            const bool contiguous = plain_load(value) && ir::stride_of(*kernel_.interner, value->sources[0], id_of(r)) == 1;
+            const LoopKind kind = contiguous && part.size <= kMaxLanes ? LoopKind::Vector : LoopKind::Serial;
+            return sum_loops(Body{Loop{r, kind, std::move(store), false, nullptr}});
+        });
+    }
+
+    // ---- one register tile ------------------------------------------------------------------------------------------------
+
+    struct Tile {
+        Range rows, columns;          // of this tile
+        Range all_rows, all_columns;  // of the strip
+        NodeRef row_tile, column_tile;  // numbers of the tile within the strip
+        int panel, row_panel, sums;
+    };
+
+    // for r < rows (unrolled), and the lanes of the columns: f(r, offset of the lane, index of the accumulator, lane loop)
+    template <class F>
+    Body tile_loops(const Tile& tile, F f) {
+        const NodeRef r = kernel_.new_var(tile.rows.size);
+        const std::int64_t pitch = ceil_div(tile.columns.size, lanes_) * lanes_;
+        Body lanes = lane_loops(tile.columns.size, [&](const NodeRef& at, int lane) {
+            return f(r, at, simple(kernel_.add(kernel_.mul(r, kernel_.index(pitch)), at)), lane);
+        });
+        if (tile.rows.size == 1) return substitute(kernel_, lanes, {{id_of(r), kernel_.index(0)}});
+        return Body{Loop{r, LoopKind::Unrolled, std::move(lanes), false, nullptr}};
+    }
+
+    Body tile_body(const Tile& tile) {
+        const std::int64_t pitch = ceil_div(tile.columns.size, lanes_) * lanes_;
+        const int acc = kernel_.new_local("acc", nest_.accumulate, tile.rows.size * pitch);
+        kernel_.buffers[acc].place = Buffer::Place::Register;
+        Body body = tile_loops(tile, [&](const NodeRef&, const NodeRef&, const NodeRef& slot, int) {
+            return Body{Store{acc, slot, kernel_.constant(nest_.accumulate, 0)}};
+        });
+        append(body, sum_loops(tile_loops(tile, [&](const NodeRef& r, const NodeRef& at, const NodeRef& slot, int) {
+            const NodeRef row = row_value(tile, r), vector = vector_value(tile, at), sum = kernel_.load(acc, slot);
+            return Body{Store{acc, slot, vector_is_left_ ? kernel_.fma(vector, row, sum) : kernel_.fma(row, vector, sum)}};
+        })));
+        append(body, tile_loops(tile, [&](const NodeRef& r, const NodeRef& at, const NodeRef& slot, int lane) {
+            const NodeRef row = simple(kernel_.add(tile.rows.start, r)), column = simple(kernel_.add(tile.columns.start, at));
+            const NodeRef sum = kernel_.load(acc, slot);
+            if (nest_.outer.empty()) return epilogue(row, column, sum, lane);
+            return Body{add_block(tile, row, column, sum)};
+        }));
+        return body;
+    }
+
+    NodeRef row_value(const Tile& tile, const NodeRef& r) {
+        if (!pack_rows_) return substitute(kernel_, row_factor(), at_rows(simple(kernel_.add(tile.rows.start, r))));
+        const NodeRef base = kernel_.add(kernel_.mul(tile.row_tile, kernel_.index(inner_length_ * tile_rows_)),
+                                         kernel_.mul(inner_position(), kernel_.index(tile_rows_)));
+        return kernel_.load(tile.row_panel, simple(kernel_.add(base, r)));
+    }
+
+    NodeRef vector_value(const Tile& tile, const NodeRef& at) {
+        if (!pack_columns_) return substitute(kernel_, vector_factor(), at_columns(simple(kernel_.add(tile.columns.start, at))));
+        const NodeRef base = kernel_.add(kernel_.mul(tile.column_tile, kernel_.index(inner_length_ * tile_columns_)),
+                                         kernel_.mul(inner_position(), kernel_.index(tile_columns_)));
+        return kernel_.load(tile.panel, simple(kernel_.add(base, at)));
+    }
+
+    // ---- after the sum ------------------------------------------------------------------------------------------------------
+
+    Body at_element(const Body& body, const NodeRef& row, const NodeRef& column) const {
+        Substitution with = at_rows(row);
+        for (auto& [id, value] : at_columns(column)) with.emplace_back(id, value);
+        return substitute(kernel_, body, with);
+    }
+
+    Body epilogue(const NodeRef& row, const NodeRef& column, const NodeRef& total, int lane) {
+        Body body = at_element(nest_.epilogue, row, column);
+        for (Stmt& stmt : body) stmt.store()->value = with_total(stmt.store()->value, total);
+        return lane_private(kernel_, body, lane);
+    }
+
+    NodeRef with_total(const NodeRef& value, const NodeRef& total) const {
+        return ir::rebuild(std::span(&value, 1), [&](const ir::Node& node, const ir::Sources& sources) {
+            if (node.op == Op::Load && node.as<ir::LoadArg>().buffer == nest_.total) return total;
+            return sources == node.sources ? NodeRef(&node) : kernel_.interner->make(node.op, node.dtype, {}, sources, node.arg);
+        })[0];
+    }
+
+    // Where the blocks of an element's sum meet: (buffer, index).
+    std::pair<int, NodeRef> meeting_place(const Range& rows, const Range& columns, int sums, const NodeRef& row, const NodeRef& column) {
+        if (sums_in_output_) {
+            const Store& store = *nest_.epilogue.back().store();
+            return {store.buffer, at_element(Body{Store{store.buffer, store.index, store.value}}, row, column)[0].store()->index};
+        }
+        const NodeRef r = kernel_.binary(Op::Sub, row, rows.start), c = kernel_.binary(Op::Sub, column, columns.start);
+        return {sums, simple(kernel_.add(kernel_.mul(r, kernel_.index(columns.size)), c))};
+    }
+
+    // total = (first block ? 0 : total) + acc
+    Store add_block(const Tile& tile, const NodeRef& row, const NodeRef& column, const NodeRef& acc) {
+        const auto [buffer, at] = meeting_place(tile.all_rows, tile.all_columns, tile.sums, row, column);
+        Shape extents;
+        for (const NodeRef& var : nest_.outer) extents.push_back(extent_of(var));
+        const NodeRef block = ir::flatten_index(*kernel_.interner, extents, IndexList(nest_.outer.begin(), nest_.outer.end()));
+        const NodeRef later = simple(kernel_.binary(Op::CmpLt, kernel_.index(0), block));
+        return Store{buffer, at, kernel_.add(kernel_.load(buffer, at, later), acc)};
+    }
+
+    Body late_epilogue(const Range& columns, const Range& rows, int sums) {
+        const NodeRef r = kernel_.new_var(rows.size);
+        const NodeRef row = simple(kernel_.add(rows.start, r));
+        const auto element = [&](const NodeRef& column, int lane) {
+            const auto [buffer, at] = meeting_place(rows, columns, sums, row, column);
+            return epilogue(row, column, kernel_.load(buffer, at), lane);
+        };
+        Body inner = pieces(columns, lanes_, [&](const Range& part, const NodeRef&) {
+            const NodeRef l = kernel_.new_var(part.size);
+            return Body{Loop{l, LoopKind::Vector, element(simple(kernel_.add(part.start, l)), id_of(l)), true, nullptr}};
+        });
+        return Body{serial(r, std::move(inner))};
+    }
+
+    void describe() {
+        kernel_.schedule.push_back(str("tile ", tile_rows_, " x ", tile_columns_, " of ", rows_, " x ", columns_, ", sum by ", inner_length_,
+                                       nest_.outer.empty() ? "" : str(" in ", product(nest_.outer), " blocks")));
+        if (pack_columns_) kernel_.schedule.push_back(str("pack columns in panels of ", tile_columns_, ", strips of ", strip_width()));
+        if (pack_rows_) kernel_.schedule.push_back(str("pack rows by ", tile_rows_));
+        if (!nest_.outer.empty()) kernel_.schedule.push_back(sums_in_output_ ? "blocks meet in the output" : "blocks meet in scratch");
+        if (!parallel_.empty()) kernel_.schedule.push_back("parallel over " + parallel_);
+    }
+
+    Kernel& kernel_;
+    const ContractionNest& nest_;
+    std::vector<NodeRef> row_vars_, column_vars_, outer_vars_;
+    std::int64_t rows_ = 1, columns_ = 1, inner_length_ = 1;
+    bool vector_is_left_ = false, pack_columns_ = true, pack_rows_ = false;
+    bool sums_in_output_ = false, plain_epilogue_ = false;
+    int lanes_ = kMaxLanes, vectors_ = 1, tile_rows_ = 1, tile_columns_ = kMaxLanes;
+    std::string parallel_;
+};
+
+}  // namespace
+
+Kernel tile_contraction(Kernel kernel) {
+    if (!kernel.contraction) return kernel;
+    Kernel tiled = kernel;
+    return Tiler(tiled).run() ? tiled : kernel;
+}
 
 }  // namespace weft::kernel

@@ -61,51 +61,6 @@ int lanes_for(const Kernel& kernel, const Body& body) {
     return wide ? kMaxLanes / 2 : kMaxLanes;
 }
 
-// Copies of the scalars that a body keeps to itself: every copy of the body needs its own, one per lane.
-class LanePrivate {
-public:
-    LanePrivate(Kernel& kernel, int lane_loop) : kernel_(kernel), lane_loop_(lane_loop) {}
-
-    Body operator()(const Body& body) {
-        for_each_store(body, [&](const Store& store, std::span<const Loop* const>) {
-            const Buffer buffer = kernel_.buffers[store.buffer];
-            if (buffer.role != Buffer::Role::Local || copy_.contains(store.buffer)) return;
-            const int fresh = kernel_.new_local(buffer.name, buffer.dtype, 1);
-            kernel_.buffers[fresh].lane_loop = lane_loop_;
-            copy_.emplace(store.buffer, fresh);
-        });
-        return copy_.empty() ? body : rename(body);
-    }
-
-private:
-    Body rename(const Body& body) {
-        Body result;
-        for (const Stmt& stmt : body) {
-            if (const Loop* loop = stmt.loop()) {
-                result.emplace_back(Loop{loop->var, loop->kind, rename(loop->body), loop->independent, loop->count});
-                continue;
-            }
-            const Store& store = *stmt.store();
-            const auto found = copy_.find(store.buffer);
-            result.emplace_back(Store{found == copy_.end() ? store.buffer : found->second, rename(store.index), rename(store.value)});
-        }
-        return result;
-    }
-
-    NodeRef rename(const NodeRef& root) {
-        return ir::rebuild(std::span(&root, 1), [&](const ir::Node& node, const ir::Sources& sources) {
-            if (node.op == Op::Load)
-                if (const auto found = copy_.find(node.as<ir::LoadArg>().buffer); found != copy_.end())
-                    return kernel_.load(found->second, sources[0], sources.size() > 1 ? sources[1] : nullptr);
-            return sources == node.sources ? NodeRef(&node) : kernel_.interner->make(node.op, node.dtype, {}, sources, node.arg);
-        })[0];
-    }
-
-    Kernel& kernel_;
-    const int lane_loop_;
-    std::unordered_map<int, int> copy_;
-};
-
 class Widener {
 public:
     explicit Widener(Kernel& kernel) : kernel_(kernel) {}
@@ -166,7 +121,7 @@ private:
 
     Stmt vector(const Loop& loop, const NodeRef& lane, const NodeRef& at) {
         Body body = substitute(kernel_, loop.body, {{loop.id(), ir::simplify_index(*kernel_.interner, at)}});
-        return Loop{lane, LoopKind::Vector, LanePrivate(kernel_, id_of(lane))(body), true, nullptr};
+        return Loop{lane, LoopKind::Vector, lane_private(kernel_, body, id_of(lane)), true, nullptr};
     }
 
     Kernel& kernel_;
