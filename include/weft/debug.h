@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace weft {
 
@@ -102,7 +103,25 @@ void set_interrupt_callback(std::function<bool()> wanted);
 void trim_memory();
 void set_memory_limit(std::int64_t bytes);  // what tensors may take together; 0: what the machine has
 
-// What computing this tensor would do: its kernels, why they are cut where they are, and what they read and write.
-std::string explain(const Tensor& tensor);
+// What computing a tensor would do, stage by stage; nothing is run.
+//   std::cout << explain(softmax(x @ w));
+struct Explanation {
+    struct Kernel {
+        std::string name;
+        std::string reason;                 // why it is a kernel of its own
+        std::string compute;                // what it computes, node by node
+        std::vector<std::string> schedule;  // how it is run, a decision per line
+        std::string loops;                  // the loop IR after the last pass
+        std::string source;                 // what the backend made of it
+        std::int64_t reads = 0, writes = 0, scratch = 0;  // bytes
+        std::int64_t multiply_adds = 0;
+    };
+    std::string graph;                      // the simplified graph
+    std::vector<Kernel> kernels;            // in run order
+    std::int64_t arena_bytes = 0;           // memory between kernels
+    std::string text() const;               // all of it but the loops and the source
+};
+Explanation explain(const Tensor& tensor);
+std::ostream& operator<<(std::ostream& out, const Explanation& explanation);
 
 }  // namespace weft

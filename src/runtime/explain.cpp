@@ -1,0 +1,88 @@
+// runtime/explain.cpp: explain(): the stages of a graph as an object, made by running each stage and keeping what it prints.
+#include "core/str.h"
+#include "ir/print.h"
+#include "kernel/lower.h"
+#include "kernel/optimise.h"
+#include "runtime/plan_cache.h"
+#include "runtime/profile.h"
+#include "runtime/state.h"
+#include "schedule/simplify.h"
+
+#include <weft/debug.h>
+
+#include <mutex>
+#include <ostream>
+
+namespace weft {
+namespace {
+
+std::string megabytes(std::int64_t bytes) {
+    if (bytes < 10'000) return str(bytes, " B");
+    if (bytes < 10'000'000) return str(bytes / 1000, ".", bytes / 100 % 10, " kB");
+    return str(bytes / 1'000'000, ".", bytes / 100'000 % 10, " MB");
+}
+
+Explanation::Kernel explain_kernel(const schedule::PlanStep& step, const runtime::Compiled* compiled) {
+    Explanation::Kernel result;
+    if (!compiled) {
+        result.name = str("custom ", ir::to_string(step.kernel.custom->arg, step.kernel.custom->dtype));
+        return result;
+    }
+    const ir::KernelGraph& graph = step.kernel.graph;
+    const kernel::Kernel lowered = kernel::optimise(kernel::lower(graph));
+    std::vector<ir::NodeRef> values;
+    for (const ir::KernelGraph::Output& output : graph.outputs) values.push_back(output.value);
+    const runtime::Traffic traffic = runtime::traffic_of(graph);
+    result.name = compiled->name;
+    result.reason = graph.reasons.empty() ? "" : graph.reasons[0];
+    result.compute = ir::print_graph(values);
+    result.schedule = lowered.schedule;
+    result.loops = kernel::print(lowered);
+    result.source = compiled->program->source();
+    result.reads = traffic.reads;
+    result.writes = traffic.writes;
+    result.multiply_adds = traffic.multiply_adds;
+    result.scratch = static_cast<std::int64_t>(lowered.scratch_bytes);
+    return result;
+}
+
+}  // namespace
+
+Explanation explain(const Tensor& tensor) {
+    const std::lock_guard queue(runtime::run_lock());
+    const std::lock_guard lock(ir::graph_lock());
+    const ir::NodeRef root = runtime::stripped(node_of(tensor));
+    const schedule::Captured captured = schedule::capture(std::span(&root, 1), nullptr);
+    Explanation result;
+    if (captured.outputs.empty()) return result;
+    const schedule::CanonicalGraph canonical = schedule::canonical_graph(captured, {});
+    result.graph = ir::print_graph(schedule::simplify(canonical.outputs).roots);
+    const auto plan = runtime::find_plan(captured, false);
+    for (std::size_t s = 0; s < plan->plan.steps.size(); ++s)
+        result.kernels.push_back(explain_kernel(plan->plan.steps[s], plan->kernels[s].get()));
+    result.arena_bytes = static_cast<std::int64_t>(plan->plan.arena_bytes);
+    return result;
+}
+
+std::string Explanation::text() const {
+    if (kernels.empty()) return "nothing to compute: the value is in memory, or is a view of it\n";
+    std::string out = str(kernels.size(), kernels.size() == 1 ? " kernel" : " kernels", ", ", megabytes(arena_bytes), " between them\n");
+    for (const Kernel& kernel : kernels) {
+        out += str("\nkernel ", kernel.name, "    cut here: ", kernel.reason, "\n");
+        for (std::size_t at = 0, end; at < kernel.compute.size(); at = end + 1) {
+            end = kernel.compute.find('\n', at);
+            out += str(at == 0 ? "  compute   " : "            ", kernel.compute.substr(at, end - at), "\n");
+        }
+        for (std::size_t i = 0; i < kernel.schedule.size(); ++i)
+            out += str(i == 0 ? "  schedule  " : "            ", kernel.schedule[i], "\n");
+        out += str("  traffic   reads ", megabytes(kernel.reads), ", writes ", megabytes(kernel.writes), ", scratch ",
+                   megabytes(kernel.scratch));
+        if (kernel.multiply_adds) out += str(", ", kernel.multiply_adds, " multiply-adds");
+        out += "\n";
+    }
+    return out;
+}
+
+std::ostream& operator<<(std::ostream& out, const Explanation& explanation) { return out << explanation.text(); }
+
+}  // namespace weft
