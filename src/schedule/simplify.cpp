@@ -3,6 +3,7 @@
 
 #include "core/checked.h"
 #include "ir/build.h"
+#include "schedule/views_into_reduce.h"
 
 #include <weft/error.h>
 
@@ -108,6 +109,8 @@ NodeRef scatter_to_where(const Match& m) {
 }
 
 const std::vector<Rule> kReductionRules = {
+    rule("merge-sum-of-views", op(Op::Reduce, {x}), merge_sum_of_views),
+    rule("shrink-before-reduce", op(Op::Shrink, {x}), shrink_before_reduce),
     rule("split-reduction", op(Op::Reduce, {x}), split_reduction),
     rule("scatter-one", op(Op::Scatter, {x, y, z}), scatter_to_where),
 };

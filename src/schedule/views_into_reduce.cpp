@@ -1,0 +1,155 @@
+// schedule/views_into_reduce.cpp: a sum is written as kept axes followed by summed axes; then a view of the sum is the same view of
+// each factor with the summed axes untouched. Zero-filling goes to the one factor whose index it guards.
+#include "schedule/views_into_reduce.h"
+
+#include "ir/build.h"
+#include "ir/contraction.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace weft::schedule {
+namespace {
+
+using namespace ir;
+
+// sum over the trailing axes of factors[0] * factors[1] (or of one factor): `kept` is the shape of the value.
+struct Sum {
+    Op op = Op::Add;
+    Shape kept, summed;
+    std::vector<NodeRef> factors;
+
+    Shape domain() const {
+        Shape all = kept;
+        all.append(summed.begin(), summed.end());
+        return all;
+    }
+};
+
+std::optional<Sum> as_sum(const Node& reduce_node) {
+    Sum sum;
+    sum.op = reduce_node.as<ReduceArg>().op;
+    sum.kept = reduce_node.shape;
+    const Dims& axes = reduce_node.as<ReduceArg>().axes;
+    Dims order;
+    for (std::int64_t d = 0; d < reduce_node.rank(); ++d)
+        if (std::find(axes.begin(), axes.end(), d) == axes.end()) order.push_back(d);
+    for (const std::int64_t axis : axes) {
+        order.push_back(axis);
+        sum.summed.push_back(reduce_node.source().shape[axis]);
+    }
+    const Node& source = reduce_node.source();
+    const bool product = sum.op == Op::Add && source.op == Op::Mul;
+    sum.factors = product ? std::vector<NodeRef>{source.sources[0], source.sources[1]} : std::vector<NodeRef>{reduce_node.sources[0]};
+    for (NodeRef& factor : sum.factors) factor = reshape(permute(factor, order), sum.domain());
+    return sum;
+}
+
+Dims with_zeros(Dims dims, std::size_t more) {
+    dims.resize(dims.size() + more, 0);
+    return dims;
+}
+
+// Applies a zero-filling view to the one factor that depends on the axis; the others just get longer there.
+template <class F>
+bool zero_fill(Sum& sum, const Shape& shape, AxisSet axes, F view) {
+    int guarded = -1;
+    for (std::size_t i = 0; i < sum.factors.size(); ++i)
+        if (axes_read(*sum.factors[i]) & axes) {
+            if (guarded >= 0) return false;
+            guarded = static_cast<int>(i);
+        }
+    if (guarded < 0) guarded = 0;
+    sum.kept = shape;
+    const Shape domain = sum.domain();
+    for (std::size_t i = 0; i < sum.factors.size(); ++i) {
+        NodeRef& factor = sum.factors[i];
+        if (static_cast<int>(i) == guarded) {
+            factor = view(factor);
+            continue;
+        }
+        Shape one = factor->shape;
+        for (std::size_t d = 0; d < one.size(); ++d)
+            if (axes >> d & 1) one[d] = std::min<std::int64_t>(1, one[d]);
+        factor = expand(shrink(factor, Dims(one.size(), 0), one), domain);
+    }
+    return true;
+}
+
+bool apply(Sum& sum, const Node& view) {
+    const std::size_t more = sum.summed.size();
+    const auto each = [&](auto f) {
+        sum.kept = view.shape;
+        for (NodeRef& factor : sum.factors) factor = f(factor);
+        return true;
+    };
+    switch (view.op) {
+        case Op::Reshape: return each([&](const NodeRef& x) { return reshape(x, sum.domain()); });
+        case Op::Permute: {
+            Dims axes = view.as<AxesArg>().axes;
+            for (std::size_t i = 0; i < more; ++i) axes.push_back(static_cast<std::int64_t>(axes.size()));
+            return each([&](const NodeRef& x) { return permute(x, axes); });
+        }
+        case Op::Shrink:
+            return each([&](const NodeRef& x) { return shrink(x, with_zeros(view.as<BoxArg>().starts, more), sum.domain()); });
+        case Op::Flip: return each([&](const NodeRef& x) { return flip(x, view.as<AxesArg>().axes); });
+        case Op::Unskew: {
+            const SkewArg skew = view.as<SkewArg>();
+            return zero_fill(sum, view.shape, AxisSet{1} << skew.axis,
+                             [&](const NodeRef& x) { return unskew(x, skew, view.shape[skew.axis]); });
+        }
+        default: return false;
+    }
+}
+
+// The views between a node and the Reduce below it, innermost first; nothing if there is another op in between.
+std::optional<std::vector<const Node*>> views_below(const Node& top) {
+    std::vector<const Node*> views;
+    const Node* node = &top.source();
+    while (node->op != Op::Reduce) {
+        const bool moves = node->op == Op::Reshape || node->op == Op::Permute || node->op == Op::Shrink || node->op == Op::Flip ||
+                           (node->op == Op::Unskew && node->as<SkewArg>().stride == 1);
+        if (!moves) return std::nullopt;
+        views.insert(views.begin(), node);
+        node = &node->source();
+    }
+    return views;
+}
+
+NodeRef finish(const Sum& sum, Dims axes) {
+    for (std::size_t i = 0; i < sum.summed.size(); ++i) axes.push_back(static_cast<std::int64_t>(sum.kept.size() + i));
+    const NodeRef term = sum.factors.size() == 2 ? sum.factors[0] * sum.factors[1] : sum.factors[0];
+    return reduce(sum.op, term, axes);
+}
+
+}  // namespace
+
+NodeRef merge_sum_of_views(const Match& match) {
+    const Node& outer = *match.root;
+    if (outer.as<ReduceArg>().op != Op::Add) return nullptr;
+    const auto views = views_below(outer);
+    if (!views) return nullptr;
+    const Node& inner = views->empty() ? outer.source() : views->front()->source();
+    if (inner.as<ReduceArg>().op != Op::Add) return nullptr;
+    const bool fills = std::any_of(views->begin(), views->end(), [](const Node* v) { return v->op == Op::Unskew; });
+    if (!fills || inner.source().op != Op::Mul) return nullptr;  // a plain sum of sums keeps its two steps: they are its blocks
+    auto sum = as_sum(inner);
+    for (const Node* view : *views)
+        if (!apply(*sum, *view)) return nullptr;
+    return reshape(finish(*sum, outer.as<ReduceArg>().axes), outer.shape);
+}
+
+NodeRef shrink_before_reduce(const Match& match) {
+    const Node& cut = *match.root;
+    const auto views = views_below(cut);
+    if (!views) return nullptr;
+    const Node& inner = views->empty() ? cut.source() : views->front()->source();
+    if (std::any_of(views->begin(), views->end(), [](const Node* v) { return v->op == Op::Unskew; })) return nullptr;
+    auto sum = as_sum(inner);
+    for (const Node* view : *views)
+        if (!apply(*sum, *view)) return nullptr;
+    if (!apply(*sum, cut)) return nullptr;
+    return reshape(finish(*sum, {}), cut.shape);
+}
+
+}  // namespace weft::schedule
