@@ -1,0 +1,158 @@
+// backend/c/cache.cpp: the folder of compiled kernels.
+#include "backend/c/cache.h"
+
+#include "core/str.h"
+
+#include <weft/error.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <sstream>
+#include <system_error>
+#include <vector>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace weft::backend::c {
+
+namespace fs = std::filesystem;
+
+void Hash::add_byte(std::uint8_t byte) {
+    constexpr unsigned __int128 kPrime = (static_cast<unsigned __int128>(1) << 88) + 0x13b;
+    state_ = (state_ ^ byte) * kPrime;
+}
+
+Hash& Hash::add(std::string_view text) {
+    for (std::size_t size = text.size(), i = 0; i < 8; ++i, size >>= 8) add_byte(static_cast<std::uint8_t>(size));
+    for (const char c : text) add_byte(static_cast<std::uint8_t>(c));
+    return *this;
+}
+
+std::string Hash::hex() const {
+    std::string text;
+    for (int shift = 124; shift >= 0; shift -= 4) text += "0123456789abcdef"[static_cast<int>(state_ >> shift) & 15];
+    return text;
+}
+
+namespace {
+
+constexpr std::string_view kSeal = "weft-kernels:";  // then 32 digits
+
+// Makes the folder if need be; whether it is ours alone.
+bool usable(const fs::path& folder) {
+    std::error_code error;
+    fs::create_directories(folder.parent_path(), error);
+    if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return false;
+    struct stat info = {};
+    if (::lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != ::geteuid()) return false;
+    if ((info.st_mode & 077) != 0 && ::chmod(folder.c_str(), 0700) != 0) return false;
+    return ::access(folder.c_str(), R_OK | W_OK | X_OK) == 0;
+}
+
+std::optional<std::string> environment(const char* name) {
+    const char* value = std::getenv(name);
+    if (!value || !*value) return {};
+    return value;
+}
+
+// A folder for this process alone, removed when it ends.
+const fs::path& private_folder() {
+    struct Folder {
+        fs::path path;
+        Folder() {
+            std::string name = (fs::temp_directory_path() / "weft-XXXXXX").string();
+            if (!::mkdtemp(name.data()))
+                throw BackendError(str("the c backend finds no folder for compiled kernels: ", name, ": ", std::strerror(errno),
+                                       "; set WEFT_CACHE to a folder that you own"));
+            path = name;
+        }
+        ~Folder() {
+            std::error_code error;
+            fs::remove_all(path, error);
+        }
+    };
+    static const Folder folder;
+    return folder.path;
+}
+
+fs::path choose_folder() {
+    if (const auto chosen = environment("WEFT_CACHE")) {
+        const fs::path folder = fs::absolute(*chosen);
+        return usable(folder) ? folder : private_folder();
+    }
+    if (const auto caches = environment("XDG_CACHE_HOME"); caches && usable(fs::path(*caches) / "weft")) return fs::path(*caches) / "weft";
+    if (const auto home = environment("HOME"); home && usable(fs::path(*home) / ".cache" / "weft")) return fs::path(*home) / ".cache" / "weft";
+    return private_folder();
+}
+
+std::string read_file(const fs::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return std::move(text).str();
+}
+
+}  // namespace
+
+Cache& Cache::instance() {
+    static Cache cache;
+    return cache;
+}
+
+const fs::path& Cache::folder() {
+    // By what the environment says now: tests change it. Checked once for each setting.
+    static std::mutex mutex;
+    static std::map<std::string, fs::path> chosen;
+    std::string key;
+    for (const char* name : {"WEFT_CACHE", "XDG_CACHE_HOME", "HOME"}) key += environment(name).value_or("") + "\n";
+    const std::lock_guard lock(mutex);
+    auto found = chosen.find(key);
+    if (found != chosen.end() && !fs::exists(found->second)) {  // deleted under our feet
+        chosen.erase(found);
+        found = chosen.end();
+    }
+    if (found == chosen.end()) found = chosen.emplace(key, choose_folder()).first;
+    return found->second;
+}
+
+fs::path Cache::temporary(std::string_view suffix) {
+    static std::atomic<unsigned> count = 0;
+    return folder() / str("tmp-", ::getpid(), "-", count++, suffix);
+}
+
+bool Cache::intact(const fs::path& file) const {
+    const std::string bytes = read_file(file);
+    const std::size_t tail = kSeal.size() + 32;
+    if (bytes.size() < tail) return false;
+    const std::string_view body(bytes.data(), bytes.size() - tail), end(bytes.data() + bytes.size() - tail, tail);
+    return end == str(kSeal, Hash().add(body).hex());
+}
+
+void Cache::seal(const fs::path& file) const {
+    const std::string seal = str(kSeal, Hash().add(read_file(file)).hex());
+    std::ofstream out(file, std::ios::binary | std::ios::app);
+    out << seal;
+    if (!out.flush()) throw BackendError(str("the c backend cannot write ", file.string(), "; is the disk full?"));
+}
+
+void Cache::trim() {
+    std::error_code error;
+    std::vector<std::pair<fs::file_time_type, fs::path>> files;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder(), error))
+        files.emplace_back(entry.last_write_time(error), entry.path());
+    if (files.size() <= kMostFiles) return;
+    // Down to three quarters, so that the next few calls have nothing to do.
+    const std::size_t excess = files.size() - kMostFiles * 3 / 4;
+    std::nth_element(files.begin(), files.begin() + static_cast<std::ptrdiff_t>(excess), files.end());
+    for (std::size_t i = 0; i < excess; ++i) fs::remove(files[i].second, error);
+}
+
+}  // namespace weft::backend::c

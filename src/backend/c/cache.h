@@ -1,0 +1,40 @@
+// backend/c/cache.h: compiled kernels on disk, in a folder that only its owner can read or write. A file is named by the hash of
+// all that went into it, and ends with a hash of its own bytes: one that was cut short or damaged counts as absent.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace weft::backend::c {
+
+// 128 bits of FNV-1a over texts, for names of files; not meant to withstand an attacker, whom the folder keeps out.
+class Hash {
+public:
+    Hash& add(std::string_view text);  // with its length, so that ("ab", "c") and ("a", "bc") differ
+    std::string hex() const;           // 32 digits
+
+private:
+    void add_byte(std::uint8_t byte);
+    unsigned __int128 state_ = (static_cast<unsigned __int128>(0x6c62272e07bb0142u) << 64) | 0x62b821756295c58du;
+};
+
+class Cache {
+public:
+    // $WEFT_CACHE, $XDG_CACHE_HOME/weft or ~/.cache/weft; if none of them can be used, a private temporary folder.
+    static Cache& instance();
+
+    const std::filesystem::path& folder();
+    std::filesystem::path path_of(std::string_view key) { return folder() / (std::string(key) + ".so"); }
+    std::filesystem::path temporary(std::string_view suffix);  // a name that nobody else uses
+
+    bool intact(const std::filesystem::path& file) const;  // its bytes are those that were sealed
+    void seal(const std::filesystem::path& file) const;    // appends the hash of its bytes
+    void trim();                                           // deletes the oldest files beyond kMostFiles
+
+    static constexpr std::size_t kMostFiles = 2000;
+};
+
+}  // namespace weft::backend::c

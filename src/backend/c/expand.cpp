@@ -1,0 +1,200 @@
+// backend/c/expand.cpp: writes out unrolled loops and decides where locals live.
+#include "backend/c/expand.h"
+
+#include "core/str.h"
+#include "ir/symbolic.h"
+#include "ir/walk.h"
+
+#include <weft/error.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace weft::backend::c {
+namespace {
+
+using ir::Node;
+using ir::NodeRef;
+using ir::Op;
+using kernel::Body;
+using kernel::Buffer;
+using kernel::Kernel;
+using kernel::Loop;
+using kernel::LoopKind;
+using kernel::Stmt;
+using kernel::Store;
+
+constexpr std::int64_t kMostVariables = 64;           // C variables that stand for one local
+constexpr std::size_t kMostStackBytes = 256 * 1024;   // of one local
+
+// ---- loops -----------------------------------------------------------------------------------------------------------
+
+bool has_count_of(const Body& body, int var) {
+    for (const Stmt& stmt : body)
+        if (const Loop* loop = stmt.loop())
+            if ((loop->count && ir::depends_on(loop->count, var)) || has_count_of(loop->body, var)) return true;
+    return false;
+}
+
+class Unroller {
+public:
+    explicit Unroller(const Kernel& kernel) : kernel_(kernel) {}
+
+    Body operator()(const Body& body, bool in_lanes) {
+        Body result;
+        for (const Stmt& stmt : body) {
+            const Loop* loop = stmt.loop();
+            if (!loop) result.push_back(stmt);
+            else if (loop->extent() == 0) continue;
+            else if (written_out(*loop)) {
+                for (std::int64_t i = 0; i < loop->extent(); ++i) {
+                    Body copy = (*this)(kernel::substitute(kernel_, loop->body, {{loop->id(), kernel_.index(i)}}), in_lanes);
+                    std::move(copy.begin(), copy.end(), std::back_inserter(result));
+                }
+            } else {
+                Loop copy{loop->var, loop->kind, {}, loop->independent, loop->count};
+                // Lanes cannot differ in how often they run an inner loop, and there are no lanes within lanes.
+                if (copy.kind == LoopKind::Vector && (in_lanes || has_count_of(loop->body, loop->id()))) copy.kind = LoopKind::Serial;
+                copy.body = (*this)(loop->body, in_lanes || copy.kind == LoopKind::Vector);
+                result.emplace_back(std::move(copy));
+            }
+        }
+        return result;
+    }
+
+private:
+    static bool written_out(const Loop& loop) {
+        if (loop.kind == LoopKind::Unrolled) return true;
+        return loop.extent() == 1 && loop.kind != LoopKind::Parallel && !loop.count;
+    }
+    const Kernel& kernel_;
+};
+
+// ---- locals ----------------------------------------------------------------------------------------------------------
+
+// How the elements of a local are reached: by constants, by constant + lane, or otherwise.
+struct Accesses {
+    std::vector<std::int64_t> constants;
+    std::vector<std::pair<std::int64_t, int>> lanes;  // constant, extent of the vector loop
+    bool other = false;
+};
+
+class Analyser {
+public:
+    Analyser(const Kernel& kernel, Expanded& out) : kernel_(kernel), out_(out), accesses_(kernel.buffers.size()) {}
+
+    void run() {
+        find_lanes(out_.body);
+        if (widest_) out_.lanes = widest_ <= 4 ? 4 : widest_ <= 8 ? 8 : 16;
+        scan(out_.body);
+        for (std::size_t b = 0; b < kernel_.buffers.size(); ++b) out_.places.push_back(place_of(static_cast<int>(b)));
+    }
+
+private:
+    void find_lanes(const Body& body) {
+        for (const Stmt& stmt : body)
+            if (const Loop* loop = stmt.loop()) {
+                if (loop->kind == LoopKind::Vector) {
+                    if (loop->extent() > kernel::kMaxLanes)
+                        throw InternalError(str("kernel ", kernel_.name, ": a vector loop of ", loop->extent(), " lanes"));
+                    out_.lane_vars[loop->id()] = static_cast<int>(loop->extent());
+                    widest_ = std::max(widest_, static_cast<int>(loop->extent()));
+                }
+                else serial_lanes_[loop->id()] = static_cast<int>(std::min<std::int64_t>(loop->extent(), kernel::kMaxLanes));
+                find_lanes(loop->body);
+            }
+    }
+
+    void scan(const Body& body) {
+        for (const Stmt& stmt : body) {
+            if (const Loop* loop = stmt.loop()) {
+                if (loop->count) scan(loop->count);
+                scan(loop->body);
+            } else {
+                const Store& store = *stmt.store();
+                scan(store.index);
+                scan(store.value);
+                access(store.buffer, store.index);
+            }
+        }
+    }
+
+    void scan(const NodeRef& root) {
+        std::vector<const Node*> pending{root.get()};
+        while (!pending.empty()) {
+            const Node* node = pending.back();
+            pending.pop_back();
+            if (++out_.uses[node] > 1) continue;
+            if (node->op == Op::Load) access(node->as<ir::LoadArg>().buffer, node->sources[0]);
+            for (const NodeRef& source : node->sources) pending.push_back(source.get());
+        }
+    }
+
+    void access(int b, const NodeRef& index) {
+        if (kernel_.buffers[b].role != Buffer::Role::Local) return;
+        Accesses& accesses = accesses_[b];
+        if (index->op == Op::Const) {
+            accesses.constants.push_back(static_cast<std::int64_t>(index->as<ir::ConstArg>().value));
+            return;
+        }
+        for (const auto& [id, extent] : out_.lane_vars) {
+            if (!ir::depends_on(index, id) || ir::stride_of(*kernel_.interner, index, id) != 1) continue;
+            const NodeRef base = ir::simplify_index(
+                *kernel_.interner, kernel::substitute(kernel_, index, {{id, kernel_.index(0)}}));
+            if (base->op != Op::Const) continue;
+            accesses.lanes.emplace_back(static_cast<std::int64_t>(base->as<ir::ConstArg>().value), extent);
+            return;
+        }
+        accesses.other = true;
+    }
+
+    Place place_of(int b) const {
+        const Buffer& buffer = kernel_.buffers[b];
+        if (buffer.role != Buffer::Role::Local) return {};
+        const Accesses& accesses = accesses_[b];
+        const bool few = buffer.size <= kMostVariables && !accesses.other;
+        if (buffer.lane_loop >= 0 && out_.lane_vars.contains(buffer.lane_loop)) {
+            if (few && accesses.lanes.empty()) return {Place::LaneVectors};
+            return on_stack(buffer, {Place::LaneArray}, static_cast<std::size_t>(out_.lanes));
+        }
+        if (const auto serial = serial_lanes_.find(buffer.lane_loop); serial != serial_lanes_.end())
+            return on_stack(buffer, {Place::Array, serial->second, serial->first}, static_cast<std::size_t>(serial->second));
+        if (few && accesses.lanes.empty()) return {Place::Scalars};
+        if (!accesses.other)
+            if (const int unit = unit_of(accesses); unit && buffer.size <= unit * kMostVariables) return {Place::Vectors, unit};
+        if (buffer.place == Buffer::Place::Scratch) return {Place::Pointer};
+        return on_stack(buffer, {Place::Array}, 1);
+    }
+
+    Place on_stack(const Buffer& buffer, Place place, std::size_t copies) const {
+        if (static_cast<std::size_t>(buffer.size) * copies * size_of(buffer.dtype) > kMostStackBytes)
+            throw InternalError(str("kernel ", kernel_.name, ": local ", buffer.name, " is too large for the stack"));
+        return place;
+    }
+
+    // The number of elements per vector variable such that no access crosses two of them; 0 if there is none.
+    static int unit_of(const Accesses& accesses) {
+        int unit = 0;
+        for (const auto& [at, extent] : accesses.lanes) unit = std::max(unit, extent);
+        for (const auto& [at, extent] : accesses.lanes)
+            if (at < 0 || at % unit + extent > unit) return 0;
+        return unit;
+    }
+
+    const Kernel& kernel_;
+    Expanded& out_;
+    std::vector<Accesses> accesses_;
+    std::unordered_map<int, int> serial_lanes_;  // other loops: a vector loop that had to become one may own locals
+    int widest_ = 0;
+};
+
+}  // namespace
+
+Expanded expand(const Kernel& kernel) {
+    Expanded result;
+    result.body = Unroller(kernel)(kernel.body, false);
+    Analyser(kernel, result).run();
+    return result;
+}
+
+}  // namespace weft::backend::c

@@ -1,0 +1,106 @@
+// backend/c/prelude_memory.cpp: helpers that move vectors between memory and registers. A vector may have fewer lanes in use
+// (n) than it has: the others are read as 0 and never written. `_if`: only lanes whose mask is set touch memory.
+#include "backend/c/prelude.h"
+
+#include "core/str.h"
+
+#include <weft/error.h>
+
+namespace weft::backend::c {
+namespace {
+
+// Instructions that load and store under a mask, where the machine has them for this shape of vector.
+struct Masked {
+    std::string_view load, store, to_bits, bits;
+    DType as;
+};
+const Masked* masked_instructions(DType t, int lanes) {
+    static constexpr Masked kFloats16 = {"__builtin_ia32_loadups512_mask", "__builtin_ia32_storeups512_mask",
+                                         "__builtin_ia32_cvtd2mask512", "u16", DType::F32};
+    static constexpr Masked kFloats8 = {"__builtin_ia32_loadups256_mask", "__builtin_ia32_storeups256_mask",
+                                        "__builtin_ia32_cvtd2mask256", "u8", DType::F32};
+    static constexpr Masked kDoubles8 = {"__builtin_ia32_loadupd512_mask", "__builtin_ia32_storeupd512_mask",
+                                         "__builtin_ia32_cvtq2mask512", "u8", DType::F64};
+    if (size_of(t) == 4) return lanes == 16 ? &kFloats16 : lanes == 8 ? &kFloats8 : nullptr;
+    return size_of(t) == 8 && lanes == 8 ? &kDoubles8 : nullptr;
+}
+
+constexpr std::string_view kIfMasked = "#if defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512VL__)\n";
+
+// $V vector, $T element, $M masks, $I indices, $L lanes; $K, $R, $C and $F: masked instructions, see above.
+struct Definition {
+    std::string_view what, signature, masked, plain;
+};
+constexpr Definition kDefinitions[] = {
+    {"load", "$V $N(const $T* p)", "", "    $V v;\n    __builtin_memcpy(&v, p, sizeof v);\n    return v;\n"},
+    {"load_some", "$V $N(const $T* p, int n)", "    return ($V)$K((const void*)p, ($F){0}, ($C)((1u << n) - 1));\n",
+     "    $V v = {0};\n    __builtin_memcpy(&v, p, (unsigned)n * sizeof v[0]);\n    return v;\n"},
+    {"load_if", "$V $N(const $T* p, $M m, int n)",
+     "    return ($V)$K((const void*)p, ($F){0}, ($C)($B(m) & ((1u << n) - 1)));\n",
+     "    $V v = {0};\n#pragma GCC unroll 16\n    for (int l = 0; l < n; ++l)\n        if (m[l]) v[l] = p[l];\n    return v;\n"},
+    {"strided", "$V $N(const $T* p, i64 stride, int n)", "",
+     "    $V v = {0};\n#pragma GCC unroll 16\n    for (int l = 0; l < n; ++l) v[l] = p[l * stride];\n    return v;\n"},
+    {"strided_if", "$V $N(const $T* p, i64 stride, $M m, int n)", "",
+     "    $V v = {0};\n#pragma GCC unroll 16\n    for (int l = 0; l < n; ++l)\n        if (m[l]) v[l] = p[l * stride];\n"
+     "    return v;\n"},
+    {"gather", "$V $N(const $T* p, $I at, int n)", "",
+     "    $V v = {0};\n#pragma GCC unroll 16\n    for (int l = 0; l < n; ++l) v[l] = p[at[l]];\n    return v;\n"},
+    {"gather_if", "$V $N(const $T* p, $I at, $M m, int n)", "",
+     "    $V v = {0};\n#pragma GCC unroll 16\n    for (int l = 0; l < n; ++l)\n        if (m[l]) v[l] = p[at[l]];\n    return v;\n"},
+    {"store", "void $N($T* p, $V v)", "", "    __builtin_memcpy(p, &v, sizeof v);\n"},
+    {"store_some", "void $N($T* p, int n, $V v)", "    $R((void*)p, ($F)v, ($C)((1u << n) - 1));\n",
+     "    __builtin_memcpy(p, &v, (unsigned)n * sizeof v[0]);\n"},
+    {"store_strided", "void $N($T* p, i64 stride, int n, $V v)", "",
+     "#pragma GCC unroll 16\n    for (int l = 0; l < n; ++l) p[l * stride] = v[l];\n"},
+    {"store_gather", "void $N($T* p, $I at, int n, $V v)", "",
+     "#pragma GCC unroll 16\n    for (int l = 0; l < n; ++l) p[at[l]] = v[l];\n"},
+};
+
+// Past the cache, where the address allows it; the kernel ends with a fence.
+constexpr std::string_view kStream = R"(HELPER void $N($T* p, $V v) {
+#if defined(__AVX512F__)
+    if (((u64)p & 63) == 0) {
+#if defined(__clang__)
+        __builtin_nontemporal_store(v, ($V*)p);
+#else
+        __builtin_ia32_movntps512((void*)p, (f32x16)v);
+#endif
+        return;
+    }
+#endif
+    __builtin_memcpy(p, &v, sizeof v);
+}
+HELPER void $N_fence(void) {
+#if defined(__AVX512F__)
+    __builtin_ia32_sfence();
+#endif
+}
+)";
+
+}  // namespace
+
+std::string Prelude::memory(const std::string& what, DType t, int lanes) {
+    const std::string type = vector(t, lanes), name = what + "_" + type;
+    if (defined(name)) return name;
+    const std::string mask = vector(mask_dtype(size_of(t)), lanes), indices = vector(DType::I64, lanes);
+    std::vector<std::pair<char, std::string>> values = {
+        {'V', type}, {'T', memory_type(t)}, {'M', mask}, {'I', indices}, {'L', str(lanes)}, {'N', name}};
+    if (what == "stream") {
+        vector(DType::F32, 16);
+        return define(name, fill(kStream, values));
+    }
+    for (const Definition& definition : kDefinitions) {
+        if (definition.what != what) continue;
+        std::string body(definition.plain);
+        if (const Masked* with = masked_instructions(t, lanes); with && !definition.masked.empty()) {
+            body = str(kIfMasked, definition.masked, "#else\n", definition.plain, "#endif\n");
+            values.insert(values.end(), {{'K', std::string(with->load)}, {'R', std::string(with->store)},
+                                         {'B', std::string(with->to_bits)}, {'C', std::string(with->bits)},
+                                         {'F', vector(with->as, lanes)}});
+        }
+        return define(name, fill(str("HELPER ", definition.signature, " {\n", body, "}\n"), values));
+    }
+    throw InternalError(str("the C printer has no helper called ", what));
+}
+
+}  // namespace weft::backend::c

@@ -1,0 +1,249 @@
+// Every elementwise op and cast, on every dtype, at its edges: `c` (scalars, whole vectors, part vectors) and `ref` against the
+// op table's evaluators.
+#include "backend/support.h"
+
+#include <cmath>
+#include <limits>
+
+namespace weft::test {
+namespace {
+
+constexpr DType kAll[] = {bool_, u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64};
+
+template <class T>
+std::vector<Word> edges_of() {
+    std::vector<Word> words;
+    using Limits = std::numeric_limits<T>;
+    if constexpr (std::is_floating_point_v<T>) {
+        for (const double x : {0.0, 1.0, 0.5, 1.5, 2.5, 3.7, 7.0, 100.25, 127.0, 128.5, 255.0, 256.5, 32767.0, 65504.0, 65519.9, 65520.0,
+                               1e-7, 6e-8, 2.98e-8, 1e10, 0x1p31, 0x1p31 - 128, 0x1p32, 0x1p63, 0x1p64, 1e30, 1e-30})
+            for (const double s : {x, -x}) words.push_back(to_word(static_cast<T>(s)));
+        for (const T x : {Limits::infinity(), Limits::max(), Limits::min(), Limits::denorm_min(), Limits::quiet_NaN()})
+            for (const T s : {x, static_cast<T>(-x)}) words.push_back(to_word(s));
+    } else {
+        for (const std::int64_t x : {0, 1, 2, 3, 7, 8, 13, 15, 16, 31, 32, 63, 64, 65, 100, 127, 128, 255})
+            for (const std::int64_t s : {x, -x}) words.push_back(to_word(static_cast<T>(s)));
+        for (const T x : {Limits::min(), Limits::max(), static_cast<T>(Limits::min() + 1), static_cast<T>(Limits::max() / 3)})
+            words.push_back(to_word(x));
+    }
+    return words;
+}
+
+std::vector<Word> edges(DType t) {
+    if (is_bool(t)) return {0, 1};
+    if (is_half(t)) {
+        std::vector<Word> all;
+        for (Word w = 0; w < 0x10000; w += 1) all.push_back(w);
+        return all;
+    }
+    return visit_dtype(t, [](auto zero) -> std::vector<Word> {
+        if constexpr (std::is_arithmetic_v<decltype(zero)>) return edges_of<decltype(zero)>();
+        else return {};
+    });
+}
+
+bool is_nan_word(DType t, Word w) { return is_float(t) && std::isnan(word_to_double(t, w)); }
+
+// A NaN's sign and payload are the processor's choice; everything else must be equal.
+bool same(DType t, Word a, Word b) { return a == b || (is_nan_word(t, a) && is_nan_word(t, b)); }
+
+// for each way of looping: out[i] = f(in[i] …) over n elements
+enum class Way { Serial, Vector16, Vector8, Odd };
+
+using Make = std::function<Body(const NodeRef&)>;
+
+Body loops_over(Nest& n, Way way, std::int64_t count, const Make& make) {
+    if (way == Way::Serial) {
+        const NodeRef i = n.k.new_var(count);
+        return {Nest::loop(i, LoopKind::Serial, make(i))};
+    }
+    const std::int64_t lanes = way == Way::Vector16 ? 16 : way == Way::Vector8 ? 8 : 5;
+    Body body;
+    if (count / lanes) {
+        const NodeRef i = n.k.new_var(count / lanes), l = n.k.new_var(lanes);
+        body.push_back(Nest::loop(i, LoopKind::Serial, {Nest::loop(l, LoopKind::Vector, make(n.affine({{i, lanes}, {l, 1}})))}));
+    }
+    if (count % lanes) {
+        const NodeRef l = n.k.new_var(count % lanes);
+        body.push_back(Nest::loop(l, LoopKind::Vector, make(n.affine({{l, 1}}, count / lanes * lanes))));
+    }
+    return body;
+}
+
+struct Case {
+    std::shared_ptr<Nest> nest;
+    std::vector<Memory> memories;
+    int inputs = 0;
+    std::vector<std::string> names;          // per output
+    std::vector<std::vector<Word>> expected;  // per output
+};
+
+void check_cases(const std::vector<Case>& cases) {
+    std::vector<const Kernel*> kernels;
+    for (const Case& c : cases) {
+        kernel::verify(c.nest->k, "test");
+        kernels.push_back(&c.nest->k);
+    }
+    for (const std::string_view backend : {"ref", "c"}) {
+        const auto programs = backend::find(backend).compile(kernels);
+        for (std::size_t k = 0; k < cases.size(); ++k) {
+            const Case& c = cases[k];
+            const Result result = run_program(*programs[k], c.nest->k, c.memories);
+            for (std::size_t o = 0; o < c.expected.size(); ++o) {
+                const Memory& out = result.memories[static_cast<std::size_t>(c.inputs) + o];
+                for (std::size_t i = 0; i < c.expected[o].size(); ++i) {
+                    const Word got = out.get(static_cast<std::int64_t>(i));
+                    if (same(out.dtype(), got, c.expected[o][i])) continue;
+                    std::string operands;
+                    for (int in = 0; in < c.inputs; ++in) operands += word_to_string(c.memories[in].dtype(), c.memories[in].get(i)) + " ";
+                    FAIL_CHECK(str(backend, " ", c.nest->k.name, ": ", c.names[o], " of ", operands, "gave ", word_to_string(out.dtype(), got),
+                                   " instead of ", word_to_string(out.dtype(), c.expected[o][i])));
+                    break;
+                }
+            }
+        }
+    }
+}
+
+bool allowed(Op op, DType t) {
+    const auto rule = ir::info(op).dtype;
+    using R = ir::DTypeRule;
+    if (is_half(t)) return false;
+    if (op == Op::Pow || op == Op::IDiv) return is_int(t);
+    return rule == R::Any || rule == R::ToBool || (rule == R::Number && !is_bool(t)) || (rule == R::FloatOnly && is_float(t)) ||
+           (rule == R::IntOrBool && !is_float(t)) || (rule == R::IntOnly && is_int(t));
+}
+
+Case arithmetic_case(DType t, Way way, std::string name) {
+    Case c;
+    c.nest = std::make_shared<Nest>(std::move(name));
+    Nest& n = *c.nest;
+    const std::vector<Word> values = edges(t);
+    const auto count = static_cast<std::int64_t>(values.size() * values.size());
+    for (int in = 0; in < 3; ++in) {
+        n.input(str("x", in), t, count);
+        c.memories.emplace_back(t, count);
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+        const auto size = static_cast<std::int64_t>(values.size());
+        const std::int64_t at[3] = {i / size, i % size, (i * 7 + i / size) % size};
+        for (int in = 0; in < 3; ++in) c.memories[in].set(i, values[at[in]]);
+    }
+    c.inputs = 3;
+    std::vector<Op> ops;
+    for (int o = 0; o < ir::kOpCount; ++o)
+        if (const Op op = static_cast<Op>(o); ir::can_eval(op) && op != Op::Where && allowed(op, t)) ops.push_back(op);
+    std::vector<int> outputs;
+    for (const Op op : ops) {
+        const DType result = ir::info(op).kind == ir::OpKind::Compare ? bool_ : t;
+        outputs.push_back(n.output(std::string(ir::name_of(op)), result, count));
+        c.memories.emplace_back(result, count);
+        c.names.emplace_back(ir::name_of(op));
+        std::vector<Word> expected;
+        for (std::int64_t i = 0; i < count; ++i) {
+            const Word in[3] = {c.memories[0].get(i), c.memories[1].get(i), c.memories[2].get(i)};
+            expected.push_back(ir::info(op).eval(t, in));
+        }
+        c.expected.push_back(std::move(expected));
+    }
+    n.k.body = loops_over(n, way, count, [&](const NodeRef& i) {
+        Body body;
+        for (std::size_t o = 0; o < ops.size(); ++o) {
+            ir::Sources sources;
+            for (int in = 0; in < ir::info(ops[o]).arity; ++in) sources.push_back(n.k.load(in, i));
+            body.emplace_back(Store{outputs[o], i, n.k.make(ops[o], n.k.buffers[outputs[o]].dtype, sources)});
+        }
+        return body;
+    });
+    return c;
+}
+
+Case cast_case(DType from, Way way, Op op, std::string name) {
+    Case c;
+    c.nest = std::make_shared<Nest>(std::move(name));
+    Nest& n = *c.nest;
+    const std::vector<Word> values = edges(from);
+    const auto count = static_cast<std::int64_t>(values.size());
+    n.input("x", from, count);
+    c.memories.emplace_back(from, count);
+    for (std::int64_t i = 0; i < count; ++i) c.memories[0].set(i, values[i]);
+    c.inputs = 1;
+    std::vector<DType> targets;
+    for (const DType to : kAll)
+        if (op == Op::Cast ? to != from : size_of(to) == size_of(from)) targets.push_back(to);
+    for (const DType to : targets) {
+        n.output(str("to ", to), to, count);
+        c.memories.emplace_back(to, count);
+        c.names.push_back(str(ir::name_of(op), " to ", to));
+        std::vector<Word> expected;
+        for (std::int64_t i = 0; i < count; ++i)
+            expected.push_back(op == Op::Cast ? cast_word(from, to, values[i]) : bitcast_word(from, to, values[i]));
+        c.expected.push_back(std::move(expected));
+    }
+    n.k.body = loops_over(n, way, count, [&](const NodeRef& i) {
+        Body body;
+        for (std::size_t o = 0; o < targets.size(); ++o)
+            body.emplace_back(Store{static_cast<int>(o) + 1, i, n.k.make(op, targets[o], {n.k.load(0, i)})});
+        return body;
+    });
+    return c;
+}
+
+}  // namespace
+
+TEST_CASE("every op has the op table's results on every dtype") {
+    std::vector<Case> cases;
+    for (const DType t : kAll)
+        if (!is_half(t))
+            for (const Way way : {Way::Serial, Way::Vector16, Way::Vector8, Way::Odd})
+                cases.push_back(arithmetic_case(t, way, str("ops_", t, "_", static_cast<int>(way))));
+    check_cases(cases);
+}
+
+TEST_CASE("every cast and bitcast has core's results") {
+    std::vector<Case> cases;
+    for (const Op op : {Op::Cast, Op::Bitcast})
+        for (const DType t : kAll)
+            for (const Way way : {Way::Serial, Way::Vector16, Way::Vector8, Way::Odd})
+                cases.push_back(cast_case(t, way, op, str(ir::name_of(op), "_", t, "_", static_cast<int>(way))));
+    check_cases(cases);
+}
+
+TEST_CASE("where, on every dtype, with scalar and vector conditions") {
+    for (const Way way : {Way::Serial, Way::Vector16, Way::Odd}) {
+        std::vector<Case> cases;
+        for (const DType t : kAll) {
+            Case c;
+            c.nest = std::make_shared<Nest>(str("where_", t, "_", static_cast<int>(way)));
+            Nest& n = *c.nest;
+            const std::int64_t count = 37;
+            n.input("m", bool_, count);
+            n.input("x", t, count);
+            n.input("y", t, count);
+            const int out = n.output("out", t, count), plain = n.output("plain", t, count);
+            c.memories = {Memory(bool_, count), Memory(t, count), Memory(t, count), Memory(t, count), Memory(t, count)};
+            const std::vector<Word> values = edges(t);
+            c.expected.resize(2);
+            for (std::int64_t i = 0; i < count; ++i) {
+                const Word m = (i * 5 / 3) % 2, x = values[i * 7 % values.size()], y = values[i * 11 % values.size()];
+                c.memories[0].set(i, m);
+                c.memories[1].set(i, x);
+                c.memories[2].set(i, y);
+                c.expected[0].push_back(m ? x : y);
+                c.expected[1].push_back(c.memories[0].get(3) ? x : y);
+            }
+            for (std::int64_t i = 0; i < count; ++i) c.expected[1][i] = c.memories[0].get(3) ? c.memories[1].get(i) : c.memories[2].get(i);
+            c.inputs = 3;
+            c.names = {"where", "where of a scalar"};
+            n.k.body = loops_over(n, way, count, [&](const NodeRef& i) {
+                const NodeRef x = n.k.load(1, i), y = n.k.load(2, i);
+                return Body{Store{out, i, n.k.where(n.k.load(0, i), x, y)},
+                            Store{plain, i, n.k.where(n.k.load(0, n.at(3)), x, y)}};
+            });
+            cases.push_back(std::move(c));
+        }
+        check_cases(cases);
+    }
+}
+
+}  // namespace weft::test
