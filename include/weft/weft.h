@@ -9,3 +9,6 @@
 #include <weft/random.h>
 #include <weft/functional.h>
 #include <weft/ops.h>
+#include <weft/debug.h>
+#include <weft/nn.h>
+#include <weft/optim.h>

@@ -1,0 +1,110 @@
+// nn/module.cpp: what a module knows about its members: names, parameters, buffers, children, and copying their values.
+#include <weft/error.h>
+#include <weft/nn.h>
+
+#include <map>
+#include <sstream>
+
+namespace weft::nn {
+namespace {
+
+std::string described(const Tensor& t) {
+    return std::string(name_of(t.dtype())) + to_string(t.shape());
+}
+
+}  // namespace
+
+Tensor Module::forward(const Tensor&) { throw ValueError("this module has no forward() of one tensor"); }
+
+void Module::parameter(std::string name, Tensor& tensor) {
+    if (tensor.defined()) tensor.set_requires_grad();
+    parameters_.push_back({std::move(name), &tensor});
+}
+
+void Module::buffer(std::string name, Tensor& tensor) { buffers_.push_back({std::move(name), &tensor}); }
+
+void Module::child(std::string name, Module& module) { children_.emplace_back(std::move(name), &module); }
+
+// Calls f(module, prefix of its members' names) for this module and all below it. As deep as the modules are nested.
+template <class F>
+void Module::visit(const std::string& prefix, F&& f) const {
+    f(*this, prefix);
+    for (const auto& [name, module] : children_) module->visit(prefix + name + ".", f);
+}
+
+NamedTensors Module::named_parameters() const {
+    NamedTensors result;
+    visit("", [&](const Module& module, const std::string& prefix) {
+        for (const Named& p : module.parameters_)
+            if (p.tensor->defined()) result.emplace_back(prefix + p.name, *p.tensor);
+    });
+    return result;
+}
+
+NamedTensors Module::named_buffers() const {
+    NamedTensors result;
+    visit("", [&](const Module& module, const std::string& prefix) {
+        for (const Named& b : module.buffers_)
+            if (b.tensor->defined()) result.emplace_back(prefix + b.name, *b.tensor);
+    });
+    return result;
+}
+
+NamedTensors Module::state() const {
+    NamedTensors result = named_parameters();
+    for (auto& entry : named_buffers()) result.push_back(std::move(entry));
+    return result;
+}
+
+std::vector<Tensor> Module::parameters() const {
+    std::vector<Tensor> result;
+    for (auto& [name, tensor] : named_parameters()) result.push_back(tensor);
+    return result;
+}
+
+std::int64_t Module::parameter_count() const {
+    std::int64_t count = 0;
+    for (const Tensor& p : parameters()) count += p.numel();
+    return count;
+}
+
+void Module::train(bool training) {
+    training_ = training;
+    for (const auto& [name, module] : children_) module->train(training);
+}
+
+void Module::zero_grad() {
+    for (const Tensor& p : parameters()) p.zero_grad();
+}
+
+void Module::load_state(const NamedTensors& given) {
+    std::map<std::string, Tensor> ours;
+    for (auto& [name, tensor] : state()) ours.emplace(name, tensor);
+    std::map<std::string, Tensor> theirs(given.begin(), given.end());
+    for (const auto& [name, tensor] : theirs) {
+        const auto own = ours.find(name);
+        if (own == ours.end()) throw ValueError("load_state(): the module has nothing named " + name);
+        if (!tensor.defined() || tensor.shape() != own->second.shape())
+            throw ShapeError("load_state(): " + name + " is " + described(own->second) + " here, and " +
+                             (tensor.defined() ? described(tensor) : "undefined") + " in what is loaded");
+    }
+    for (const auto& [name, tensor] : ours)
+        if (!theirs.contains(name)) throw ValueError("load_state(): " + name + " is missing in what is loaded");
+    const NoGrad no_grad;
+    for (auto& [name, tensor] : ours) tensor.assign(theirs.at(name));
+}
+
+Sequential& Sequential::add(std::unique_ptr<Module> module) {
+    if (!module) throw ValueError("Sequential: the module is null");
+    child(std::to_string(modules_.size()), *module);
+    modules_.push_back(std::move(module));
+    return *this;
+}
+
+Tensor Sequential::forward(const Tensor& x) {
+    Tensor result = x;
+    for (const auto& module : modules_) result = module->forward(result);
+    return result;
+}
+
+}  // namespace weft::nn
