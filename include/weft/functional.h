@@ -14,7 +14,9 @@ Tensor relu(const Tensor& x);      // max(x, 0); the gradient at 0 is 0
 Tensor sigmoid(const Tensor& x);   // 1 / (1 + exp(-x))
 Tensor log_sigmoid(const Tensor& x);
 Tensor silu(const Tensor& x);      // x * sigmoid(x)
-Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);  // log(1 + exp(beta x)) / beta; x above threshold
+
+// log(1 + exp(beta x)) / beta, a smooth relu; above the threshold, where it is x up to rounding, it is x.
+Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);
 Tensor leaky_relu(const Tensor& x, double slope = 0.01);
 Tensor elu(const Tensor& x, double alpha = 1);
 Tensor hardtanh(const Tensor& x, double low = -1, double high = 1);

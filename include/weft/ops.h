@@ -185,7 +185,7 @@ Tensor pad(const Tensor& x, const Dims& widths, const Scalar& value = 0);
 Tensor tile(const Tensor& x, const Dims& repeats);                // copy: tile(x, {2, 3}): twice down, three times across
 Tensor repeat(const Tensor& x, const Dims& repeats);              // the same, with a number for each axis of x at least
 Tensor repeat_interleave(const Tensor& x, std::int64_t count, int axis);  // copy: a b → a a b b
-Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes);       // copy: what leaves at the end enters at the start
+Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes);       // copy: what leaves at the end comes in first
 
 // ---- reductions ------------------------------------------------------------------------------------------------------
 // Axes may be negative; none means all of them. keepdim keeps them with size 1.

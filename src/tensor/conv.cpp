@@ -22,7 +22,8 @@ struct Convolution {
 };
 
 void check_positive(const Checker& check, std::string_view name, const Dims& values, std::int64_t least) {
-    for (const std::int64_t value : values) check.value(value >= least, name, " must be at least ", least, ", not ", value);
+    for (const std::int64_t value : values)
+        check.value(value >= least, name, " must be at least ", least, ", not ", value);
 }
 
 // x with `padding` zeros on both sides of its last axes.
@@ -32,13 +33,14 @@ NodeRef zero_padded(const NodeRef& x, const Dims& padding) {
     return ir::pad(x, before, before);
 }
 
-// x [n, groups, in, spatial…] and w [groups, out, in, window…] to [n, groups * out, spatial…]: a sum over in and window of
-// factors that broadcast against each other: [n, groups, 1, spatial…, in, window…] and [1, groups, out, 1…, in, window…].
+// x [n, groups, in, spatial…] and w [groups, out, in, window…] to [n, groups * out, spatial…]: a sum over in and window
+// of two factors, [n, groups, 1, spatial…, in, window…] and [1, groups, out, 1…, in, window…].
 NodeRef convolve(const NodeRef& x, const NodeRef& w, const Convolution& conv) {
     const int spatial = static_cast<int>(conv.stride.size());
     std::vector<nodes::Window> windows;
     for (int s = 0; s < spatial; ++s)
-        windows.push_back({.axis = 3 + s, .size = w->shape[3 + s], .stride = conv.stride[s], .dilation = conv.dilation[s]});
+        windows.push_back(
+            {.axis = 3 + s, .size = w->shape[3 + s], .stride = conv.stride[s], .dilation = conv.dilation[s]});
     const NodeRef seen = nodes::windows(x, windows);  // [n, groups, in, spatial…, window…]
     Dims order = {0, 1};
     for (int s = 0; s < spatial; ++s) order.push_back(3 + s);
@@ -62,10 +64,10 @@ NodeRef convolve(const NodeRef& x, const NodeRef& w, const Convolution& conv) {
 Tensor convolution(const Checker& check, const Tensor& x, const Tensor& weight, const Tensor& bias,
                    const Convolution& conv) {
     const int spatial = static_cast<int>(conv.stride.size());
-    const char *const input = spatial == 1 ? "[n, in, l]" : "[n, in, h, w]",
-                *const kernel = spatial == 1 ? "[out, in / groups, k]" : "[out, in / groups, kh, kw]";
-    check.that(x.rank() == 2 + spatial, "x must be ", input);
-    check.that(weight.rank() == 2 + spatial, "weight must be ", kernel);
+    const auto named = [&](const char* one, const char* two) { return spatial == 1 ? one : two; };
+    check.that(x.rank() == 2 + spatial, "x must be ", named("[n, in, l]", "[n, in, h, w]"));
+    check.that(weight.rank() == 2 + spatial, "weight must be ",
+               named("[out, in / groups, k]", "[out, in / groups, kh, kw]"));
     check_positive(check, "stride", conv.stride, 1);
     check_positive(check, "dilation", conv.dilation, 1);
     check_positive(check, "padding", conv.padding, 0);
@@ -113,14 +115,16 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
 
 Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv1dOptions& options) {
     const Checker check("conv1d", {{"x", x}, {"weight", weight}, {"bias", bias, kOptional}});
-    return convolution(check, x, weight, bias, {{options.stride}, {options.padding}, {options.dilation}, options.groups});
+    return convolution(check, x, weight, bias,
+                       {{options.stride}, {options.padding}, {options.dilation}, options.groups});
 }
 
 // ---- pooling ---------------------------------------------------------------------------------------------------------
 
 namespace {
 
-std::vector<nodes::Window> pool_windows(const Checker& check, const Tensor& x, Pair window, const PoolOptions& options) {
+std::vector<nodes::Window> pool_windows(const Checker& check, const Tensor& x, Pair window,
+                                        const PoolOptions& options) {
     check.that(x.rank() == 4, "x must be [n, c, h, w]");
     std::vector<nodes::Window> windows;
     const std::int64_t sizes[] = {window.height, window.width};
@@ -133,7 +137,8 @@ std::vector<nodes::Window> pool_windows(const Checker& check, const Tensor& x, P
                     " must lie between 0 and half of the window ", sizes[s]);
         windows.push_back({.axis = 2 + s, .size = sizes[s], .stride = strides[s] ? strides[s] : sizes[s]});
         const std::int64_t padded = checked_add(x.size(2 + s), 2 * padding[s]);
-        check.that(windows.back().outputs(padded) > 0, "the window of ", sizes[s], " does not fit the padded size ", padded);
+        check.that(windows.back().outputs(padded) > 0, "the window of ", sizes[s], " does not fit the padded size ",
+                   padded);
     }
     return windows;
 }

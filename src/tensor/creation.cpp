@@ -51,7 +51,8 @@ void store_nested(const Nested& values, DType dtype, std::span<const std::int64_
     }
     if (shape.empty()) throw ShapeError("tensor(): a list stands where a number is expected");
     if (static_cast<std::int64_t>(values.list.size()) != shape[0])
-        throw ShapeError(str("tensor(): a list of ", values.list.size(), " stands where one of ", shape[0], " is expected"));
+        throw ShapeError(
+            str("tensor(): a list of ", values.list.size(), " stands where one of ", shape[0], " is expected"));
     for (const Nested& entry : values.list) store_nested(entry, dtype, shape.subspan(1), out);
 }
 
@@ -79,7 +80,8 @@ Tensor tensor(const Nested& values, std::optional<DType> dtype) {
 void check_count(std::size_t count, DType dtype, const Shape& shape) {
     const Checker check("from_data", {{"dtype", dtype}, {"shape", shape}});
     check.sizes(shape);
-    check.that(static_cast<std::int64_t>(count) == numel(shape), count, " elements do not fill a shape of ", numel(shape));
+    check.that(static_cast<std::int64_t>(count) == numel(shape), count, " elements do not fill a shape of ",
+               numel(shape));
 }
 
 Tensor from_bytes(const void* elements, DType dtype, const Shape& shape) {
@@ -107,8 +109,8 @@ Tensor from_memory(void* elements, const Shape& shape, const Dims& strides, DTyp
     }
     const auto width = static_cast<std::int64_t>(size_of(dtype));
     const auto bytes = static_cast<std::size_t>(checked_mul(checked_add(after - before, 1), width));
-    auto storage = std::make_shared<ForeignStorage>(static_cast<std::byte*>(elements) + before * width, bytes,
-                                                    std::move(owner));
+    auto storage =
+        std::make_shared<ForeignStorage>(static_cast<std::byte*>(elements) + before * width, bytes, std::move(owner));
     return make_tensor(ir::buffer(std::move(storage), dtype, shape, -before, strides));
 }
 
@@ -165,8 +167,8 @@ Tensor arange(Scalar stop, std::optional<DType> dtype) { return arange(0, stop, 
 Tensor arange(Scalar start, Scalar stop, Scalar step, std::optional<DType> dtype) {
     const Checker check("arange", {{"start", Operand(start)}, {"stop", Operand(stop)}, {"step", Operand(step)}});
     check.value(step.as_double() != 0, "the step must not be 0");
-    const bool whole = start.kind() != Scalar::Kind::Float && stop.kind() != Scalar::Kind::Float &&
-                       step.kind() != Scalar::Kind::Float;
+    const bool whole =
+        start.kind() != Scalar::Kind::Float && stop.kind() != Scalar::Kind::Float && step.kind() != Scalar::Kind::Float;
     if (whole) return integer_range(check, start.as_int(), stop.as_int(), step.as_int(), dtype.value_or(DType::I64));
     // Computed in f64: in f32 the steps of a long range would drift.
     const std::int64_t length = range_length(check, start.as_double(), stop.as_double(), step.as_double());

@@ -23,7 +23,8 @@ Operands meet(const Checker& check, const Operand& a, const Operand& b, DType dt
     return {as_node(a, dtype, check), as_node(b, dtype, check)};
 }
 
-Tensor compare(std::string_view name, Op op, const Operand& a, const Operand& b, bool swap = false, bool negate = false) {
+Tensor compare(std::string_view name, Op op, const Operand& a, const Operand& b, bool swap = false,
+               bool negate = false) {
     const Checker check(name, {{"a", a}, {"b", b}});
     const Operands both = meet(check, a, b, promote({a, b}));
     const NodeRef result = swap ? ir::binary(op, both.b, both.a) : ir::binary(op, both.a, both.b);
@@ -159,7 +160,8 @@ Tensor pow(const Operand& base, const Operand& exponent) {
         return make_tensor(ir::binary(Op::Pow, both.a, both.b));
     }
     const double value = exponent.scalar().as_double();
-    check.value(is_float(dtype) || value >= 0, "an integer to a negative power is no integer; convert the base to a float");
+    check.value(is_float(dtype) || value >= 0,
+                "an integer to a negative power is no integer; convert the base to a float");
     const NodeRef x = ir::cast(as_node(base, dtype, check), wide);
     const NodeRef simple = simple_power(x, value);
     return make_tensor(ir::cast(simple ? simple : ir::binary(Op::Pow, x, as_node(exponent, wide, check)), dtype));

@@ -31,8 +31,8 @@ NodeRef wrapped_index(const Checker& check, const Tensor& index, int axis, std::
     check_integer(check, "an index", index);
     check.index(size > 0 || index.numel() == 0, "there is nothing to index: axis ", axis, " has size 0");
     const NodeRef wide = ir::cast(node_of(index), DType::I64);
-    const NodeRef good = ir::check(wide, -size, size, str(check.call(), ": index out of range [", -size, ", ", size,
-                                                          ") of axis ", axis));
+    const NodeRef good = ir::check(wide, -size, size,
+                                   str(check.call(), ": index out of range [", -size, ", ", size, ") of axis ", axis));
     return ir::where(ir::less(good, nodes::number(good, 0)), good + nodes::number(good, size), good);
 }
 
@@ -66,7 +66,8 @@ Shape reached(const Shape& x, const Shape& index, int axis) {
 void check_reach(const Checker& check, const Shape& x, const Shape& index, int axis) {
     check.that(x.size() == index.size(), "x and index must have as many axes as each other");
     for (int d = 0; d < static_cast<int>(x.size()); ++d)
-        check.that(d == axis || index[d] <= x[d], "index's size ", index[d], " at axis ", d, " must not be above x's ", x[d]);
+        check.that(d == axis || index[d] <= x[d], "index's size ", index[d], " at axis ", d, " must not be above x's ",
+                   x[d]);
 }
 
 }  // namespace
@@ -84,8 +85,8 @@ Tensor take(const Tensor& x, const Tensor& positions, int axis) {
 Tensor index(const Tensor& x, std::span<const Tensor> positions) {
     const Checker check("index", {{"x", x}});
     check.index(!positions.empty(), "there is no index");
-    check.index(static_cast<int>(positions.size()) <= x.rank(), positions.size(), " indices are too many for ", x.rank(),
-                " axes");
+    check.index(static_cast<int>(positions.size()) <= x.rank(), positions.size(), " indices are too many for ",
+                x.rank(), " axes");
     const Shape shape = x.shape();
     Shape common;
     std::int64_t count = 1;  // of the places that the indices choose from
@@ -167,9 +168,10 @@ NodeRef scattered(Op mode, const NodeRef& x, const NodeRef& index, const NodeRef
 NodeRef source_values(const Checker& check, const Tensor& x, const Tensor& source, const Shape& index) {
     check.that(source.shape().size() == index.size(), "source and index must have as many axes as each other");
     for (std::size_t d = 0; d < index.size(); ++d)
-        check.that(index[d] <= source.shape()[d], "index's size ", index[d], " at axis ", d, " must not be above source's ",
-                   source.shape()[d]);
-    check.dtype(promote(x.dtype(), source.dtype()) == x.dtype(), "source's ", source.dtype(), " does not fit x's ", x.dtype());
+        check.that(index[d] <= source.shape()[d], "index's size ", index[d], " at axis ", d,
+                   " must not be above source's ", source.shape()[d]);
+    check.dtype(promote(x.dtype(), source.dtype()) == x.dtype(), "source's ", source.dtype(), " does not fit x's ",
+                x.dtype());
     return ir::cast(ir::shrink(node_of(source), zeros_for(index), index), x.dtype());
 }
 

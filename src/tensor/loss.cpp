@@ -127,7 +127,9 @@ namespace {
 
 constexpr double kLowestLog = -100;  // PyTorch's limit: a probability of 0 costs 100, not infinity
 
-NodeRef limited_log(const NodeRef& p) { return ir::binary(Op::Max, ir::unary(Op::Log, p), nodes::number(p, kLowestLog)); }
+NodeRef limited_log(const NodeRef& p) {
+    return ir::binary(Op::Max, ir::unary(Op::Log, p), nodes::number(p, kLowestLog));
+}
 NodeRef limited_log_of_rest(const NodeRef& p) {
     return ir::binary(Op::Max, ir::unary(Op::Log1p, -p), nodes::number(p, kLowestLog));
 }

@@ -1,5 +1,5 @@
-// tensor/matmul.cpp: products of matrices and vectors. There is no such node: each is a sum of broadcast products, which the
-// kernel layer recognises.
+// tensor/matmul.cpp: products of matrices and vectors. There is no such node: each is a sum of broadcast products, which
+// the kernel layer recognises.
 #include "ir/build.h"
 #include "tensor/cell.h"
 #include "tensor/check.h"
@@ -26,10 +26,9 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
     check.that(!left.empty() && !right.empty(), "a scalar has no dimension to sum over; did you mean a * b?");
     const bool row = left.size() == 1, column = right.size() == 1;
     const std::int64_t inner = right[column ? 0 : right.size() - 2];
-    check.that(left.back() == inner, "a's last size ", left.back(), " must equal b's ", column ? "last " : "second-last ",
-               inner);
-    if (!row && !column)
-        check.broadcast(Shape(left.begin(), left.end() - 2), Shape(right.begin(), right.end() - 2));
+    check.that(left.back() == inner, "a's last size ", left.back(), " must equal b's ",
+               column ? "last " : "second-last ", inner);
+    if (!row && !column) check.broadcast(Shape(left.begin(), left.end() - 2), Shape(right.begin(), right.end() - 2));
     const DType result = product_type(check, a, b), wide = accumulator_of(result);
     NodeRef x = ir::cast(node_of(a), wide), y = ir::cast(node_of(b), wide);
     if (row) x = nodes::add_axis(x, 0);
@@ -61,7 +60,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     const Checker check("linear", {{"x", x}, {"weight", weight}, {"bias", bias, kOptional}});
     check.that(x.rank() > 0, "x must have one axis at least");
     check.that(weight.rank() == 2, "weight must be [out, in]");
-    check.that(x.size(-1) == weight.size(1), "x's last size ", x.size(-1), " must equal weight's second ", weight.size(1));
+    check.that(x.size(-1) == weight.size(1), "x's last size ", x.size(-1), " must equal weight's second ",
+               weight.size(1));
     check.that(!bias.defined() || bias.shape() == Shape{weight.size(0)}, "bias must have shape [", weight.size(0), "]");
     DType result = product_type(check, x, weight);
     if (bias.defined()) result = promote(result, bias.dtype());

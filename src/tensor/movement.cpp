@@ -71,16 +71,17 @@ Tensor stack(std::span<const Tensor> tensors, int axis) {
 Tensor pad(const Tensor& x, const Dims& widths, const Scalar& value) {
     const Checker check("pad", {{"x", x}, {"widths", widths}});
     check.value(widths.size() % 2 == 0, "widths come in pairs (before, after)");
-    check.value(static_cast<int>(widths.size()) <= 2 * x.rank(), "there are ", widths.size() / 2, " pairs for ", x.rank(),
-                " axes");
+    check.value(static_cast<int>(widths.size()) <= 2 * x.rank(), "there are ", widths.size() / 2, " pairs for ",
+                x.rank(), " axes");
     Dims starts(x.shape().size(), 0), before = starts, after = starts;
     Shape kept = x.shape(), padded = kept;
     for (std::size_t i = 0; i < widths.size() / 2; ++i) {
         const std::size_t d = kept.size() - 1 - i;
         const std::int64_t low = widths[2 * i], high = widths[2 * i + 1];
-        const std::int64_t cut_low = low < 0 ? checked_mul(low, -1) : 0, cut_high = high < 0 ? checked_mul(high, -1) : 0;
-        check.that(checked_add(cut_low, cut_high) <= kept[d], "the widths ", low, " and ", high,
-                   " cut more off axis ", d, " than its size ", kept[d]);
+        const std::int64_t cut_low = low < 0 ? checked_mul(low, -1) : 0,
+                           cut_high = high < 0 ? checked_mul(high, -1) : 0;
+        check.that(checked_add(cut_low, cut_high) <= kept[d], "the widths ", low, " and ", high, " cut more off axis ",
+                   d, " than its size ", kept[d]);
         padded[d] = checked_add(checked_add(kept[d], low), high);
         starts[d] = cut_low;
         kept[d] -= cut_low + cut_high;
@@ -144,7 +145,8 @@ Tensor repeat_interleave(const Tensor& x, std::int64_t count, int axis) {
 
 Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes) {
     const Checker check("roll", {{"x", x}, {"shifts", shifts}, {"axes", axes}});
-    check.value(shifts.size() == axes.size() && !axes.empty(), "there must be one shift for each axis, and one axis at least");
+    check.value(shifts.size() == axes.size() && !axes.empty(),
+                "there must be one shift for each axis, and one axis at least");
     NodeRef result = node_of(x);
     const Shape shape = x.shape();
     for (std::size_t i = 0; i < axes.size(); ++i) {

@@ -39,9 +39,8 @@ std::shared_ptr<const ir::GradRuleObject> grad_rule(
 }
 
 NodeRef sigmoid(const NodeRef& x) {
-    static const auto rule = grad_rule("sigmoid", [](const NodeRef& out, const NodeRef& g) {
-        return ir::Grads{g * (out * (number(out, 1) - out))};
-    });
+    static const auto rule = grad_rule(
+        "sigmoid", [](const NodeRef& out, const NodeRef& g) { return ir::Grads{g * (out * (number(out, 1) - out))}; });
     const NodeRef one = number(x, 1);
     return with_grad(ir::unary(Op::Recip, one + ir::unary(Op::Exp, -x)), x, rule);
 }
@@ -56,9 +55,8 @@ NodeRef relu(const NodeRef& x) {
 }
 
 NodeRef softplus(const NodeRef& x) {
-    static const auto rule = grad_rule("softplus", [](const NodeRef& out, const NodeRef& g) {
-        return ir::Grads{g * sigmoid(out->sources[1])};
-    });
+    static const auto rule = grad_rule(
+        "softplus", [](const NodeRef& out, const NodeRef& g) { return ir::Grads{g * sigmoid(out->sources[1])}; });
     const NodeRef tail = ir::unary(Op::Log1p, ir::unary(Op::Exp, -ir::unary(Op::Abs, x)));
     return with_grad(ir::binary(Op::Max, x, number(x, 0)) + tail, x, rule);
 }

@@ -44,7 +44,8 @@ NodeRef rsqrt(const NodeRef& x) { return ir::unary(Op::Recip, ir::unary(Op::Sqrt
 Dims normalized_axes(const Checker& check, const Tensor& x, const Shape& sizes) {
     const Shape shape = x.shape();
     check.value(!sizes.empty(), "normalized_shape must have one size at least");
-    const bool ends_so = sizes.size() <= shape.size() && std::equal(sizes.begin(), sizes.end(), shape.end() - sizes.size());
+    const bool ends_so =
+        sizes.size() <= shape.size() && std::equal(sizes.begin(), sizes.end(), shape.end() - sizes.size());
     check.that(ends_so, "x's last sizes must be ", sizes);
     Dims axes(sizes.size());
     std::iota(axes.begin(), axes.end(), shape.size() - sizes.size());
@@ -83,9 +84,11 @@ Tensor log_softmax(const Tensor& x, int axis) {
     return make_tensor(ir::cast(z - total, float_type(x.dtype())));
 }
 
-Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight, const Tensor& bias, double eps) {
-    const Checker check("layer_norm", {{"x", x}, {"normalized_shape", normalized_shape}, {"weight", weight, kOptional},
-                                       {"bias", bias, kOptional}});
+Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight, const Tensor& bias,
+                  double eps) {
+    const Checker check(
+        "layer_norm",
+        {{"x", x}, {"normalized_shape", normalized_shape}, {"weight", weight, kOptional}, {"bias", bias, kOptional}});
     check_float(check, x);
     const Dims axes = normalized_axes(check, x, normalized_shape);
     check_affine(check, "weight", weight, normalized_shape);
@@ -97,8 +100,7 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
 }
 
 Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight, double eps) {
-    const Checker check("rms_norm",
-                        {{"x", x}, {"normalized_shape", normalized_shape}, {"weight", weight, kOptional}});
+    const Checker check("rms_norm", {{"x", x}, {"normalized_shape", normalized_shape}, {"weight", weight, kOptional}});
     check_float(check, x);
     const Dims axes = normalized_axes(check, x, normalized_shape);
     check_affine(check, "weight", weight, normalized_shape);
@@ -145,8 +147,10 @@ void move_towards(Tensor running, const NodeRef& batch, double momentum) {
 
 Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
                   const Tensor& bias, const BatchNormOptions& options) {
-    const Checker check("batch_norm", {{"x", x}, {"running_mean", running_mean, kOptional},
-                                       {"running_var", running_var, kOptional}, {"weight", weight, kOptional},
+    const Checker check("batch_norm", {{"x", x},
+                                       {"running_mean", running_mean, kOptional},
+                                       {"running_var", running_var, kOptional},
+                                       {"weight", weight, kOptional},
                                        {"bias", bias, kOptional}});
     check_float(check, x);
     check.that(x.rank() >= 2, "x must be [n, channels, …]");

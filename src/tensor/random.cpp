@@ -87,7 +87,8 @@ NodeRef top_bits(const NodeRef& word, int bits) { return ir::binary(Op::Shr, wor
 
 // In [0, 1), with as many bits as the type holds exactly below 1: no rounding ever gives 1.
 NodeRef uniform_f64(const RandomWords& words) {
-    const NodeRef high = ir::cast(top_bits(words.first, 27), DType::F64), low = ir::cast(top_bits(words.second, 26), DType::F64);
+    const NodeRef high = ir::cast(top_bits(words.first, 27), DType::F64),
+                  low = ir::cast(top_bits(words.second, 26), DType::F64);
     return (high * nodes::number(high, 0x1p26) + low) * nodes::number(high, 0x1p-53);
 }
 
@@ -106,7 +107,8 @@ NodeRef normal_of(const NodeRef& radius_source, const NodeRef& angle_source) {
 
 NodeRef normal_f32(std::int64_t count) {
     const RandomWords words = random_words(count);
-    const NodeRef a = ir::cast(top_bits(words.first, 24), DType::F32), b = ir::cast(top_bits(words.second, 24), DType::F32);
+    const NodeRef a = ir::cast(top_bits(words.first, 24), DType::F32),
+                  b = ir::cast(top_bits(words.second, 24), DType::F32);
     return normal_of((a + nodes::number(a, 1)) * nodes::number(a, 0x1p-24), b * nodes::number(b, 0x1p-24));
 }
 
@@ -168,10 +170,12 @@ Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, DType dt
     const NodeRef first = ir::cast(words.first, DType::U64), span = ir::constant_word(DType::U64, range);
     const NodeRef shift = nodes::number(first, 32);
     // A word, scaled to the range, is off by range / 2^32 at most; a wide range takes the rest of two words.
-    const NodeRef offset = range <= std::uint64_t{1} << 24
-                               ? ir::binary(Op::Shr, first * span, shift)
-                               : ir::binary(Op::Mod, ir::binary(Op::Or, ir::binary(Op::Shl, first, shift),
-                                                                ir::cast(words.second, DType::U64)), span);
+    const NodeRef offset =
+        range <= std::uint64_t{1} << 24
+            ? ir::binary(Op::Shr, first * span, shift)
+            : ir::binary(Op::Mod,
+                         ir::binary(Op::Or, ir::binary(Op::Shl, first, shift), ir::cast(words.second, DType::U64)),
+                         span);
     const NodeRef value = ir::cast(offset, DType::I64) + ir::constant(DType::I64, Scalar(low));
     return make_tensor(ir::reshape(ir::cast(value, dtype), shape));
 }

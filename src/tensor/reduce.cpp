@@ -1,4 +1,5 @@
-// tensor/reduce.cpp: sums, extremes, statistics and running sums along axes. f16 and bf16 are computed in f32, rounded once.
+// tensor/reduce.cpp: sums, extremes, statistics and running sums along axes. f16 and bf16 are computed in f32 and
+// rounded once.
 #include "ir/build.h"
 #include "tensor/cell.h"
 #include "tensor/check.h"
@@ -43,8 +44,8 @@ Tensor reduce_truth(std::string_view name, Op op, const Tensor& x, const Axes& a
 NodeRef position_of(Op op, const NodeRef& x, int axis) {
     const NodeRef extreme = ir::reduce(op, x, {axis});
     const NodeRef at = nodes::positions(x->size(axis), axis, x->rank());
-    const NodeRef hit = is_float(x->dtype) ? nodes::either(ir::equal_to(x, extreme), nodes::is_nan(x))
-                                           : ir::equal_to(x, extreme);
+    const NodeRef hit =
+        is_float(x->dtype) ? nodes::either(ir::equal_to(x, extreme), nodes::is_nan(x)) : ir::equal_to(x, extreme);
     return ir::reduce(Op::Min, ir::where(hit, at, nodes::number(at, x->size(axis))), {axis});
 }
 
@@ -154,7 +155,8 @@ namespace {
 // The gradient at 0 is 0, as in PyTorch, where the formula says 0 / 0.
 NodeRef euclidean(const NodeRef& x, const Dims& axes) {
     static const auto rule = nodes::grad_rule("norm", [](const NodeRef& out, const NodeRef& g) {
-        const NodeRef zero = nodes::number(out, 0), safe = ir::where(ir::equal_to(out, zero), nodes::number(out, 1), out);
+        const NodeRef zero = nodes::number(out, 0),
+                      safe = ir::where(ir::equal_to(out, zero), nodes::number(out, 1), out);
         return ir::Grads{out->sources[1] * (g / safe)};
     });
     return nodes::with_grad(ir::unary(Op::Sqrt, ir::reduce(Op::Add, x * x, axes)), x, rule);

@@ -78,7 +78,8 @@ Tensor square(const Tensor& x) {
 }
 
 Tensor trunc(const Tensor& x) {
-    return number_function("trunc", x, [](const NodeRef& n) { return is_float(n->dtype) ? ir::unary(Op::Trunc, n) : n; });
+    return number_function("trunc", x,
+                           [](const NodeRef& n) { return is_float(n->dtype) ? ir::unary(Op::Trunc, n) : n; });
 }
 
 Tensor floor(const Tensor& x) { return number_function("floor", x, nodes::floor); }
@@ -151,9 +152,8 @@ Tensor softplus(const Tensor& x, double beta, double threshold) {
 }
 
 Tensor leaky_relu(const Tensor& x, double slope) {
-    return float_composite("leaky_relu", x, [&](const NodeRef& n) {
-        return ir::where(ir::less(num(n, 0), n), n, n * num(n, slope));
-    });
+    return float_composite("leaky_relu", x,
+                           [&](const NodeRef& n) { return ir::where(ir::less(num(n, 0), n), n, n * num(n, slope)); });
 }
 
 Tensor elu(const Tensor& x, double alpha) {
@@ -169,7 +169,8 @@ Tensor hardtanh(const Tensor& x, double low, double high) {
     const Checker check("hardtanh", {{"x", x}, {"low", low}, {"high", high}});
     check.value(low <= high, "low must not be above high");
     return float_composite("hardtanh", x, [&](const NodeRef& n) {
-        const NodeRef raised = ir::where(ir::less_equal(n, num(n, low)), num(n, low), n);  // PyTorch: no gradient at the ends
+        const NodeRef raised =
+            ir::where(ir::less_equal(n, num(n, low)), num(n, low), n);  // PyTorch: no gradient at the ends
         return ir::where(ir::less_equal(num(n, high), raised), num(n, high), raised);
     });
 }

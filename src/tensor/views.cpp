@@ -77,7 +77,8 @@ struct Region {
             if (steps[d] == 1) continue;
             inside = nodes::spread(inside, static_cast<int>(d), steps[d], spans[d]);
             const NodeRef at = nodes::positions(spans[d], static_cast<int>(d), base->rank());
-            const NodeRef hit = ir::equal_to(ir::binary(ir::Op::Mod, at, nodes::number(at, steps[d])), nodes::number(at, 0));
+            const NodeRef hit =
+                ir::equal_to(ir::binary(ir::Op::Mod, at, nodes::number(at, steps[d])), nodes::number(at, 0));
             mask = mask ? nodes::both(mask, hit) : hit;
         }
         if (mask) inside = ir::where(mask, inside, ir::shrink(base, starts, spans));  // what lies between stays
@@ -146,7 +147,10 @@ Tensor Tensor::index_by(std::span<const Index> index) const {
                 for (const int stop = axis + rank() - static_cast<int>(taken); axis < stop; ++axis)
                     result.push_back(whole[axis]);
                 break;
-            case Index::Kind::Integer: take_integer(check, region, axis, entry.integer, whole[axis]); ++axis; break;
+            case Index::Kind::Integer:
+                take_integer(check, region, axis, entry.integer, whole[axis]);
+                ++axis;
+                break;
             case Index::Kind::Slice:
                 take_slice(check, region, axis, entry.slice, whole[axis]);
                 result.push_back(region.sizes[axis++]);
@@ -172,8 +176,8 @@ Tensor Tensor::narrow(int axis, std::int64_t start, std::int64_t length) const {
     const int d = check.axis(axis, static_cast<int>(whole.size()));
     check.value(length >= 0, "the length must not be negative");
     const std::int64_t first = start < 0 ? start + whole[d] : start;
-    check.index(first >= 0 && first <= whole[d] && length <= whole[d] - first, "elements ", start, " to ", start,
-                " + ", length, " leave axis ", axis, " of size ", whole[d]);
+    check.index(first >= 0 && first <= whole[d] && length <= whole[d] - first, "elements ", start, " to ", start, " + ",
+                length, " leave axis ", axis, " of size ", whole[d]);
     Region region(whole);
     region.take(d, first, length, 1);
     return region_view(*this, region, region.sizes);
@@ -266,8 +270,9 @@ Tensor Tensor::expand(const Shape& shape) const {
             wanted[d] = own[d - extra];
         }
         check.value(wanted[d] >= 0, "size ", wanted[d], " is negative");
-        check.that(d < extra || own[d - extra] == 1 || own[d - extra] == wanted[d], "size ", d < extra ? 1 : own[d - extra],
-                   " at axis ", d, " cannot become ", wanted[d], ": only size 1 stretches");
+        check.that(d < extra || own[d - extra] == 1 || own[d - extra] == wanted[d], "size ",
+                   d < extra ? 1 : own[d - extra], " at axis ", d, " cannot become ", wanted[d],
+                   ": only size 1 stretches");
     }
     check.sizes(wanted);
     return make_view(

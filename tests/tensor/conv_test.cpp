@@ -50,8 +50,8 @@ TEST_CASE("conv2d is the sum over channels and window") {
         CAPTURE(&c - cases);
         const auto x = noise(static_cast<std::size_t>(c.n * c.in * c.h * c.w));
         const auto k = noise(static_cast<std::size_t>(c.out * c.in / c.o.groups * c.kh * c.kw), 7);
-        const Tensor y = conv2d(from_data(x, {c.n, c.in, c.h, c.w}),
-                                from_data(k, {c.out, c.in / c.o.groups, c.kh, c.kw}), {}, c.o);
+        const Tensor y =
+            conv2d(from_data(x, {c.n, c.in, c.h, c.w}), from_data(k, {c.out, c.in / c.o.groups, c.kh, c.kw}), {}, c.o);
         CHECK(y.shape()[0] == c.n);
         CHECK(y.shape()[1] == c.out);
         CHECK(close(y, convolved(x, k, c, static_cast<int>(y.size(2)), static_cast<int>(y.size(3)))));
@@ -88,7 +88,8 @@ TEST_CASE("pooling") {
     CHECK(max_pool2d(x, 3, {.stride = 2, .padding = 1}).shape() == Shape{1, 1, 2, 2});
     CHECK(values(max_pool2d(-x - 1, 3, {.stride = 2, .padding = 1})) == Doubles{-1, -2, -5, -6});
     CHECK(values(max_pool2d(counting({1, 1, 2, 2}, i32), 2)) == Doubles{3});
-    CHECK(close(avg_pool2d(ones({1, 1, 2, 2}), 2, {.stride = 1, .padding = 1}), {.25, .5, .25, .5, 1, .5, .25, .5, .25}));
+    CHECK(
+        close(avg_pool2d(ones({1, 1, 2, 2}), 2, {.stride = 1, .padding = 1}), {.25, .5, .25, .5, 1, .5, .25, .5, .25}));
     CHECK(values(avg_pool2d(ones({1, 1, 2, 2}), 2, {.stride = 1, .padding = 1, .count_include_pad = false})) ==
           Doubles(9, 1));
 }
@@ -106,17 +107,28 @@ TEST_CASE("a pool's gradient goes to the first maximum of each window") {
 
 TEST_CASE("mistakes name the call") {
     const Tensor x = zeros({1, 4, 5, 5});
-    CHECK(error_of<ShapeError>([&] { conv2d(x, zeros({2, 3, 3, 3})); }) ==
-          "conv2d(x: f32[1, 4, 5, 5], weight: f32[2, 3, 3, 3]): x's 4 channels in 1 groups need a weight of 4 input channels, "
+    CHECK(error_of<ShapeError>([&] {
+              conv2d(x, zeros({2, 3, 3, 3}));
+          }) ==
+          "conv2d(x: f32[1, 4, 5, 5], weight: f32[2, 3, 3, 3]): x's 4 channels in 1 groups need a weight of 4 input "
+          "channels, "
           "not 3");
-    CHECK(error_of<ShapeError>([&] { conv2d(x[0], zeros({2, 4, 3, 3})); }) ==
-          "conv2d(x: f32[4, 5, 5], weight: f32[2, 4, 3, 3]): x must be [n, in, h, w]");
-    CHECK(error_of<ShapeError>([&] { conv2d(x, zeros({2, 4, 7, 3})); }) ==
-          "conv2d(x: f32[1, 4, 5, 5], weight: f32[2, 4, 7, 3]): the kernel reaches over 7 elements, the padded input has 5");
-    CHECK(error_of<ShapeError>([&] { conv2d(x, zeros({3, 2, 3, 3}), {}, {.groups = 2}); }) ==
-          "conv2d(x: f32[1, 4, 5, 5], weight: f32[3, 2, 3, 3]): x's 4 and weight's 3 channels must be divisible by groups 2");
-    CHECK(error_of<ValueError>([&] { conv2d(x, zeros({2, 4, 3, 3}), {}, {.stride = 0}); }) ==
-          "conv2d(x: f32[1, 4, 5, 5], weight: f32[2, 4, 3, 3]): stride must be at least 1, not 0");
+    CHECK(error_of<ShapeError>([&] {
+              conv2d(x[0], zeros({2, 4, 3, 3}));
+          }) == "conv2d(x: f32[4, 5, 5], weight: f32[2, 4, 3, 3]): x must be [n, in, h, w]");
+    CHECK(error_of<ShapeError>([&] {
+              conv2d(x, zeros({2, 4, 7, 3}));
+          }) ==
+          "conv2d(x: f32[1, 4, 5, 5], weight: f32[2, 4, 7, 3]): the kernel reaches over 7 elements, the padded input "
+          "has 5");
+    CHECK(error_of<ShapeError>([&] {
+              conv2d(x, zeros({3, 2, 3, 3}), {}, {.groups = 2});
+          }) ==
+          "conv2d(x: f32[1, 4, 5, 5], weight: f32[3, 2, 3, 3]): x's 4 and weight's 3 channels must be divisible by "
+          "groups 2");
+    CHECK(error_of<ValueError>([&] {
+              conv2d(x, zeros({2, 4, 3, 3}), {}, {.stride = 0});
+          }) == "conv2d(x: f32[1, 4, 5, 5], weight: f32[2, 4, 3, 3]): stride must be at least 1, not 0");
     CHECK(error_of<ValueError>([&] { max_pool2d(x, 2, {.padding = 2}); }) ==
           "max_pool2d(x: f32[1, 4, 5, 5], height: 2, width: 2): padding 2 must lie between 0 and half of the window 2");
     CHECK(error_of<ShapeError>([&] { max_pool2d(x, 6); }) ==

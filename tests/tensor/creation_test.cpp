@@ -18,7 +18,9 @@ TEST_CASE("nested numbers") {
     CHECK(tensor({{{1}}}).shape() == Shape{1, 1, 1});
     CHECK(tensor({0.1}, f64).item() == 0.1);
     CHECK(values(tensor({1.9, -1.9, 300.0}, u8)) == Doubles{1, 0, 255});
-    CHECK(error_of<ShapeError>([] { tensor({{1, 2}, {3}}); }) == "tensor(): a list of 1 stands where one of 2 is expected");
+    CHECK(error_of<ShapeError>([] {
+              tensor({{1, 2}, {3}});
+          }) == "tensor(): a list of 1 stands where one of 2 is expected");
     CHECK(error_of<ShapeError>([] { tensor({{1, 2}, 3}); }) == "tensor(): a number stands where a list is expected");
     CHECK(error_of<ShapeError>([] { tensor({1, {2}}); }) == "tensor(): a list stands where a number is expected");
 }
@@ -86,9 +88,11 @@ TEST_CASE("constants and ranges") {
 
 TEST_CASE("mistakes name the call") {
     CHECK(error_of<ValueError>([] { zeros({2, -1}); }) == "zeros(shape: [2, -1]): size -1 is negative");
-    CHECK(error_of<ValueError>([] { ones({1L << 40, 1L << 40}); }) ==
-          "ones(shape: [1099511627776, 1099511627776]): the number of elements does not fit 63 bits");
-    CHECK(error_of<ValueError>([] { arange(0, 5, 0); }) == "arange(start: 0, stop: 5, step: 0): the step must not be 0");
+    CHECK(error_of<ValueError>([] {
+              ones({1L << 40, 1L << 40});
+          }) == "ones(shape: [1099511627776, 1099511627776]): the number of elements does not fit 63 bits");
+    CHECK(error_of<ValueError>([] { arange(0, 5, 0); }) ==
+          "arange(start: 0, stop: 5, step: 0): the step must not be 0");
     CHECK(error_of<ShapeError>([] { tril(ones({3})); }) ==
           "tril(x: f32[3], diagonal: 0): x must have two axes at least");
     CHECK(error_of<ValueError>([] { full({2}, 300, u8); }) == "full(shape: [2], value: 300): 300 does not fit u8");

@@ -90,7 +90,9 @@ TEST_CASE("powers") {
     CHECK(pow(tensor({2}), 3).dtype() == i64);
     CHECK(pow(tensor({2}), 0.5).dtype() == f32);
     CHECK(pow(ones({1}, f16), 2).dtype() == f16);
-    CHECK(error_of<ValueError>([] { pow(tensor({2, 3}), -1); }) ==
+    CHECK(error_of<ValueError>([] {
+              pow(tensor({2, 3}), -1);
+          }) ==
           "pow(base: i64[2], exponent: -1): an integer to a negative power is no integer; convert the base to a float");
 }
 
@@ -149,14 +151,33 @@ TEST_CASE("rounding") {
 }
 
 TEST_CASE("float functions agree with <cmath>, and compute integers in f32") {
-    struct Row { Tensor (*op)(const Tensor&); double (*expected)(double); double low, high; };
+    struct Row {
+        Tensor (*op)(const Tensor&);
+        double (*expected)(double);
+        double low, high;
+    };
     const Row rows[] = {
-        {sqrt, std::sqrt, 0, 9}, {exp, std::exp, -5, 5}, {exp2, std::exp2, -5, 5}, {expm1, std::expm1, -1, 1},
-        {log, std::log, 0.1, 9}, {log2, std::log2, 0.1, 9}, {log10, std::log10, 0.1, 2000}, {log1p, std::log1p, -0.5, 3},
-        {sin, std::sin, -9, 9}, {cos, std::cos, -9, 9}, {tan, std::tan, -1.5, 1.5}, {asin, std::asin, -1, 1},
-        {acos, std::acos, -1, 1}, {atan, std::atan, -9, 9}, {sinh, std::sinh, -3, 3}, {cosh, std::cosh, -3, 3},
-        {tanh, std::tanh, -3, 3}, {erf, std::erf, -3, 3}, {abs, std::fabs, -3, 3},
-        {reciprocal, [](double v) { return 1 / v; }, 0.1, 9}, {rsqrt, [](double v) { return 1 / std::sqrt(v); }, 0.1, 9},
+        {sqrt, std::sqrt, 0, 9},
+        {exp, std::exp, -5, 5},
+        {exp2, std::exp2, -5, 5},
+        {expm1, std::expm1, -1, 1},
+        {log, std::log, 0.1, 9},
+        {log2, std::log2, 0.1, 9},
+        {log10, std::log10, 0.1, 2000},
+        {log1p, std::log1p, -0.5, 3},
+        {sin, std::sin, -9, 9},
+        {cos, std::cos, -9, 9},
+        {tan, std::tan, -1.5, 1.5},
+        {asin, std::asin, -1, 1},
+        {acos, std::acos, -1, 1},
+        {atan, std::atan, -9, 9},
+        {sinh, std::sinh, -3, 3},
+        {cosh, std::cosh, -3, 3},
+        {tanh, std::tanh, -3, 3},
+        {erf, std::erf, -3, 3},
+        {abs, std::fabs, -3, 3},
+        {reciprocal, [](double v) { return 1 / v; }, 0.1, 9},
+        {rsqrt, [](double v) { return 1 / std::sqrt(v); }, 0.1, 9},
         {square, [](double v) { return v * v; }, -3, 3},
         {sigmoid, [](double v) { return 1 / (1 + std::exp(-v)); }, -9, 9},
         {log_sigmoid, [](double v) { return -std::log1p(std::exp(-v)); }, -9, 9},
@@ -201,7 +222,8 @@ TEST_CASE("where and masked_fill") {
 TEST_CASE("mistakes name the call") {
     const Tensor a = zeros({2, 3}), b = zeros({4});
     CHECK(error_of<ShapeError>([&] { a + b; }) ==
-          "add(a: f32[2, 3], b: f32[4]): sizes 3 and 4 at axis -1 do not broadcast: they must be equal, or one of them 1");
+          "add(a: f32[2, 3], b: f32[4]): sizes 3 and 4 at axis -1 do not broadcast: they must be equal, or one of them "
+          "1");
     CHECK(error_of<DTypeError>([] { ones({2}, bool_) - ones({2}, bool_); }) ==
           "sub(a: bool[2], b: bool[2]): bools cannot be subtracted; use ^ or logical_not");
     CHECK(error_of<DTypeError>([&] { a & 1; }) ==
@@ -209,11 +231,13 @@ TEST_CASE("mistakes name the call") {
     CHECK(error_of<DTypeError>([&] { ones({2}, i32) << 1.5; }) ==
           "shift_left(a: i32[2], b: 1.5): both operands must be integers, not f32");
     CHECK(error_of<DTypeError>([&] { where(a, a, 0); }) ==
-          "where(condition: f32[2, 3], a: f32[2, 3], b: 0): the condition must be bool, not f32; did you mean condition != 0?");
+          "where(condition: f32[2, 3], a: f32[2, 3], b: 0): the condition must be bool, not f32; did you mean "
+          "condition != 0?");
     CHECK(error_of<ValueError>([] { ones({2}, u8) + 300; }) == "add(a: u8[2], b: 300): 300 does not fit u8");
     CHECK(error_of<ValueError>([] { ones({2}, i8) < -200; }) == "lt(a: i8[2], b: -200): -200 does not fit i8");
     CHECK(error_of<ValueError>([] { Tensor() + 1; }) == "add(a: undefined, b: 1): a is undefined");
-    CHECK(error_of<DTypeError>([] { -ones({2}, bool_); }) == "neg(x: bool[2]): bools have no sign; use logical_not or ~");
+    CHECK(error_of<DTypeError>([] { -ones({2}, bool_); }) ==
+          "neg(x: bool[2]): bools have no sign; use logical_not or ~");
     CHECK(error_of<DTypeError>([] { masked_fill(ones({2}, i32), ones({2}, bool_), 0.5); }) ==
           "masked_fill(x: i32[2], mask: bool[2], value: 0.5): the value does not fit x's type i32");
 }

@@ -67,21 +67,30 @@ TEST_CASE("the gradient of a product is two products") {
 }
 
 TEST_CASE("mistakes name the call") {
-    CHECK(error_of<ShapeError>([] { matmul(zeros({2, 3}), zeros({4, 5})); }) ==
-          "matmul(a: f32[2, 3], b: f32[4, 5]): a's last size 3 must equal b's second-last 4");
-    CHECK(error_of<ShapeError>([] { matmul(zeros({2, 3}), zeros({4})); }) ==
-          "matmul(a: f32[2, 3], b: f32[4]): a's last size 3 must equal b's last 4");
-    CHECK(error_of<ShapeError>([] { matmul(zeros({2, 3}), 2); }) ==
-          "matmul(a: f32[2, 3], b: i64[]): a scalar has no dimension to sum over; did you mean a * b?");
-    CHECK(error_of<ShapeError>([] { matmul(zeros({2, 3, 4}), zeros({5, 4, 6})); }) ==
-          "matmul(a: f32[2, 3, 4], b: f32[5, 4, 6]): sizes 2 and 5 at axis -1 do not broadcast: they must be equal, or one "
+    CHECK(error_of<ShapeError>([] {
+              matmul(zeros({2, 3}), zeros({4, 5}));
+          }) == "matmul(a: f32[2, 3], b: f32[4, 5]): a's last size 3 must equal b's second-last 4");
+    CHECK(error_of<ShapeError>([] {
+              matmul(zeros({2, 3}), zeros({4}));
+          }) == "matmul(a: f32[2, 3], b: f32[4]): a's last size 3 must equal b's last 4");
+    CHECK(error_of<ShapeError>([] {
+              matmul(zeros({2, 3}), 2);
+          }) == "matmul(a: f32[2, 3], b: i64[]): a scalar has no dimension to sum over; did you mean a * b?");
+    CHECK(error_of<ShapeError>([] {
+              matmul(zeros({2, 3, 4}), zeros({5, 4, 6}));
+          }) ==
+          "matmul(a: f32[2, 3, 4], b: f32[5, 4, 6]): sizes 2 and 5 at axis -1 do not broadcast: they must be equal, or "
+          "one "
           "of them 1");
-    CHECK(error_of<DTypeError>([] { matmul(ones({2, 2}, bool_), ones({2, 2}, bool_)); }) ==
-          "matmul(a: bool[2, 2], b: bool[2, 2]): bools have no products to sum; convert one of them");
-    CHECK(error_of<ShapeError>([] { linear(zeros({2, 3}), zeros({3, 4})); }) ==
-          "linear(x: f32[2, 3], weight: f32[3, 4]): x's last size 3 must equal weight's second 4");
-    CHECK(error_of<ShapeError>([] { linear(zeros({2, 3}), zeros({4, 3}), zeros({3})); }) ==
-          "linear(x: f32[2, 3], weight: f32[4, 3], bias: f32[3]): bias must have shape [4]");
+    CHECK(error_of<DTypeError>([] {
+              matmul(ones({2, 2}, bool_), ones({2, 2}, bool_));
+          }) == "matmul(a: bool[2, 2], b: bool[2, 2]): bools have no products to sum; convert one of them");
+    CHECK(error_of<ShapeError>([] {
+              linear(zeros({2, 3}), zeros({3, 4}));
+          }) == "linear(x: f32[2, 3], weight: f32[3, 4]): x's last size 3 must equal weight's second 4");
+    CHECK(error_of<ShapeError>([] {
+              linear(zeros({2, 3}), zeros({4, 3}), zeros({3}));
+          }) == "linear(x: f32[2, 3], weight: f32[4, 3], bias: f32[3]): bias must have shape [4]");
     CHECK(error_of<ShapeError>([] { dot(zeros({2}), zeros({3})); }) ==
           "dot(a: f32[2], b: f32[3]): the sizes 2 and 3 must be equal");
 }

@@ -32,7 +32,8 @@ TEST_CASE("layer_norm, rms_norm and group_norm") {
     const Tensor x = tensor({{1.0, 2.0, 3.0, 6.0}});  // mean 3, variance 3.5
     const double s = 1 / std::sqrt(3.5 + 1e-5);
     CHECK(close(layer_norm(x, {4}), {-2 * s, -s, 0, 3 * s}));
-    CHECK(close(layer_norm(x, {4}, tensor({1.0, 2.0, 1.0, 1.0}), tensor({0.0, 0.0, 5.0, 0.0})), {-2 * s, -2 * s, 5, 3 * s}));
+    CHECK(close(layer_norm(x, {4}, tensor({1.0, 2.0, 1.0, 1.0}), tensor({0.0, 0.0, 5.0, 0.0})),
+                {-2 * s, -2 * s, 5, 3 * s}));
     CHECK(close(layer_norm(x, {1, 4}), {-2 * s, -s, 0, 3 * s}));
     CHECK(layer_norm(x.to(f16), {4}).dtype() == f16);
     const Tensor r = tensor({1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 5.0});  // mean square 4
@@ -49,8 +50,8 @@ TEST_CASE("batch_norm normalises channels and moves the running statistics") {
     CHECK(close(y, {-1, -1, 1, 1}));
     CHECK(close(mean, {0.2, 2}));
     CHECK(close(var, {0.9 + 0.1 * 2, 0.9 + 0.1 * 200}));  // the running variance is unbiased
-    const Tensor eval = batch_norm(x, tensor({1.0, 10.0}), tensor({4.0, 100.0}), tensor({1.0, 2.0}), tensor({0.0, 1.0}),
-                                   {.eps = 0});
+    const Tensor eval =
+        batch_norm(x, tensor({1.0, 10.0}), tensor({4.0, 100.0}), tensor({1.0, 2.0}), tensor({0.0, 1.0}), {.eps = 0});
     CHECK(close(eval, {0, 1, 1, 5}));
     const Tensor image = counting({2, 3, 4, 4});
     CHECK(close(batch_norm(image, {}, {}, {}, {}, {.training = true}).mean({0, 2, 3}), {0, 0, 0}, 1e-5));
@@ -67,15 +68,17 @@ TEST_CASE("batch_norm's gradient does not pass through the running statistics") 
 
 TEST_CASE("mistakes name the call") {
     const Tensor x = zeros({2, 3});
-    CHECK(error_of<IndexError>([&] { softmax(x, 2); }) == "softmax(x: f32[2, 3], axis: 2): axis 2 is out of range [-2, 2)");
+    CHECK(error_of<IndexError>([&] { softmax(x, 2); }) ==
+          "softmax(x: f32[2, 3], axis: 2): axis 2 is out of range [-2, 2)");
     CHECK(error_of<ShapeError>([&] { layer_norm(x, {2}); }) ==
           "layer_norm(x: f32[2, 3], normalized_shape: [2]): x's last sizes must be [2]");
     CHECK(error_of<ShapeError>([&] { layer_norm(x, {3}, ones({2})); }) ==
           "layer_norm(x: f32[2, 3], normalized_shape: [3], weight: f32[2]): weight must have shape [3]");
     CHECK(error_of<DTypeError>([&] { rms_norm(x.to(i32), {3}); }) ==
           "rms_norm(x: i32[2, 3], normalized_shape: [3]): x must be a float tensor, not i32");
-    CHECK(error_of<ValueError>([&] { batch_norm(zeros({1, 3}), {}, {}, {}, {}, {.training = true}); }) ==
-          "batch_norm(x: f32[1, 3]): training needs more than one value per channel");
+    CHECK(error_of<ValueError>([&] {
+              batch_norm(zeros({1, 3}), {}, {}, {}, {}, {.training = true});
+          }) == "batch_norm(x: f32[1, 3]): training needs more than one value per channel");
     CHECK(error_of<ValueError>([&] { batch_norm(x, {}, {}); }) ==
           "batch_norm(x: f32[2, 3]): without training the running mean and variance are needed");
     CHECK(error_of<ShapeError>([&] { group_norm(x, 2); }) ==

@@ -105,11 +105,14 @@ TEST_CASE("mistakes name the call") {
     CHECK(error_of<ValueError>([&] { sum(x, {0, -2}); }) == "sum(x: f32[2, 3], axes: [0, -2]): axis -2 is given twice");
     CHECK(error_of<DTypeError>([&] { mean(x.to(i32)); }) ==
           "mean(x: i32[2, 3], axes: []): x must be a float tensor, not i32; convert it with x.to(f32)");
-    CHECK(error_of<ValueError>([&] { max(zeros({0})); }) == "max(x: f32[0], axes: []): the max of no elements is not defined");
-    CHECK(error_of<ValueError>([&] { argmin(zeros({2, 0}), 1); }) ==
-          "argmin(x: f32[2, 0], axis: 1): the argmin of no elements is not defined");
+    CHECK(error_of<ValueError>([&] { max(zeros({0})); }) ==
+          "max(x: f32[0], axes: []): the max of no elements is not defined");
+    CHECK(error_of<ValueError>([&] {
+              argmin(zeros({2, 0}), 1);
+          }) == "argmin(x: f32[2, 0], axis: 1): the argmin of no elements is not defined");
     CHECK(max(zeros({0, 3}), 1).shape() == Shape{0});
-    CHECK(error_of<IndexError>([&] { cumsum(x, 5); }) == "cumsum(x: f32[2, 3], axis: 5): axis 5 is out of range [-2, 2)");
+    CHECK(error_of<IndexError>([&] { cumsum(x, 5); }) ==
+          "cumsum(x: f32[2, 3], axis: 5): axis 5 is out of range [-2, 2)");
     CHECK(error_of<IndexError>([&] { sum(tensor(1.0), 1); }) ==
           "sum(x: f32[], axes: [1]): axis 1 of a scalar, which has no axes");
 }

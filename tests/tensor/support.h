@@ -47,6 +47,13 @@ std::string error_of(const std::function<void()>& call) {
     return "nothing thrown";
 }
 
+// The same for an error that a run raises, without the offending value that some evaluators append ("; got 10").
+template <class E>
+std::string run_error_of(const std::function<void()>& call) {
+    const std::string message = error_of<E>(call);
+    return message.substr(0, message.find("; got "));
+}
+
 // 0, 1, 2 … in this shape: every element is different.
 inline Tensor counting(const Shape& shape, DType dtype = f32) { return arange(numel(shape), dtype).reshape(shape); }
 

@@ -78,8 +78,11 @@ TEST_CASE("writing through a slice with a step leaves what lies between") {
 
 TEST_CASE("an expanded view cannot be written") {
     Tensor x = fresh({3});
-    CHECK(error_of<ValueError>([&] { x.expand({2, 3}).fill_(1); }) ==
-          "writing through an expanded view f32[2, 3] of f32[3]: several of its elements share one place; clone() it first");
+    CHECK(error_of<ValueError>([&] {
+              x.expand({2, 3}).fill_(1);
+          }) ==
+          "writing through an expanded view f32[2, 3] of f32[3]: several of its elements share one place; clone() it "
+          "first");
     CHECK(values(x) == Doubles{0, 1, 2});
 }
 
@@ -126,25 +129,36 @@ TEST_CASE("mistakes name the call") {
     const Tensor x = zeros({2, 3});
     CHECK(error_of<ShapeError>([&] { x.reshape({4}); }) ==
           "reshape(x: f32[2, 3], shape: [4]): 6 elements do not fill a shape of 4");
-    CHECK(error_of<ShapeError>([&] { x.reshape({4, -1}); }) ==
-          "reshape(x: f32[2, 3], shape: [4, -1]): 6 elements cannot be divided into groups of 4");
-    CHECK(error_of<ValueError>([&] { x.reshape({-1, -1}); }) ==
-          "reshape(x: f32[2, 3], shape: [-1, -1]): only one size may be -1");
-    CHECK(error_of<IndexError>([&] { x[2]; }) == "index(x: f32[2, 3], i: 2): index 2 is out of range [-2, 2) of axis 0");
+    CHECK(error_of<ShapeError>([&] {
+              x.reshape({4, -1});
+          }) == "reshape(x: f32[2, 3], shape: [4, -1]): 6 elements cannot be divided into groups of 4");
+    CHECK(error_of<ValueError>([&] {
+              x.reshape({-1, -1});
+          }) == "reshape(x: f32[2, 3], shape: [-1, -1]): only one size may be -1");
+    CHECK(error_of<IndexError>([&] { x[2]; }) ==
+          "index(x: f32[2, 3], i: 2): index 2 is out of range [-2, 2) of axis 0");
     CHECK(error_of<IndexError>([&] { x[{0, 0, 0}]; }) == "index(x: f32[2, 3]): 3 indices are too many for 2 axes");
     CHECK(error_of<IndexError>([&] { zeros({})[0]; }) == "index(x: f32[], i: 0): a scalar has no axis to index");
-    CHECK(error_of<ValueError>([&] { x.slice(0, {0, 1, 0}); }) ==
-          "slice(x: f32[2, 3], axis: 0): the step of a slice must not be 0");
+    CHECK(error_of<ValueError>([&] {
+              x.slice(0, {0, 1, 0});
+          }) == "slice(x: f32[2, 3], axis: 0): the step of a slice must not be 0");
     CHECK(error_of<IndexError>([&] { x.transpose(0, 2); }) ==
           "transpose(x: f32[2, 3], a: 0, b: 2): axis 2 is out of range [-2, 2)");
-    CHECK(error_of<ValueError>([&] { x.permute({0, 0}); }) == "permute(x: f32[2, 3], axes: [0, 0]): axis 0 is given twice");
-    CHECK(error_of<ShapeError>([&] { x.expand({4, 3}); }) ==
-          "expand(x: f32[2, 3], shape: [4, 3]): size 2 at axis 0 cannot become 4: only size 1 stretches");
-    CHECK(error_of<ShapeError>([&] { cat({x, zeros({2, 4})}); }) ==
-          "cat(tensors: [f32[2, 3], f32[2, 4]], axis: 0): tensor 1 has shape [2, 4], which must equal tensor 0's [2, 3] but for axis 0");
+    CHECK(error_of<ValueError>([&] {
+              x.permute({0, 0});
+          }) == "permute(x: f32[2, 3], axes: [0, 0]): axis 0 is given twice");
+    CHECK(error_of<ShapeError>([&] {
+              x.expand({4, 3});
+          }) == "expand(x: f32[2, 3], shape: [4, 3]): size 2 at axis 0 cannot become 4: only size 1 stretches");
+    CHECK(error_of<ShapeError>([&] {
+              cat({x, zeros({2, 4})});
+          }) ==
+          "cat(tensors: [f32[2, 3], f32[2, 4]], axis: 0): tensor 1 has shape [2, 4], which must equal tensor 0's [2, "
+          "3] but for axis 0");
     CHECK(error_of<ValueError>([&] { cat({}); }) == "cat(tensors: [], axis: 0): there must be one tensor at least");
     CHECK(error_of<IndexError>([&] { x.narrow(1, 2, 2); }) ==
           "narrow(x: f32[2, 3], axis: 1, start: 2, length: 2): elements 2 to 2 + 2 leave axis 1 of size 3");
-    CHECK(error_of<ShapeError>([&] { split_with_sizes(x, {1, 2}); }) ==
-          "split_with_sizes(x: f32[2, 3], sizes: [1, 2], axis: 0): the sizes add up to 3, the axis has 2");
+    CHECK(error_of<ShapeError>([&] {
+              split_with_sizes(x, {1, 2});
+          }) == "split_with_sizes(x: f32[2, 3], sizes: [1, 2], axis: 0): the sizes add up to 3, the axis has 2");
 }
