@@ -7,6 +7,7 @@
 
 #include <weft/error.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace weft::schedule {
@@ -156,7 +157,12 @@ public:
     Captured run(std::span<const NodeRef> roots) {
         std::vector<const Node*> bases;
         for (const NodeRef& root : roots) bases.push_back(strip(*root));
-        for (const Node* base : bases) visit(base);
+        for (std::size_t i = 0; i < bases.size(); ++i) {
+            visit(bases[i]);
+            if (folds(*bases[i], captured_.roots[i])) continue;
+            captured_.roots[i].views.clear();
+            visit(bases[i] = unmark(roots[i].get()));
+        }
         for (std::size_t i = 0; i < roots.size(); ++i) add_root(bases[i], i);
         return std::move(captured_);
     }
@@ -191,6 +197,14 @@ private:
             if (!apply_view(*view, trial)) return node;
         views = std::move(chain);
         return base;
+    }
+
+    // Memory need not be dense: what strip() found for a computed base may not hold for a view of memory.
+    bool folds(const Node& base, const RootValue& root) const {
+        const Entry entry = entries_[base.slot];
+        if (entry.view < 0) return true;
+        MemoryView trial = views_[entry.view];
+        return std::all_of(root.views.begin(), root.views.end(), [&](const NodeRef& view) { return apply_view(*view, trial); });
     }
 
     void add_root(const Node* base, std::size_t r) {

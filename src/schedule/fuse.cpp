@@ -485,7 +485,8 @@ private:
         // A free value that got a kernel of its own only after this group had inlined it may come too late: it stays inlined.
         const auto foreign = [&](const Node& node) {
             const int from = home(node);
-            return from >= 0 && from != id && (groups_[from].level < g.level || !is_free_kind(node));
+            const bool inlines = is_free_kind(node) || ir::is_movement(node.op);
+            return from >= 0 && from != id && (groups_[from].level < g.level || !inlines);
         };
         const auto enter = [&](const Node& node) { return !foreign(node); };
         ScheduledKernel kernel;
