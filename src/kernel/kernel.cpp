@@ -106,7 +106,7 @@ public:
         return fresh == root ? root : ir::simplify_index(*kernel_.interner, fresh);
     }
 
-    Body operator()(const Body& body) {
+    Body operator()(const Body& body, Kernel* renaming = nullptr) {
         Body result;
         result.reserve(body.size());
         for (const Stmt& stmt : body) {
@@ -114,8 +114,9 @@ public:
                 result.emplace_back(Store{store->buffer, index(store->index), (*this)(store->value)});
             } else {
                 const Loop& loop = *stmt.loop();
-                result.emplace_back(Loop{loop.var, loop.kind, (*this)(loop.body), loop.independent,
-                                         loop.count ? index(loop.count) : nullptr});
+                NodeRef count = loop.count ? index(loop.count) : nullptr, var = loop.var;
+                if (renaming) replacement_[loop.id()] = var = renaming->new_var(loop.extent());
+                result.emplace_back(Loop{var, loop.kind, (*this)(loop.body, renaming), loop.independent, std::move(count)});
             }
         }
         return result;
@@ -157,6 +158,8 @@ NodeRef substitute(const Kernel& kernel, const NodeRef& expression, const Substi
 }
 
 Body substitute(const Kernel& kernel, const Body& body, const Substitution& with) { return Substituter(kernel, with)(body); }
+
+Body copy(Kernel& kernel, const Body& body, const Substitution& with) { return Substituter(kernel, with)(body, &kernel); }
 
 // ---- printing --------------------------------------------------------------------------------------------------------
 
@@ -211,7 +214,7 @@ public:
 private:
     void check_loop(const Loop& loop, const Body& siblings, int depth) {
         require(loop.var->op == Op::LoopVar && loop.id() < kernel_.next_var, "a loop without a proper variable");
-        require(!bound_.contains(loop.id()), "a variable that is bound twice: i", loop.id());
+        require(seen_.insert(loop.id()).second, "two loops with one variable: i", loop.id());
         if (loop.kind == LoopKind::Parallel) require(depth == 0 && siblings.size() == 1, "a parallel loop that is not outermost");
         if (loop.count) {
             require(loop.kind == LoopKind::Serial && loop.count->dtype == DType::I64, "a count on a loop that is not serial");
@@ -258,7 +261,7 @@ private:
 
     const Kernel& kernel_;
     std::string_view after_;
-    std::unordered_set<int> bound_;
+    std::unordered_set<int> bound_, seen_;
 };
 
 }  // namespace

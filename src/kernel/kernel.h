@@ -6,6 +6,7 @@
 //   the maths ones (kernel/math.h has replaced them), Cast, Bitcast, Where, Fma (fma(a, b, c) = a*b + c, rounded once) and
 //   Check. Index arithmetic is i64; IDiv and Mod floor. Exact results and edge cases are those of the op table's `eval`.
 // - Load(index[, gate]) reads buffers[LoadArg::buffer]; with a false gate it is 0 and touches no memory.
+// - Every loop has a variable of its own: no two loops of a kernel share one.
 // - Serial iteration order is the meaning of every loop. A kind only promises that another way of running gives the same
 //   bits: Parallel iterations share nothing but inputs; Vector iterations (extent <= kMaxLanes) are independent of each
 //   other, except through locals indexed by the lane; Unrolled loops have a small constant extent.
@@ -116,6 +117,9 @@ std::int64_t parallel_extent(const Kernel& kernel);
 using Substitution = std::vector<std::pair<int, NodeRef>>;
 NodeRef substitute(const Kernel& kernel, const NodeRef& expression, const Substitution& with);
 Body substitute(const Kernel& kernel, const Body& body, const Substitution& with);
+
+// A second copy of a body: its loops get variables of their own, since every loop of a kernel has one.
+Body copy(Kernel& kernel, const Body& body, const Substitution& with);
 
 std::string print(const Kernel& kernel);  // readable loops, for WEFT_DEBUG=3 and explain()
 

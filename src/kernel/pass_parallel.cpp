@@ -46,7 +46,7 @@ Kernel split_for_threads(Kernel kernel) {
 
     const auto chunk = [&](const NodeRef& start, std::int64_t size) {
         const NodeRef q = kernel.new_var(size);
-        return Loop{q, LoopKind::Serial, substitute(kernel, loop.body, {{loop.id(), kernel.add(start, q)}}), true, nullptr};
+        return Loop{q, LoopKind::Serial, copy(kernel, loop.body, {{loop.id(), kernel.add(start, q)}}), true, nullptr};
     };
     const NodeRef p = kernel.new_var(whole + (rest > 0));
     const NodeRef start = kernel.mul(p, kernel.index(length));

@@ -152,6 +152,17 @@ private:
         return Loop{var, LoopKind::Serial, std::move(body), false, std::move(count)};
     }
 
+    // The body inside loops over fresh variables in place of these: the same loops occur in several places.
+    Body loops_over(const std::vector<NodeRef>& vars, Body body) {
+        Substitution with;
+        std::vector<NodeRef> fresh;
+        for (const NodeRef& var : vars) {
+            fresh.push_back(kernel_.new_var(extent_of(var)));
+            with.emplace_back(id_of(var), fresh.back());
+        }
+        return nested(fresh, substitute(kernel_, body, with), false);
+    }
+
     // f(range) for whole pieces of a range and for what is left; `var` loops over the whole pieces.
     template <class F>
     Body pieces(const Range& all, std::int64_t size, F f) {
@@ -191,7 +202,7 @@ private:
     Body parallel_loops() {
         const std::int64_t work = columns_ * rows_ * inner_length_ * product(nest_.outer) * product(outer_vars_);
         const Range all_columns{kernel_.index(0), columns_}, all_rows{kernel_.index(0), rows_};
-        if (work < kSmallContraction) return nested(outer_vars_, strips(all_columns, all_rows), false);
+        if (work < kSmallContraction) return loops_over(outer_vars_, strips(all_columns, all_rows));
         if (!outer_vars_.empty() && product(outer_vars_) >= 4) {  // the outermost batch with something to share out
             std::vector<NodeRef> inner = outer_vars_;
             const auto widest = std::max_element(inner.begin(), inner.end(),
@@ -199,22 +210,22 @@ private:
             const NodeRef var = *widest;
             inner.erase(widest);
             parallel_ = str("batches of ", extent_of(var));
-            return Body{Loop{var, LoopKind::Parallel, nested(inner, strips(all_columns, all_rows), false), true, nullptr}};
+            return Body{Loop{var, LoopKind::Parallel, loops_over(inner, strips(all_columns, all_rows)), true, nullptr}};
         }
         const std::int64_t panels = ceil_div(columns_, tile_columns_);
         if (panels >= 8) {
             const std::int64_t width = std::min(strip_width(), ceil_div(panels, 4) * tile_columns_);
             parallel_ = str("strips of ", width, " columns");
             return parallel_pieces(columns_, width, [&](const Range& columns) {
-                return nested(outer_vars_, strips(columns, all_rows), false);
+                return loops_over(outer_vars_, strips(columns, all_rows));
             });
         }
         if (rows_ >= 4 * tile_rows_) {
             const std::int64_t height = ceil_div(ceil_div(rows_, tile_rows_), 4) * tile_rows_;
             parallel_ = str("chunks of ", height, " rows");
-            return parallel_pieces(rows_, height, [&](const Range& rows) { return nested(outer_vars_, strips(all_columns, rows), false); });
+            return parallel_pieces(rows_, height, [&](const Range& rows) { return loops_over(outer_vars_, strips(all_columns, rows)); });
         }
-        return nested(outer_vars_, strips(all_columns, all_rows), false);
+        return loops_over(outer_vars_, strips(all_columns, all_rows));
     }
 
     std::int64_t strip_width() const {
@@ -245,7 +256,7 @@ private:
                 return tile_body({tile, part, rows, columns, row_tile, column_tile, panel, row_panel, sums});
             });
         }));
-        Body body = nested(nest_.outer, std::move(block), false);
+        Body body = loops_over(nest_.outer, std::move(block));
         if (!nest_.outer.empty() && !plain_epilogue_) append(body, late_epilogue(columns, rows, sums));
         return body;
     }
@@ -270,15 +281,8 @@ private:
         return ir::flatten_index(*kernel_.interner, extents, IndexList(nest_.inner.begin(), nest_.inner.end()));
     }
 
-    // Loops over the sum's inner variables, fresh ones so that every copy binds its own.
     Body sum_loops(Body body) {
-        Substitution with;
-        std::vector<NodeRef> vars;
-        for (const NodeRef& var : nest_.inner) {
-            vars.push_back(kernel_.new_var(extent_of(var)));
-            with.emplace_back(id_of(var), vars.back());
-        }
-        Body loops = nested(vars, substitute(kernel_, body, with), false);
+        Body loops = loops_over(nest_.inner, std::move(body));
         if (nest_.inner_count) loops[0].loop()->count = nest_.inner_count;
         return loops;
     }

@@ -120,7 +120,7 @@ private:
     bool stores_arrays(const Body& body) const { return contents_of(kernel_, body).arrays; }
 
     Stmt vector(const Loop& loop, const NodeRef& lane, const NodeRef& at) {
-        Body body = substitute(kernel_, loop.body, {{loop.id(), ir::simplify_index(*kernel_.interner, at)}});
+        Body body = copy(kernel_, loop.body, {{loop.id(), ir::simplify_index(*kernel_.interner, at)}});
         return Loop{lane, LoopKind::Vector, lane_private(kernel_, body, id_of(lane)), true, nullptr};
     }
 
