@@ -470,10 +470,13 @@ private:
         std::stable_sort(ids.begin(), ids.end(), [&](int a, int b) { return groups_[a].level < groups_[b].level; });
         std::vector<ScheduledKernel> kernels;
         for (auto it = ids.rbegin(); it != ids.rend(); ++it)  // consumers first: they say what must be stored
-            if (!groups_[*it].stored.empty()) kernels.push_back(emit_group(*it));
+            if (!groups_[*it].stored.empty() && !computes_nothing(groups_[*it])) kernels.push_back(emit_group(*it));
         std::reverse(kernels.begin(), kernels.end());
         return kernels;
     }
+
+    // Of an array without elements there is nothing to compute, and its rows have no index to compute it at.
+    static bool computes_nothing(const Group& g) { return g.row_count == 0 && g.anchor->op != Op::Custom && g.anchor->op != Op::Part; }
 
     ScheduledKernel emit_group(int id) {
         Group& g = groups_[id];
@@ -486,7 +489,7 @@ private:
         const auto foreign = [&](const Node& node) {
             const int from = home(node);
             const bool inlines = is_free_kind(node) || ir::is_movement(node.op);
-            return from >= 0 && from != id && (groups_[from].level < g.level || !inlines);
+            return from >= 0 && from != id && !node.sources.empty() && (groups_[from].level < g.level || !inlines);
         };
         const auto enter = [&](const Node& node) { return !foreign(node); };
         ScheduledKernel kernel;
