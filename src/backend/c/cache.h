@@ -2,9 +2,10 @@
 // all that went into it, and ends with a hash of its own bytes: one that was cut short or damaged counts as absent.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
+#include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -30,11 +31,15 @@ public:
     std::filesystem::path path_of(std::string_view key) { return folder() / (std::string(key) + ".so"); }
     std::filesystem::path temporary(std::string_view suffix);  // a name that nobody else uses
 
-    bool intact(const std::filesystem::path& file) const;  // its bytes are those that were sealed
+    bool intact(const std::filesystem::path& file);        // its bytes are those that were sealed
     void seal(const std::filesystem::path& file) const;    // appends the hash of its bytes
     void trim();                                           // deletes the oldest files beyond kMostFiles
 
     static constexpr std::size_t kMostFiles = 2000;
+
+private:
+    std::mutex mutex_;
+    std::set<std::string> verified_;  // kernels compiled together share a file under many names: it is read once
 };
 
 }  // namespace weft::backend::c

@@ -107,7 +107,7 @@ Value Printer::value(const Node& node, int user_level) {
         case Op::LoopVar: {
             const int id = node.as<ir::LoopArg>().id;
             if (expanded_.lane_vars.contains(id)) return {prelude_.iota(lanes_) + "()", true};
-            return {str("i", id)};
+            return {str("k", id)};
         }
         default: break;
     }

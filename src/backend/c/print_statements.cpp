@@ -112,7 +112,7 @@ std::string Printer::declarations() {
     std::string text;
     const auto overlaps = [&](const Buffer& a) {
         const auto bytes = [](const Buffer& b) { return b.size * static_cast<std::int64_t>(size_of(b.dtype)); };
-        return std::count_if(kernel_.buffers.begin(), kernel_.buffers.end(), [&](const Buffer& b) {
+        return std::count_if(kernel_.buffers.begin(), kernel_.buffers.end(), [&](const Buffer& b) {  // itself too
                    return b.role == Buffer::Role::Local && b.place == Buffer::Place::Scratch &&
                           a.scratch_offset < b.scratch_offset + bytes(b) && b.scratch_offset < a.scratch_offset + bytes(a);
                }) > 1;
@@ -165,7 +165,8 @@ void Printer::print(const kernel::Body& body) {
 
 void Printer::print(const Loop& loop) {
     if (loop.kind == LoopKind::Vector) {  // lanes: no loop in C
-        line(str("// vector i", loop.id(), " < ", loop.extent()));
+        const std::string note = str("// lanes of k", loop.id(), " < ", loop.extent());
+        if (innermost_scope().note != note) line(innermost_scope().note = note);  // unrolled copies need it once
         print(loop.body);
         return;
     }
@@ -179,7 +180,7 @@ void Printer::print(const Loop& loop) {
         line(str("const i64 ", end, " = ", prelude_.op(Op::Min, DType::I64, 0), "(", loop.extent(), ", ",
                  without_parentheses(count), ");"));
     }
-    const std::string var = str("i", loop.id());
+    const std::string var = str("k", loop.id());  // not "i": i64 is a type
     const std::string head = str("for (i64 ", var, " = ", first, "; ", var, " < ", end, "; ++", var, ") {");
     scopes_.push_back({.stored = stored, .guarded = loop.count != nullptr});
     depths_[loop.id()] = innermost();
@@ -188,6 +189,7 @@ void Printer::print(const Loop& loop) {
     scopes_.pop_back();
     line(head);
     scopes_.back().text += inner;
+    scopes_.back().note.clear();
     line("}");
 }
 

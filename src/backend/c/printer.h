@@ -45,6 +45,7 @@ private:
         std::string text;
         std::uint64_t stored = 0;  // buffers that this loop stores to
         bool guarded = false;      // it may run zero times
+        std::string note;          // the last comment on lanes
         std::unordered_map<const Node*, Value> names;
     };
 
@@ -56,6 +57,7 @@ private:
     void line(int level, std::string_view text);
     void forget(std::uint64_t buffers);
     int innermost() const { return static_cast<int>(scopes_.size()) - 1; }
+    Scope& innermost_scope() { return scopes_.back(); }
     std::string declarations();
     std::string declare_local(int buffer);
     std::string header_comment() const;
@@ -111,7 +113,7 @@ private:
     bool streams_ = false;
 };
 
-// C text for a cast or a constant of 0 in some vector type.
+// "(a + b)" as "a + b", where nothing can bind tighter.
 std::string without_parentheses(std::string text);
 
 }  // namespace weft::backend::c
