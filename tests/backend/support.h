@@ -8,6 +8,7 @@
 #include <weft/error.h>
 
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <new>
 #include <string>
