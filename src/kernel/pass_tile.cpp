@@ -287,6 +287,22 @@ private:
         return loops;
     }
 
+    // For packing, which may go in any order: loops that decide a gate (a convolution's taps) outside, so that the gate is
+    // evaluated once for all others (its channels).
+    Body packing_loops(const NodeRef& operand, Body body) {
+        Uses uses;
+        collect_uses(operand, uses);
+        std::vector<NodeRef> gating, others;
+        for (const NodeRef& var : nest_.inner) {
+            const bool gates = std::any_of(uses.gates.begin(), uses.gates.end(),
+                                           [&](const NodeRef& gate) { return ir::depends_on(gate, id_of(var)); });
+            (gates ? gating : others).push_back(var);
+        }
+        if (gating.empty() || nest_.inner_count) return sum_loops(std::move(body));
+        gating.insert(gating.end(), others.begin(), others.end());
+        return loops_over(gating, std::move(body));
+    }
+
     // for v < vectors of `columns` (unrolled), l < lanes (vector): f(offset of the lane within the columns)
     template <class F>
     Body lane_loops(std::int64_t columns, F f) {
@@ -309,7 +325,7 @@ private:
         return pieces(columns, tile_columns_, [&](const Range& part, const NodeRef& number) {
             const NodeRef base = kernel_.add(kernel_.mul(number, kernel_.index(inner_length_ * tile_columns_)),
                                              kernel_.mul(inner_position(), kernel_.index(tile_columns_)));
-            return sum_loops(lane_loops(part.size, [&](const NodeRef& at, int) {
+            return packing_loops(vector_factor(), lane_loops(part.size, [&](const NodeRef& at, int) {
                 const NodeRef column = simple(kernel_.add(part.start, at));
                 return Body{Store{panel, simple(kernel_.add(base, at)), substitute(kernel_, vector_factor(), at_columns(column))}};
             }));
@@ -326,7 +342,7 @@ private:
             Body store{Store{row_panel, simple(kernel_.add(base, r)), value}};
             const bool contiguous = plain_load(value) && ir::stride_of(*kernel_.interner, value->sources[0], id_of(r)) == 1;
             const LoopKind kind = contiguous && part.size <= kMaxLanes ? LoopKind::Vector : LoopKind::Serial;
-            return sum_loops(Body{Loop{r, kind, std::move(store), false, nullptr}});
+            return packing_loops(row_factor(), Body{Loop{r, kind, std::move(store), false, nullptr}});
         });
     }
 
