@@ -16,7 +16,7 @@ namespace weft {
 
 // Totals since the program started, except where "now" is said.
 struct Counters {
-    std::int64_t runs = 0;                   // evaluations of a graph
+    std::int64_t runs = 0;  // evaluations of a graph
     std::int64_t plans_made = 0;
     std::int64_t plan_cache_hits = 0;
     std::int64_t kernels_compiled = 0;
@@ -43,7 +43,9 @@ public:
     std::int64_t plan_cache_hits() const { return counters().plan_cache_hits - start_.plan_cache_hits; }
     std::int64_t kernels_compiled() const { return counters().kernels_compiled - start_.kernels_compiled; }
     std::int64_t kernels_launched() const { return counters().kernels_launched - start_.kernels_launched; }
-    std::int64_t contractions_launched() const { return counters().contractions_launched - start_.contractions_launched; }
+    std::int64_t contractions_launched() const {
+        return counters().contractions_launched - start_.contractions_launched;
+    }
     std::int64_t buffers_allocated() const { return counters().buffers_allocated - start_.buffers_allocated; }
     std::int64_t fresh_allocations() const { return counters().fresh_allocations - start_.fresh_allocations; }
     std::int64_t bytes_allocated() const { return counters().bytes_allocated - start_.bytes_allocated; }
@@ -108,18 +110,18 @@ void set_memory_limit(std::int64_t bytes);  // what tensors may take together; 0
 struct Explanation {
     struct Kernel {
         std::string name;
-        std::string reason;                 // why it is a kernel of its own
-        std::string compute;                // what it computes, node by node
-        std::vector<std::string> schedule;  // how it is run, a decision per line
-        std::string loops;                  // the loop IR after the last pass
-        std::string source;                 // what the backend made of it
+        std::string reason;                               // why it is a kernel of its own
+        std::string compute;                              // what it computes, node by node
+        std::vector<std::string> schedule;                // how it is run, a decision per line
+        std::string loops;                                // the loop IR after the last pass
+        std::string source;                               // what the backend made of it
         std::int64_t reads = 0, writes = 0, scratch = 0;  // bytes
         std::int64_t multiply_adds = 0;
     };
-    std::string graph;                      // the simplified graph
-    std::vector<Kernel> kernels;            // in run order
-    std::int64_t arena_bytes = 0;           // memory between kernels
-    std::string text() const;               // all of it but the loops and the source
+    std::string graph;             // the simplified graph
+    std::vector<Kernel> kernels;   // in run order
+    std::int64_t arena_bytes = 0;  // memory between kernels
+    std::string text() const;      // all of it but the loops and the source
 };
 Explanation explain(const Tensor& tensor);
 std::ostream& operator<<(std::ostream& out, const Explanation& explanation);

@@ -129,7 +129,8 @@ public:
     const BatchNormSettings settings;
 
 protected:
-    BatchNorm(std::string_view name, int least_rank, int most_rank, std::int64_t channels, const BatchNormSettings& settings);
+    BatchNorm(std::string_view name, int least_rank, int most_rank, std::int64_t channels,
+              const BatchNormSettings& settings);
 
 private:
     const std::string_view name_;

@@ -85,7 +85,8 @@ struct AdamOptions {
 };
 class Adam : public Optimizer {
 public:
-    explicit Adam(std::vector<Tensor> parameters, const AdamOptions& options = {}) : Adam(std::move(parameters), options, false) {}
+    explicit Adam(std::vector<Tensor> parameters, const AdamOptions& options = {})
+        : Adam(std::move(parameters), options, false) {}
 
 protected:
     Adam(std::vector<Tensor> parameters, const AdamOptions& options, bool decoupled);

@@ -51,7 +51,9 @@ std::set<std::string, std::less<>> names(std::string_view text) {
     return result;
 }
 
-Config from_environment() {
+}  // namespace
+
+Config read_environment() {
     Config c;
     c.debug = integer("WEFT_DEBUG", 0, 5, c.debug);
     c.backend = choice("WEFT_BACKEND", {"c", "ref"}, c.backend);
@@ -62,10 +64,8 @@ Config from_environment() {
     return c;
 }
 
-}  // namespace
-
 Config& config() {
-    static Config& instance = *new Config(from_environment());
+    static Config& instance = *new Config(read_environment());
     return instance;
 }
 

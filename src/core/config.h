@@ -23,4 +23,6 @@ struct Config {
 
 Config& config();  // a bad value in the environment throws ValueError at first use, naming the variable and the choices
 
+Config read_environment();  // what config() starts with
+
 }  // namespace weft

@@ -57,7 +57,9 @@ Conv2d::Conv2d(std::int64_t in, std::int64_t out, Pair kernel, const Conv2dSetti
 
 Tensor Conv2d::forward(const Tensor& x) {
     return conv2d(x, weight, bias,
-                  {.stride = settings.stride, .padding = settings.padding, .dilation = settings.dilation,
+                  {.stride = settings.stride,
+                   .padding = settings.padding,
+                   .dilation = settings.dilation,
                    .groups = settings.groups});
 }
 
@@ -81,11 +83,12 @@ BatchNorm::BatchNorm(std::string_view name, int least_rank, int most_rank, std::
 
 Tensor BatchNorm::forward(const Tensor& x) {
     if (x.rank() < least_rank_ || x.rank() > most_rank_)
-        throw ShapeError(std::string(name_) + ": takes " + std::to_string(least_rank_) + " to " + std::to_string(most_rank_) +
-                         " dimensions, not the shape " + to_string(x.shape()));
+        throw ShapeError(std::string(name_) + ": takes " + std::to_string(least_rank_) + " to " +
+                         std::to_string(most_rank_) + " dimensions, not the shape " + to_string(x.shape()));
     // Without running statistics the batch's own are used in eval() too.
-    return batch_norm(x, running_mean, running_var, weight, bias,
-                      {.training = training() || !running_mean.defined(), .momentum = settings.momentum, .eps = settings.eps});
+    return batch_norm(
+        x, running_mean, running_var, weight, bias,
+        {.training = training() || !running_mean.defined(), .momentum = settings.momentum, .eps = settings.eps});
 }
 
 LayerNorm::LayerNorm(Shape sizes, double epsilon, bool affine) : shape(std::move(sizes)), eps(epsilon) {

@@ -8,9 +8,7 @@
 namespace weft::nn {
 namespace {
 
-std::string described(const Tensor& t) {
-    return std::string(name_of(t.dtype())) + to_string(t.shape());
-}
+std::string described(const Tensor& t) { return std::string(name_of(t.dtype())) + to_string(t.shape()); }
 
 }  // namespace
 

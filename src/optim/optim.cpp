@@ -39,7 +39,8 @@ void Optimizer::step() {
     drawn_.clear();
     ++clock_->steps;
     for (std::size_t i = 0; i < parameters_.size(); ++i)
-        if (const Tensor gradient = parameters_[i].grad(); gradient.defined()) update(parameters_[i], gradient, slots_[i]);
+        if (const Tensor gradient = parameters_[i].grad(); gradient.defined())
+            update(parameters_[i], gradient, slots_[i]);
     realize({});
 }
 
@@ -60,7 +61,8 @@ Tensor Optimizer::scalar(const Tensor& parameter, double (*value)(const Clock&, 
         seen = clock->steps;
         return value(*clock, numbers.data());
     };
-    drawn_.push_back({reinterpret_cast<const void*>(value), dtype, scalar_variable(value(*clock_, numbers.data()), dtype, redraw)});
+    drawn_.push_back(
+        {reinterpret_cast<const void*>(value), dtype, scalar_variable(value(*clock_, numbers.data()), dtype, redraw)});
     return drawn_.back().tensor;
 }
 
@@ -123,7 +125,9 @@ void SGD::update(Tensor& p, const Tensor& gradient, std::span<Tensor> slots) {
 // ---- Adam ------------------------------------------------------------------------------------------------------------
 
 Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& options, bool decoupled)
-    : Optimizer(std::move(parameters), options.lr, {"exp_avg", "exp_avg_sq"}), options_(options), decoupled_(decoupled) {
+    : Optimizer(std::move(parameters), options.lr, {"exp_avg", "exp_avg_sq"}),
+      options_(options),
+      decoupled_(decoupled) {
     check_range("Adam", "beta1", options.beta1, 0, 1);
     check_range("Adam", "beta2", options.beta2, 0, 1);
     check_range("Adam", "eps", options.eps, 0, INFINITY);
@@ -135,9 +139,11 @@ void Adam::update(Tensor& p, const Tensor& gradient, std::span<Tensor> slots) {
     const bool decays = o.weight_decay != 0;
     const Tensor g = decays && !decoupled_ ? gradient + p * o.weight_decay : gradient;
     const Tensor step_size = scalar(
-        p, [](const Clock& c, const double* k) { return c.lr / (1 - std::pow(k[0], static_cast<double>(c.steps))); }, {o.beta1});
+        p, [](const Clock& c, const double* k) { return c.lr / (1 - std::pow(k[0], static_cast<double>(c.steps))); },
+        {o.beta1});
     const Tensor root_scale = scalar(
-        p, [](const Clock& c, const double* k) { return 1 / std::sqrt(1 - std::pow(k[0], static_cast<double>(c.steps))); },
+        p,
+        [](const Clock& c, const double* k) { return 1 / std::sqrt(1 - std::pow(k[0], static_cast<double>(c.steps))); },
         {o.beta2});
     Tensor &m = slots[0], &v = slots[1];
     if (!m.defined()) m = zeros_like(p);
@@ -146,7 +152,8 @@ void Adam::update(Tensor& p, const Tensor& gradient, std::span<Tensor> slots) {
     v.assign(v * o.beta2 + g * g * (1 - o.beta2));
     const Tensor change = m / (sqrt(v) * root_scale + o.eps) * step_size;
     if (decays && decoupled_)
-        p.assign(p * scalar(p, [](const Clock& c, const double* k) { return 1 - c.lr * k[0]; }, {o.weight_decay}) - change);
+        p.assign(p * scalar(p, [](const Clock& c, const double* k) { return 1 - c.lr * k[0]; }, {o.weight_decay}) -
+                 change);
     else p -= change;
 }
 

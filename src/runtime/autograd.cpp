@@ -18,7 +18,9 @@ Cell& checked_cell(const Tensor& tensor, std::string_view call) {
     return *tensor.cell();
 }
 
-std::string described(std::string_view call, const Tensor& t) { return str(call, "(self: ", t.dtype(), t.shape(), "): "); }
+std::string described(std::string_view call, const Tensor& t) {
+    return str(call, "(self: ", t.dtype(), t.shape(), "): ");
+}
 
 NodeRef detached(const NodeRef& node) { return node->needs_grad ? ir::detach(node) : node; }
 
@@ -34,21 +36,22 @@ NodeRef checked_seed(const Tensor& output, const Tensor& seed, std::string_view 
     if (!is_float(output.dtype())) throw GradError(str(described(call, output), "only floats have a gradient"));
     if (!seed.defined()) {
         if (output.numel() != 1)
-            throw GradError(str(described(call, output), "only of one element can the gradient start by itself; pass one of ",
+            throw GradError(str(described(call, output),
+                                "only of one element can the gradient start by itself; pass one of ",
                                 "self's shape, or reduce first: mean(), sum()"));
         return nullptr;
     }
     if (seed.shape() != output.shape())
-        throw ShapeError(str(described(call, output), "the gradient given has the shape ", seed.shape(), ", not self's"));
+        throw ShapeError(
+            str(described(call, output), "the gradient given has the shape ", seed.shape(), ", not self's"));
     return ir::cast(node_of(seed), output.dtype());
 }
 
 // Marks the nodes that a gradient passes on its way from the root, for cells to be found among them.
 std::uint64_t mark_cone(const NodeRef& root) {
     const NodeRef roots[] = {root};
-    const auto order = ir::topological_order(roots, [](const ir::Node& node) {
-        return node.needs_grad && node.op != ir::Op::Leaf;
-    });
+    const auto order =
+        ir::topological_order(roots, [](const ir::Node& node) { return node.needs_grad && node.op != ir::Op::Leaf; });
     return order.back()->mark;
 }
 
@@ -121,7 +124,8 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
         const std::lock_guard lock(ir::graph_lock());
         for (const auto& [id, value] : gradients.leaves) {
             const auto leaf = state().leaves.find(id);
-            if (leaf == state().leaves.end()) continue;  // the tensor is gone, and with it whoever would read the gradient
+            if (leaf == state().leaves.end())
+                continue;  // the tensor is gone, and with it whoever would read the gradient
             if (const std::shared_ptr<Cell> cell = leaf->second->weak_from_this().lock()) accumulate(*cell, value);
         }
         for (std::size_t i = 0; i < retaining.size(); ++i)
@@ -138,7 +142,8 @@ std::vector<Tensor> gradient(const Tensor& output, std::span<const Tensor> targe
     std::vector<NodeRef> nodes;
     for (const Tensor& target : targets) {
         checked_cell(target, "gradient()");
-        if (!is_float(target.dtype())) throw GradError(str("gradient(target: ", target.dtype(), target.shape(), "): only floats"));
+        if (!is_float(target.dtype()))
+            throw GradError(str("gradient(target: ", target.dtype(), target.shape(), "): only floats"));
         nodes.push_back(node_of(target));
     }
     std::vector<NodeRef> found = grad::gradient(node_of(output), nodes, start);

@@ -41,7 +41,8 @@ BackendScope::~BackendScope() { config().backend = before_; }
 ThreadScope::ThreadScope(int threads) : before_(config().threads) { set_threads(threads); }
 ThreadScope::~ThreadScope() { config().threads = before_; }
 
-OptScope::OptScope(std::initializer_list<std::string_view> off) : before_(config().off), donate_before_(config().donate) {
+OptScope::OptScope(std::initializer_list<std::string_view> off)
+    : before_(config().off), donate_before_(config().donate) {
     for (const std::string_view name : off) config().off.emplace(name);
     config().donate = donate_before_ && !config().switched_off("donate");
 }

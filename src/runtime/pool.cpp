@@ -22,12 +22,12 @@ namespace weft::runtime {
 namespace {
 
 constexpr std::size_t kLine = 64, kMiB = std::size_t{1} << 20;
-constexpr std::size_t kHugePage = 2 * kMiB;      // blocks from here on are mapped, aligned and huge-page backed
-constexpr std::size_t kStaggerFrom = 16 * 1024;  // smaller blocks are scattered by malloc itself
-constexpr std::size_t kStaggerStep = 17 * kLine; // 17 is odd, so consecutive blocks walk through all cache sets
+constexpr std::size_t kHugePage = 2 * kMiB;       // blocks from here on are mapped, aligned and huge-page backed
+constexpr std::size_t kStaggerFrom = 16 * 1024;   // smaller blocks are scattered by malloc itself
+constexpr std::size_t kStaggerStep = 17 * kLine;  // 17 is odd, so consecutive blocks walk through all cache sets
 constexpr std::size_t kSmallStagger = 64 * kLine, kLargeStagger = 60 * kStaggerStep;
 constexpr std::int64_t kRetention = std::int64_t{1} << 30;
-constexpr int kWindow = 4096;                    // releases after which an old peak of use is forgotten
+constexpr int kWindow = 4096;  // releases after which an old peak of use is forgotten
 
 struct Block {
     std::byte* base = nullptr;  // what malloc or mmap gave
@@ -135,15 +135,16 @@ private:
     };
 
     [[noreturn]] void refuse(std::size_t bytes) const {
-        throw MemoryError(str("cannot allocate ", bytes, " bytes: ", stats_.bytes_in_use, " bytes are in use, the limit is ",
-                              limit_));
+        throw MemoryError(str("cannot allocate ", bytes, " bytes: ", stats_.bytes_in_use,
+                              " bytes are in use, the limit is ", limit_));
     }
 
     // A kept block of this size, or one up to a quarter larger.
     Block reuse(std::size_t wanted) {
         const auto fits = kept_.lower_bound(wanted);
         if (fits == kept_.end() || fits->first > wanted + wanted / 4) return {};
-        const auto found = std::prev(kept_.upper_bound(fits->first));  // the one freed last: it may still be in the cache
+        const auto found =
+            std::prev(kept_.upper_bound(fits->first));  // the one freed last: it may still be in the cache
         const Block block = found->second.block;
         kept_.erase(found);
         stats_.bytes_kept -= static_cast<std::int64_t>(block.capacity);

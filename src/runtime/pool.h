@@ -20,9 +20,9 @@ struct PoolStats {
 };
 PoolStats pool_stats();
 
-void trim_pool(std::int64_t keep_bytes = 0);     // frees kept blocks, oldest first
-void set_pool_limit(std::int64_t bytes);         // 0: memory and swap of the machine (or of the control group)
-void set_pool_retention(std::int64_t bytes);     // blocks kept for reuse, at least; 1 GiB unless set
+void trim_pool(std::int64_t keep_bytes = 0);  // frees kept blocks, oldest first
+void set_pool_limit(std::int64_t bytes);      // 0: memory and swap of the machine (or of the control group)
+void set_pool_retention(std::int64_t bytes);  // blocks kept for reuse, at least; 1 GiB unless set
 
 // For tests: the n-th allocation from now on throws MemoryError, once (1: the next one; 0: none).
 void fail_allocation_after(std::int64_t n);

@@ -22,7 +22,7 @@ struct Printer {
     const Shape& shape;
     DType dtype;
     bool summarise;
-    std::vector<double> floats;          // one of the three holds the elements
+    std::vector<double> floats;  // one of the three holds the elements
     std::vector<std::int64_t> integers;
     std::vector<std::uint64_t> naturals;
     FloatStyle style = FloatStyle::Fixed;
@@ -42,7 +42,8 @@ std::string float_text(double value, FloatStyle style) {
     if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
     char text[400];
     const auto format = style == FloatStyle::Scientific ? std::chars_format::scientific : std::chars_format::fixed;
-    const auto end = std::to_chars(text, text + sizeof text, value, format, style == FloatStyle::Whole ? 0 : kPrecision).ptr;
+    const auto end =
+        std::to_chars(text, text + sizeof text, value, format, style == FloatStyle::Whole ? 0 : kPrecision).ptr;
     return std::string(text, end) + (style == FloatStyle::Whole ? "." : "");
 }
 

@@ -17,7 +17,8 @@ NodeRef computed(const Tensor& tensor) { return runtime::run(std::span<const Ten
 
 const std::byte* first_element(const ir::Node& buffer) {
     const auto& arg = buffer.as<ir::BufferArg>();
-    return static_cast<const std::byte*>(arg.storage->data) + arg.offset * static_cast<std::int64_t>(size_of(buffer.dtype));
+    return static_cast<const std::byte*>(arg.storage->data) +
+           arg.offset * static_cast<std::int64_t>(size_of(buffer.dtype));
 }
 
 bool is_dense(const ir::Node& buffer) {
@@ -86,8 +87,8 @@ std::vector<T> Tensor::to_vector() const {
     return result;
 }
 
-#define WEFT_INSTANTIATE(T)               \
-    template T Tensor::item<T>() const;   \
+#define WEFT_INSTANTIATE(T)             \
+    template T Tensor::item<T>() const; \
     template std::vector<T> Tensor::to_vector<T>() const;
 WEFT_INSTANTIATE(bool)
 WEFT_INSTANTIATE(std::uint8_t)
@@ -131,7 +132,8 @@ Tensor scalar_variable(double value, DType dtype, std::function<double()> redraw
     const auto word = [dtype](double v) { return cast_word(DType::F64, dtype, to_word(v)); };
     std::shared_ptr<const std::function<Word()>> again;
     if (redraw)
-        again = std::make_shared<const std::function<Word()>>([word, draw = std::move(redraw)] { return word(draw()); });
+        again =
+            std::make_shared<const std::function<Word()>>([word, draw = std::move(redraw)] { return word(draw()); });
     return make_tensor(ir::variable(dtype, word(value), std::move(again)));
 }
 

@@ -153,7 +153,8 @@ private:
             const std::shared_ptr<Cell> cell = item.cell.lock();
             if (!cell || !item.written || cell->outbox_slot == 0) continue;
             const Outgoing entry = state().outbox().at(cell->outbox_slot);
-            if (!(cell->node == item.node)) continue;  // written again meanwhile, by another thread: its next run decides
+            if (!(cell->node == item.node))
+                continue;  // written again meanwhile, by another thread: its next run decides
             state().take_back(*cell);
             if (const std::shared_ptr<Cell> leaf = entry.gradient_of.lock(); leaf && leaf->grad.cell() == cell)
                 leaf->grad = Tensor();
@@ -177,7 +178,8 @@ bool running() { return inside_run; }
 std::vector<ir::NodeRef> run(std::span<const Tensor> asked) {
     for (const Tensor& tensor : asked)
         if (!tensor.defined()) throw ValueError("an undefined tensor has no value");
-    if (inside_run) throw ValueError("a tensor is read while a run is under way on this thread: its value is not there yet");
+    if (inside_run)
+        throw ValueError("a tensor is read while a run is under way on this thread: its value is not there yet");
     const std::lock_guard queue(run_lock());
     const InsideRun inside;
     std::vector<ir::NodeRef> buffers = Run(asked).compute();

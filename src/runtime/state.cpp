@@ -148,11 +148,13 @@ namespace {
 bool is_marker(ir::Op op) { return op == ir::Op::Leaf || op == ir::Op::Detach || op == ir::Op::WithGrad; }
 
 const std::shared_ptr<const ir::GradRuleObject>& let_go_rule() {
-    static const auto& rule = *new std::shared_ptr<const ir::GradRuleObject>(
-        std::make_shared<ir::GradRuleObject>(ir::GradRuleObject{"let go", [](const auto&, const auto&) -> ir::Grads {
-            throw GradError("backward(): an earlier backward() has let go of this part of the graph; to differentiate it a "
-                            "second time, pass retain_graph = true to the first one");
-        }}));
+    static const auto& rule =
+        *new std::shared_ptr<const ir::GradRuleObject>(std::make_shared<ir::GradRuleObject>(ir::GradRuleObject{
+            "let go", [](const auto&, const auto&) -> ir::Grads {
+                throw GradError(
+                    "backward(): an earlier backward() has let go of this part of the graph; to differentiate it a "
+                    "second time, pass retain_graph = true to the first one");
+            }}));
     return rule;
 }
 
@@ -181,9 +183,7 @@ ir::NodeRef let_go(const ir::NodeRef& value) {
     return ir::with_grad(value, input, let_go_rule());
 }
 
-bool gives_up_node(const Cell& cell) {
-    return cell.requires_grad || !cell.node->needs_grad || is_let_go(*cell.node);
-}
+bool gives_up_node(const Cell& cell) { return cell.requires_grad || !cell.node->needs_grad || is_let_go(*cell.node); }
 
 void bind(Cell& cell, const ir::NodeRef& buffer) {
     if (!gives_up_node(cell)) return;  // its history is still wanted; stripped(node)->realized holds the value

@@ -18,9 +18,9 @@ namespace weft::runtime {
 // A cell that the next run of its thread computes, whether or not anybody asks: it was written in place, it is a gradient or
 // the root of a backward(), or its graph is being let go.
 struct Outgoing {
-    Cell* cell = nullptr;           // alive: a dying cell takes its entry out
-    std::uint64_t thread = 0;       // 0: the thread is gone, anybody may compute it
-    ir::NodeRef last;               // what a written cell goes back to when the run fails; null: it stays as it is
+    Cell* cell = nullptr;             // alive: a dying cell takes its entry out
+    std::uint64_t thread = 0;         // 0: the thread is gone, anybody may compute it
+    ir::NodeRef last;                 // what a written cell goes back to when the run fails; null: it stays as it is
     std::weak_ptr<Cell> gradient_of;  // a leaf's first gradient: when the run fails, the leaf has none again
 };
 
@@ -45,15 +45,16 @@ private:
 };
 
 State& state();
-std::mutex& run_lock();         // runs queue here; never taken while holding the graph lock
-std::uint64_t this_thread();    // a number of its own for each thread, never 0
+std::mutex& run_lock();       // runs queue here; never taken while holding the graph lock
+std::uint64_t this_thread();  // a number of its own for each thread, never 0
 
 inline constexpr std::size_t kPendingNodes = 100'000;  // beyond this many new nodes an op runs the graph by itself
 
 // ---- values ----------------------------------------------------------------------------------------------------------
 
-ir::NodeRef stripped(const ir::NodeRef& node);    // without the markers around the value: Leaf, Detach, WithGrad
-ir::NodeRef stored_value(const ir::NodeRef& node);  // the Buffer that holds the node's value; null if it is not computed
+ir::NodeRef stripped(const ir::NodeRef& node);  // without the markers around the value: Leaf, Detach, WithGrad
+ir::NodeRef stored_value(
+    const ir::NodeRef& node);  // the Buffer that holds the node's value; null if it is not computed
 
 // A value whose history has been let go: it still needs a gradient, and asking for one raises.
 ir::NodeRef let_go(const ir::NodeRef& value);

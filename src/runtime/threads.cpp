@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kSpin = std::chrono::microseconds(100);  // a helper looks for the next job this long before it sleeps
 constexpr auto kPollEvery = std::chrono::milliseconds(5);
-constexpr std::uint64_t kLeft = 0xffffffff;             // low half of the ticket: claims left; high half: epoch
+constexpr std::uint64_t kLeft = 0xffffffff;  // low half of the ticket: claims left; high half: epoch
 
 inline void relax() {
 #if defined(__x86_64__)
@@ -106,8 +106,7 @@ private:
     // Drops what nobody has claimed yet.
     void abandon() {
         std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
-        while (!ticket_.compare_exchange_weak(ticket, ticket & ~kLeft, std::memory_order_acq_rel)) {
-        }
+        while (!ticket_.compare_exchange_weak(ticket, ticket & ~kLeft, std::memory_order_acq_rel)) {}
         done_.fetch_add(static_cast<std::int64_t>(ticket & kLeft), std::memory_order_release);
     }
 
@@ -249,7 +248,8 @@ void lock_threads() { door().mutex.lock(); }
 void unlock_threads() { door().mutex.unlock(); }
 
 void reset_threads_in_child() {
-    [[maybe_unused]] Helpers* const gone = door().helpers.release();  // its threads are the parent's; they cannot be joined
+    [[maybe_unused]] Helpers* const gone =
+        door().helpers.release();  // its threads are the parent's; they cannot be joined
     new (&door().mutex) std::mutex;
 }
 

@@ -13,8 +13,7 @@ namespace weft::runtime {
 class ChunkFn {
 public:
     template <class F>
-        requires(!std::is_same_v<std::remove_cvref_t<F>, ChunkFn>)
-    ChunkFn(F&& f)
+    requires(!std::is_same_v<std::remove_cvref_t<F>, ChunkFn>) ChunkFn(F&& f)
         : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
           call_([](void* object, std::int64_t begin, std::int64_t end, int thread) {
               (*static_cast<std::remove_reference_t<F>*>(object))(begin, end, thread);

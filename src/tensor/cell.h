@@ -34,7 +34,8 @@ struct ViewOf {
 };
 
 struct Cell : std::enable_shared_from_this<Cell> {
-    ir::NodeRef node;  // the value: pending, a Buffer, or Leaf(id, value) if a gradient is collected here; null: a stale view
+    ir::NodeRef
+        node;  // the value: pending, a Buffer, or Leaf(id, value) if a gradient is collected here; null: a stale view
     std::uint64_t id = 0;        // fresh, given when it first becomes a leaf
     std::uint64_t version = 0;   // counts writes
     std::uint64_t binding = 0;   // counts new nodes for the same value: a run has computed it
@@ -70,6 +71,6 @@ inline bool needs_grad(const ir::NodeRef& node) { return node->needs_grad; }
 ir::StorageRef new_storage(std::int64_t bytes);  // pooled memory, contents arbitrary; throws MemoryError
 void list_cell(Cell& cell);                      // "this cell is a view or not yet computed"
 void unlist_cell(Cell& cell);
-void relieve(const Tensor& newest);              // runs the graph if very much is pending
+void relieve(const Tensor& newest);  // runs the graph if very much is pending
 
 }  // namespace weft

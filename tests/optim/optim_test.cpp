@@ -40,11 +40,12 @@ void check_against(const std::function<std::unique_ptr<optim::Optimizer>(std::ve
 }  // namespace
 
 TEST_CASE("SGD, with momentum, dampening, nesterov and weight decay") {
-    for (const optim::SGDOptions o : {optim::SGDOptions{.lr = 0.05}, {.lr = 0.05, .momentum = 0.9},
+    for (const optim::SGDOptions o : {optim::SGDOptions{.lr = 0.05},
+                                      {.lr = 0.05, .momentum = 0.9},
                                       {.lr = 0.01, .momentum = 0.9, .dampening = 0.3},
                                       {.lr = 0.01, .momentum = 0.8, .weight_decay = 0.1, .nesterov = true}}) {
         check_against([&](auto p) { return std::make_unique<optim::SGD>(p, o); },
-                      [&](double& p, double g, int step, double (&state)[2]) {
+                      [&](double& p, double g, int step, double(&state)[2]) {
                           g += o.weight_decay * p;
                           if (o.momentum != 0) {
                               state[0] = step == 1 ? g : o.momentum * state[0] + (1 - o.dampening) * g;
@@ -63,7 +64,7 @@ TEST_CASE("Adam and AdamW") {
                 if (decoupled) return std::make_unique<optim::AdamW>(p, o);
                 return std::make_unique<optim::Adam>(p, o);
             },
-            [&](double& p, double g, int step, double (&state)[2]) {
+            [&](double& p, double g, int step, double(&state)[2]) {
                 if (decoupled) p *= 1 - o.lr * o.weight_decay;
                 else g += o.weight_decay * p;
                 state[0] = o.beta1 * state[0] + (1 - o.beta1) * g;
@@ -96,6 +97,32 @@ TEST_CASE("loss, gradients and update are one run, and nothing stays behind") {
     CHECK(last < 0.7 * first);
     CHECK(counters().live_nodes <= nodes);  // the loss of step 5 was alive when they were counted
     CHECK(counters().live_buffers <= buffers);
+}
+
+TEST_CASE(
+    "in steady state a step makes no plan, compiles nothing and takes no fresh memory, whatever the learning rate") {
+    manual_seed(3);
+    nn::Sequential net;
+    net.add<nn::Linear>(4, 8).add<nn::ReLU>().add<nn::Dropout>(0.25).add<nn::Linear>(8, 3);
+    optim::AdamW adam(net.parameters());
+    const Tensor data = randn({64, 4}).realize(), classes = randint(0, 3, {64}).realize();
+    for (int step = 0; step < 12; ++step) {
+        const CounterScope count;
+        adam.set_lr(0.01 / (1 + step));
+        adam.zero_grad();
+        const Tensor x = data.slice(0, {step * 4, step * 4 + 16}), labels = classes.slice(0, {step * 4, step * 4 + 16});
+        const Tensor loss = cross_entropy(net(x), labels);
+        loss.backward();
+        adam.step();
+        loss.item();
+        CAPTURE(step);
+        if (step < 5) continue;
+        CHECK(count.runs() == 1);
+        CHECK(count.plans_made() == 0);
+        CHECK(count.kernels_compiled() == 0);
+        CHECK(count.plan_cache_hits() == 1);
+        CHECK(count.fresh_allocations() == 0);
+    }
 }
 
 TEST_CASE("reading the loss before the step gives the same numbers") {

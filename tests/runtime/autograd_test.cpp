@@ -186,7 +186,8 @@ TEST_CASE("values that a run has stored anyway are used by a later backward") {
     CHECK(node_of(h)->realized);
     CHECK_FALSE(h.is_leaf());
     loss.backward();
-    const std::vector<float> expected = matmul(x.t(), h.detach()).to_vector<float>(), found = w.grad().to_vector<float>();
+    const std::vector<float> expected = matmul(x.t(), h.detach()).to_vector<float>(),
+                             found = w.grad().to_vector<float>();
     for (std::size_t i = 0; i < expected.size(); ++i) CHECK(found[i] == doctest::Approx(expected[i]));
 }
 

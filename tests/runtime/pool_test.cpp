@@ -98,7 +98,8 @@ TEST_CASE("what is kept for reuse is bounded") {
     for (int i = 1; i <= 40; ++i) allocate(i * 100'000);
     CHECK(pool_stats().bytes_kept <= 10'000'000);
     {
-        std::vector<ir::StorageRef> set;  // a working set above the bound stays as a whole: the next step takes it again
+        std::vector<ir::StorageRef>
+            set;  // a working set above the bound stays as a whole: the next step takes it again
         for (int i = 0; i < 8; ++i) set.push_back(allocate(4'000'000));
     }
     const auto before = pool_stats();

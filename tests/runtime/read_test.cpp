@@ -78,8 +78,10 @@ TEST_CASE("text, as PyTorch prints it") {
           "tensor([[[0, 1],\n         [2, 3]],\n\n        [[4, 5],\n         [6, 7]]])");
     CHECK(text(arange(2000)) == "tensor([   0,    1,    2,  ..., 1997, 1998, 1999])");
     const std::string rows = text(zeros({2000, 2}));
-    CHECK(rows == "tensor([[0., 0.],\n        [0., 0.],\n        [0., 0.],\n        ...,\n        [0., 0.],\n        [0., 0.],\n"
-                  "        [0., 0.]])");
+    CHECK(
+        rows ==
+        "tensor([[0., 0.],\n        [0., 0.],\n        [0., 0.],\n        ...,\n        [0., 0.],\n        [0., 0.],\n"
+        "        [0., 0.]])");
     CHECK(text(arange(40)).find('\n') != std::string::npos);
 }
 

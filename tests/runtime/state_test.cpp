@@ -1,8 +1,8 @@
 // Identity and state: cells, writes in place, views, the outbox, what a run computes and what it leaves behind.
+#include "runtime/state.h"
 #include "ir/build.h"
 #include "runtime/plan_cache.h"
 #include "runtime/pool.h"
-#include "runtime/state.h"
 #include "tensor/cell.h"
 
 #include <weft/debug.h>
@@ -94,7 +94,8 @@ TEST_CASE("assign casts and broadcasts, and refuses what does not fit") {
     CHECK(x.dtype() == f32);
     CHECK(values(x) == Floats{1, 2, 3, 1, 2, 3});
     CHECK_THROWS_WITH_AS(x.assign(zeros({2})),
-                         "assign(self: f32[2, 3], other: f32[2]): the value does not broadcast to self's shape", ShapeError);
+                         "assign(self: f32[2, 3], other: f32[2]): the value does not broadcast to self's shape",
+                         ShapeError);
     CHECK_THROWS_AS(x.assign(zeros({1, 2, 3})), ShapeError);
     CHECK_THROWS_AS(x[0] += zeros({2, 3}), ShapeError);
     Tensor n = tensor({1, 2, 3});

@@ -30,13 +30,12 @@ TEST_CASE("each chunk runs once, whatever the number of threads and the grain") 
             for (const std::int64_t grain : {1, 3, 5000}) {
                 std::vector<std::atomic<int>> seen(chunks);
                 std::atomic<bool> bad_thread{false};
-                run_chunks(
-                    chunks,
-                    [&](std::int64_t begin, std::int64_t end, int thread) {
-                        if (thread < 0 || thread >= threads) bad_thread = true;
-                        for (std::int64_t i = begin; i < end; ++i) ++seen[i];
-                    },
-                    {.grain = grain});
+                run_chunks(chunks,
+                           [&](std::int64_t begin, std::int64_t end, int thread) {
+                               if (thread < 0 || thread >= threads) bad_thread = true;
+                               for (std::int64_t i = begin; i < end; ++i) ++seen[i];
+                           },
+                           {.grain = grain});
                 bool once = true;
                 for (const auto& count : seen) once = once && count == 1;
                 CHECK(once);
@@ -51,7 +50,8 @@ TEST_CASE("many short jobs in a row, with pauses long enough for helpers to fall
     std::vector<std::int64_t> data(512);
     for (int round = 0; round < 3000; ++round) {
         run_chunks(8, [&](std::int64_t begin, std::int64_t end, int) {
-            for (std::int64_t i = begin * 64; i < end * 64; ++i) ++data[i];  // plain memory: a missing join is a data race
+            for (std::int64_t i = begin * 64; i < end * 64; ++i)
+                ++data[i];  // plain memory: a missing join is a data race
         });
         if (round % 300 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
@@ -105,7 +105,8 @@ TEST_CASE("nested and concurrent jobs run alone instead of waiting") {
     for (int t = 0; t < 3; ++t)
         callers.emplace_back([&] {
             for (int i = 0; i < 500; ++i)
-                run_chunks(6, [&](std::int64_t begin, std::int64_t end, int) { total += static_cast<int>(end - begin); });
+                run_chunks(6,
+                           [&](std::int64_t begin, std::int64_t end, int) { total += static_cast<int>(end - begin); });
         });
     for (auto& t : callers) t.join();
     CHECK(total == 3 * 500 * 6);

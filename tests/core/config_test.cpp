@@ -1,0 +1,73 @@
+// The environment: good values are taken, bad ones are refused with the variable's name and the choices.
+#include "core/config.h"
+
+#include <weft/error.h>
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+using namespace weft;
+
+namespace {
+
+// Sets a variable for a while.
+class Environment {
+public:
+    Environment(const char* name, const char* value) : name_(name) {
+        if (const char* before = std::getenv(name)) before_ = before;
+        setenv(name, value, 1);
+    }
+    ~Environment() {
+        if (before_) setenv(name_, before_->c_str(), 1);
+        else unsetenv(name_);
+    }
+
+private:
+    const char* name_;
+    std::optional<std::string> before_;
+};
+
+}  // namespace
+
+TEST_CASE("variables are read") {
+    const Environment debug("WEFT_DEBUG", "2"), backend("WEFT_BACKEND", "ref"), threads("WEFT_THREADS", "3"),
+        off("WEFT_OPT", "fuse, donate,,"), keep("WEFT_DENORMALS", "keep");
+    const Config c = read_environment();
+    CHECK(c.debug == 2);
+    CHECK(c.backend == "ref");
+    CHECK(c.threads == 3);
+    CHECK(c.off.size() == 2);
+    CHECK(c.switched_off("fuse"));
+    CHECK_FALSE(c.switched_off("vector"));
+    CHECK_FALSE(c.donate);
+    CHECK(c.keep_denormals);
+}
+
+TEST_CASE("an empty variable is as good as none, and all optimisations can be switched off at once") {
+    const Environment debug("WEFT_DEBUG", ""), off("WEFT_OPT", "all"), keep("WEFT_DENORMALS", "");
+    const Config c = read_environment();
+    CHECK(c.debug == 0);
+    CHECK(c.switched_off("anything"));
+    CHECK_FALSE(c.donate);
+    CHECK_FALSE(c.keep_denormals);
+}
+
+TEST_CASE("bad values are refused") {
+    for (const char* bad : {"-1", "6", "x", "1x", "1.5", "99999999999"}) {
+        CAPTURE(bad);
+        const Environment debug("WEFT_DEBUG", bad);
+        CHECK_THROWS_WITH_AS(read_environment(),
+                             ("WEFT_DEBUG=" + std::string(bad) + ": must be a whole number from 0 to 5").c_str(),
+                             ValueError);
+    }
+    const Environment backend("WEFT_BACKEND", "gpu");
+    try {
+        read_environment();
+        FAIL("accepted");
+    } catch (const ValueError& e) {
+        CHECK(std::string(e.what()).starts_with("WEFT_BACKEND=gpu: must be one of "));
+    }
+}
