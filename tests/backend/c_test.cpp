@@ -189,7 +189,7 @@ TEST_CASE("c: source and machine code can be looked at") {
     const auto program = compile_one(backend::c_backend(), n.k);
     const std::string source = program->source();
     CHECK(source.find("schedule: serial i, as it is") != std::string::npos);
-    CHECK(source.find("out[i0] = x[i0] * 0.1f;") != std::string::npos);
+    CHECK(source.find("out[k0] = x[k0] * 0.1f;") != std::string::npos);
     check_scaled(n, 0.1f);
     if (!backend::c::find_on_path("objdump").empty()) CHECK(program->machine().find("mul") != std::string::npos);
     CHECK(backend::c_backend().describe().find("-ffp-contract=off") != std::string::npos);

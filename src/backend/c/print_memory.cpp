@@ -22,7 +22,7 @@ std::string Printer::variable(int buffer, std::int64_t number) const {
 std::string Printer::element(int buffer, const Node& index, int level) {
     std::string at = value(index, level).text;
     const Place& place = expanded_.places[buffer];
-    if (place.lane_var >= 0) at = str(at, " * ", place.unit, " + i", place.lane_var);
+    if (place.lane_var >= 0) at = str(at, " * ", place.unit, " + k", place.lane_var);
     return str(names_[buffer], "[", without_parentheses(at), "]");
 }
 
@@ -35,6 +35,7 @@ Printer::LaneIndex Printer::lane_index(const NodeRef& index, int lane) {
     const std::optional<std::int64_t> stride = ir::stride_of(*kernel_.interner, index, lane);
     if (!stride) return {};
     kept_.push_back(ir::simplify_index(*kernel_.interner, kernel::substitute(kernel_, index, {{lane, kernel_.index(0)}})));
+    if (facts(*kept_.back()).lane >= 0) return {};  // it loads what is private to a lane
     return {true, *stride, kept_.back()};
 }
 

@@ -176,7 +176,7 @@ void Printer::print(const Loop& loop) {
     if (loop.kind == LoopKind::Parallel) first = "begin", end = "end";
     if (loop.count) {
         const std::string count = value(*loop.count, innermost()).text;
-        end = str("n", loop.id());
+        end = str("n", temporaries_++);
         line(str("const i64 ", end, " = ", prelude_.op(Op::Min, DType::I64, 0), "(", loop.extent(), ", ",
                  without_parentheses(count), ");"));
     }
