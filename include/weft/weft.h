@@ -12,3 +12,4 @@
 #include <weft/debug.h>
 #include <weft/nn.h>
 #include <weft/optim.h>
+#include <weft/data.h>

@@ -50,12 +50,17 @@ Rewritten rewrite(std::span<const NodeRef> roots, std::span<const Rule> rules, i
 
     Rewritten result;
     const std::vector<const Node*> order = topological_order(roots);
+    std::unordered_map<const Node*, int> uses;  // of the old graph, handed on to what its nodes become
+    for (const NodeRef& root : roots) ++uses[root.get()];
+    for (const Node* node : order)
+        for (const NodeRef& source : node->sources) ++uses[source.get()];
     const auto rewrite_once = [&](const NodeRef& node) -> NodeRef {
         const auto found = by_op.find(static_cast<int>(node->op));
         if (found == by_op.end()) return nullptr;
         for (const Rule* r : found->second) {
             Match match;
             match.root = node;
+            match.uses = &uses;
             if (!matches(r->pattern, node, match)) continue;
             if (NodeRef fresh = r->apply(match); fresh && !(fresh == node)) {
                 ++result.applied[r->name];
@@ -78,6 +83,7 @@ Rewritten rewrite(std::span<const NodeRef> roots, std::span<const Rule> rules, i
             if (--left == 0) throw InternalError(str("a rewrite does not come to an end at ", print_line(*now)));
             now = next;
         }
+        if (now.get() != node) uses[now.get()] += uses[node];
         result.became.emplace(node, now);
     }
     for (const NodeRef& root : roots) result.roots.push_back(result.became.at(root.get()));

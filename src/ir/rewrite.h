@@ -45,6 +45,13 @@ inline Pattern op(Op o, std::vector<Pattern> operands) { return {o, std::move(op
 struct Match {
     NodeRef root;
     std::array<NodeRef, kCaptures> captured;
+    const std::unordered_map<const Node*, int>* uses = nullptr;
+
+    // Is this node read by one other only? Then a rule may change it without keeping the old one alive.
+    bool used_once(const Node& node) const {
+        const auto found = uses->find(&node);
+        return found == uses->end() || found->second <= 1;
+    }
     const NodeRef& operator[](const Pattern& p) const { return captured[p.capture]; }
 };
 

@@ -35,6 +35,7 @@ constexpr int kCheapPrologue = 6;        // per element, in additions: dearer op
 constexpr int kCheapRecompute = 40;      // cheaper values are computed again in each kernel that uses them
 constexpr std::int64_t kLongestRow = 1 << 20, kSmallWork = 1 << 17;
 constexpr std::size_t kInsertChain = 12;
+constexpr int kMostTangles = 6;          // reshapes of moved axes on top of each other: each doubles the index arithmetic
 
 struct Group {
     KernelGraph::Kind kind = KernelGraph::Kind::Rows;
@@ -58,6 +59,8 @@ struct Facts {
     int cost = 0;        // per element, of its free cone, in additions
     int leaves = 0;      // upper bound on buffers read by its free cone
     int uses = 0;
+    int tangles = 0;     // in its free cone: reshapes of axes that were moved before
+    bool moved = false;  // … and whether axes were moved since the last of them
 };
 
 Shape squeezed(const Shape& shape) {
@@ -152,6 +155,8 @@ private:
         mine.cost = ir::info(node.op).cost;
         mine.nodes = 1;
         mine.leaves = 0;
+        mine.tangles = 0;
+        mine.moved = false;
         const Node* previous = nullptr;
         for (const NodeRef& source : node.sources) {
             if (source.get() == previous) continue;
@@ -167,7 +172,18 @@ private:
                 mine.cost = std::min(1 << 20, mine.cost + theirs.cost);
                 mine.nodes += theirs.nodes;
                 mine.leaves += theirs.leaves;
+                mine.tangles = std::max(mine.tangles, theirs.tangles);
+                mine.moved |= theirs.moved;
             }
+        }
+        if (node.op == Op::Reshape && mine.moved && !(squeezed(node.shape) == squeezed(node.source().shape))) {
+            if (++mine.tangles > kMostTangles) {
+                open_map(node.source(), "its index would be too tangled");
+                return make_free(node);
+            }
+            mine.moved = false;
+        } else {
+            mine.moved |= ir::is_movement(node.op) && node.op != Op::Reshape;
         }
         if (mine.nodes > kMaxNodes || mine.leaves > kMaxParams) count_exactly(node);
         // Over the limit: store the largest operand, so that this node starts again from memory.

@@ -110,7 +110,8 @@ NodeRef scatter_to_where(const Match& m) {
 
 const std::vector<Rule> kReductionRules = {
     rule("merge-sum-of-views", op(Op::Reduce, {x}), merge_sum_of_views),
-    rule("shrink-before-reduce", op(Op::Shrink, {x}), shrink_before_reduce),
+    rule("shrink-before-reduce", op(Op::Shrink, {x}), view_before_reduce),
+    rule("permute-before-reduce", op(Op::Permute, {x}), view_before_reduce),
     rule("split-reduction", op(Op::Reduce, {x}), split_reduction),
     rule("scatter-one", op(Op::Scatter, {x, y, z}), scatter_to_where),
 };

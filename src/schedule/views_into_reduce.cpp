@@ -102,17 +102,20 @@ bool apply(Sum& sum, const Node& view) {
     }
 }
 
-// The views between a node and the Reduce below it, innermost first; nothing if there is another op in between.
-std::optional<std::vector<const Node*>> views_below(const Node& top) {
+// The views between a node and the Reduce below it, innermost first; nothing if there is another op in between, or if something else
+// reads one of them: then the sum would be computed twice.
+std::optional<std::vector<const Node*>> views_below(const Match& match) {
     std::vector<const Node*> views;
-    const Node* node = &top.source();
+    const Node* node = &match.root->source();
     while (node->op != Op::Reduce) {
+        if (!match.used_once(*node)) return std::nullopt;
         const bool moves = node->op == Op::Reshape || node->op == Op::Permute || node->op == Op::Shrink || node->op == Op::Flip ||
                            (node->op == Op::Unskew && node->as<SkewArg>().stride == 1);
         if (!moves) return std::nullopt;
         views.insert(views.begin(), node);
         node = &node->source();
     }
+    if (!match.used_once(*node)) return std::nullopt;
     return views;
 }
 
@@ -127,7 +130,7 @@ NodeRef finish(const Sum& sum, Dims axes) {
 NodeRef merge_sum_of_views(const Match& match) {
     const Node& outer = *match.root;
     if (outer.as<ReduceArg>().op != Op::Add) return nullptr;
-    const auto views = views_below(outer);
+    const auto views = views_below(match);
     if (!views) return nullptr;
     const Node& inner = views->empty() ? outer.source() : views->front()->source();
     if (inner.as<ReduceArg>().op != Op::Add) return nullptr;
@@ -139,17 +142,17 @@ NodeRef merge_sum_of_views(const Match& match) {
     return reshape(finish(*sum, outer.as<ReduceArg>().axes), outer.shape);
 }
 
-NodeRef shrink_before_reduce(const Match& match) {
-    const Node& cut = *match.root;
-    const auto views = views_below(cut);
+NodeRef view_before_reduce(const Match& match) {
+    const Node& view = *match.root;
+    const auto views = views_below(match);
     if (!views) return nullptr;
-    const Node& inner = views->empty() ? cut.source() : views->front()->source();
+    const Node& inner = views->empty() ? view.source() : views->front()->source();
     if (std::any_of(views->begin(), views->end(), [](const Node* v) { return v->op == Op::Unskew; })) return nullptr;
     auto sum = as_sum(inner);
-    for (const Node* view : *views)
-        if (!apply(*sum, *view)) return nullptr;
-    if (!apply(*sum, cut)) return nullptr;
-    return reshape(finish(*sum, {}), cut.shape);
+    for (const Node* inside : *views)
+        if (!apply(*sum, *inside)) return nullptr;
+    if (!apply(*sum, view)) return nullptr;
+    return reshape(finish(*sum, {}), view.shape);
 }
 
 }  // namespace weft::schedule

@@ -10,7 +10,8 @@ namespace weft::schedule {
 // no multiply-add is done twice.
 ir::NodeRef merge_sum_of_views(const ir::Match& match);
 
-// Shrink(views(Reduce(x))) -> views(Reduce(Shrink(x))): what is cut off is not computed.
-ir::NodeRef shrink_before_reduce(const ir::Match& match);
+// View(views(Reduce(x))) -> Reduce(View(views(x))) for a Shrink (what is cut off is not computed) or a Permute (the result is written
+// in its final order, so that what follows element by element can join).
+ir::NodeRef view_before_reduce(const ir::Match& match);
 
 }  // namespace weft::schedule
