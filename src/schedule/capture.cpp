@@ -192,6 +192,9 @@ private:
             base = unmark(base->sources[0].get());
         }
         if (chain.empty() || base->realized || base->sources.empty()) return node;
+        // A sum can be written in the order that is asked for, and others may want it in that order too.
+        const bool permutes = std::any_of(chain.begin(), chain.end(), [](const NodeRef& v) { return v->op == Op::Permute; });
+        if (permutes && base->op == Op::Reduce) return node;
         MemoryView trial{nullptr, base->dtype, base->shape, 0, row_major_strides(base->shape)};
         for (const NodeRef& view : chain)
             if (!apply_view(*view, trial)) return node;
