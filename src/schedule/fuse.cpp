@@ -13,6 +13,7 @@
 #include "core/str.h"
 #include "ir/build.h"
 #include "ir/contraction.h"
+#include "ir/rewrite.h"
 #include "ir/walk.h"
 
 #include <weft/error.h>
@@ -55,7 +56,7 @@ struct Facts {
     int group = -1;      // the group that computes this node; -1: free
     bool full = false;   // in a row group: one element per row and inner position
     int level = 0;       // the highest level this node's value depends on
-    int nodes = 1;       // upper bound on distinct (node, view) pairs in its free cone
+    int nodes = 0;       // upper bound on the expression nodes of its free cone: views and constants are none
     int cost = 0;        // per element, of its free cone, in additions
     int leaves = 0;      // upper bound on buffers read by its free cone
     int uses = 0;
@@ -69,6 +70,9 @@ Shape squeezed(const Shape& shape) {
         if (size != 1) result.push_back(size);
     return result;
 }
+
+// Does the node appear in the kernel's expressions? Views only change indices.
+bool is_expression(const Node& node) { return !ir::is_movement(node.op) || node.op == Op::Insert; }
 
 bool is_free_kind(const Node& node) {
     return ir::is_elementwise(node.op) || node.op == Op::Check || node.op == Op::Gather || node.op == Op::Insert;
@@ -133,7 +137,7 @@ private:
 
     void place(const Node& node) {
         if (node.sources.empty()) {
-            facts(node).leaves = node.op == Op::Param;
+            facts(node).leaves = facts(node).nodes = node.op == Op::Param;
             return;
         }
         if (node.op == Op::Reduce) return place_reduce(node);
@@ -153,7 +157,7 @@ private:
         Facts& mine = facts(node);
         mine.group = -1;
         mine.cost = ir::info(node.op).cost;
-        mine.nodes = 1;
+        mine.nodes = is_expression(node);
         mine.leaves = 0;
         mine.tangles = 0;
         mine.moved = false;
@@ -218,20 +222,22 @@ private:
         };
         std::unordered_set<std::pair<const Node*, std::uint64_t>, PairHash> seen{stack[0]};
         std::unordered_set<const Node*> leaves;
-        while (!stack.empty() && seen.size() <= 4 * kMaxNodes) {
+        int nodes = 0;
+        while (!stack.empty() && nodes <= kMaxNodes && seen.size() <= 16 * kMaxNodes) {
             const auto [at, views] = stack.back();
             stack.pop_back();
             if (at != &node && (home(*at) >= 0 || at->sources.empty())) {
-                if (home(*at) >= 0 || at->op == Op::Param) leaves.insert(at);
+                if (home(*at) >= 0 || at->op == Op::Param) leaves.insert(at), ++nodes;
                 continue;
             }
+            nodes += is_expression(*at);
             const std::uint64_t below = ir::is_movement(at->op) && at->op != Op::Reshape
                                             ? (views * 1099511628211u) ^ (at->hash ^ hash_of(at->arg))
                                             : views;
             for (const NodeRef& source : at->sources)
-                if (seen.emplace(source.get(), below).second) stack.emplace_back(source.get(), below);
+                if (!ir::constant_value(source) && seen.emplace(source.get(), below).second) stack.emplace_back(source.get(), below);
         }
-        facts(node).nodes = static_cast<int>(seen.size());
+        facts(node).nodes = stack.empty() ? nodes : kMaxNodes + 1;
         facts(node).leaves = static_cast<int>(leaves.size());
     }
 
@@ -352,8 +358,9 @@ private:
         const auto enter = [&](const Node& n) { return &n == &node || home(n) < 0; };
         for (const Node* n : ir::topological_order(std::span(&root, 1), enter)) {
             if (n == &node) continue;
-            if (n->op == Op::Param || home(*n) >= 0) g.leaves.insert(n);
-            ++g.nodes;
+            const bool leaf = n->op == Op::Param || home(*n) >= 0;
+            if (leaf) g.leaves.insert(n);
+            g.nodes += leaf || (!n->sources.empty() && is_expression(*n));
         }
     }
 
