@@ -1,5 +1,7 @@
-// runtime/run.cpp: one run: gathers the values asked for and the outbox, has them computed by evaluate(), and rebinds the cells.
-// A transaction: until evaluate() has returned, no cell changes; if it throws, written cells go back to what they held before.
+// runtime/run.cpp: one run: gathers the values asked for and the outbox, has
+// them computed by evaluate(), and rebinds the cells. A transaction: until
+// evaluate() has returned, no cell changes; if it throws, written cells go back
+// to what they held before.
 #include "runtime/evaluate.h"
 #include "runtime/state.h"
 
@@ -19,13 +21,31 @@ struct InsideRun {
     ~InsideRun() { inside_run = false; }
 };
 
-// One cell to compute. Cells may die or be written by other threads while kernels run, so they are held weakly.
+// One cell to compute. Cells may die or be written by other threads while
+// kernels run, so they are held weakly.
 struct Item {
     std::weak_ptr<Cell> cell;
     ir::NodeRef node;   // what the cell held at the start
     ir::NodeRef value;  // the same without markers: the root to compute
     bool written;       // from the outbox: goes back to its last value if the run fails
 };
+
+// Depth first, so that a graph with data in it is known after a few steps.
+bool is_made_of_constants(const ir::Node& root) {
+    const std::uint64_t epoch = ir::next_epoch();
+    std::vector<const ir::Node*> stack{&root};
+    while (!stack.empty()) {
+        const ir::Node* const node = stack.back();
+        stack.pop_back();
+        if (node->mark == epoch) continue;
+        node->mark = epoch;
+        if (node->op == ir::Op::Buffer || node->op == ir::Op::Var || node->op == ir::Op::Leaf ||
+            node->op == ir::Op::Detach || node->op == ir::Op::WithGrad)
+            return false;  // no plan has these
+        for (const ir::NodeRef& source : node->sources) stack.push_back(source.get());
+    }
+    return true;
+}
 
 class Run {
 public:
@@ -35,6 +55,7 @@ public:
         for (const Tensor& tensor : asked) {
             add(*tensor.cell());
             asked_.push_back(stripped(current_node(*tensor.cell())));
+            buffers_.emplace_back();
             keep_ = keep_ || current_node(*tensor.cell())->needs_grad;
         }
         std::vector<Cell*> outgoing;  // add() may take a cell out of the outbox
@@ -60,14 +81,14 @@ public:
             }
         }
         const std::lock_guard lock(ir::graph_lock());
-        std::vector<ir::NodeRef> buffers;
-        for (const ir::NodeRef& value : asked_) buffers.push_back(stored_value(value));
-        return buffers;
+        for (std::size_t i = 0; i < asked_.size(); ++i)
+            if (!buffers_[i]) buffers_[i] = stored_value(asked_[i]);
+        return std::move(buffers_);
     }
 
 private:
-    // A view of a cell that was written since holds an old value, which nobody will ask for: it is derived anew when used. Until
-    // then it holds no memory.
+    // A view of a cell that was written since holds an old value, which nobody
+    // will ask for: it is derived anew when used. Until then it holds no memory.
     static void drop_stale_views() {
         for (Cell* cell = state().first(); cell; cell = cell->next)
             if (cell->view && cell->view->version != cell->view->base->version) cell->node = nullptr;
@@ -109,7 +130,8 @@ private:
         return result;
     }
 
-    // A root that is a mere view of a buffer is handed back as such: then the memory lives on in the result.
+    // A root that is a mere view of a buffer is handed back as such: then the
+    // memory lives on in the result.
     static const ir::Storage* viewed_storage(const ir::Node& root) {
         const ir::Node* node = &root;
         for (;;) {
@@ -126,6 +148,9 @@ private:
         const std::lock_guard lock(ir::graph_lock());
         for (std::size_t i = 0; i < items_.size(); ++i) remember(items_[i].value, result.values[i]);
         for (const auto& [node, buffer] : result.kept) remember(node, buffer);
+        for (std::size_t a = 0; a < asked_.size(); ++a)
+            for (std::size_t i = 0; i < items_.size() && !buffers_[a]; ++i)
+                if (items_[i].value == asked_[a]) buffers_[a] = result.values[i];
         for (std::size_t i = 0; i < items_.size(); ++i) {
             const std::shared_ptr<Cell> cell = items_[i].cell.lock();
             if (!cell) continue;
@@ -133,16 +158,19 @@ private:
                 bind(*cell, result.values[i]);
                 state().take_back(*cell);
             } else if (const auto entry = state().outbox().find(cell->outbox_slot); entry != state().outbox().end()) {
-                // Written again meanwhile, by another thread: this is what it goes back to if that write fails.
+                // Written again meanwhile, by another thread: this is what it goes back
+                // to if that write fails.
                 if (entry->second.last) entry->second.last = result.values[i];
             }
         }
         drop_stale_views();
     }
 
-    // Consumers already built use the value; an equal expression built later is computed anew.
+    // Consumers already built use the value; an equal expression built later is
+    // computed anew. What is made of constants alone is the same node in every
+    // graph, in cached plans too: there the buffer would stay for ever.
     static void remember(const ir::NodeRef& node, const ir::NodeRef& buffer) {
-        if (node->op == ir::Op::Buffer) return;
+        if (node->op == ir::Op::Buffer || is_made_of_constants(*node)) return;
         node->realized = buffer;
         ir::graph().forget(*node);
     }
@@ -154,7 +182,8 @@ private:
             if (!cell || !item.written || cell->outbox_slot == 0) continue;
             const Outgoing entry = state().outbox().at(cell->outbox_slot);
             if (!(cell->node == item.node))
-                continue;  // written again meanwhile, by another thread: its next run decides
+                continue;  // written again meanwhile, by another thread: its next run
+                           // decides
             state().take_back(*cell);
             if (const std::shared_ptr<Cell> leaf = entry.gradient_of.lock(); leaf && leaf->grad.cell() == cell)
                 leaf->grad = Tensor();
@@ -167,7 +196,8 @@ private:
 
     std::vector<Item> items_;
     std::unordered_set<const Cell*> seen_;
-    std::vector<ir::NodeRef> asked_;  // without markers
+    std::vector<ir::NodeRef> asked_;    // without markers
+    std::vector<ir::NodeRef> buffers_;  // of these, as far as this run computes them
     bool keep_ = false;
 };
 
@@ -179,7 +209,9 @@ std::vector<ir::NodeRef> run(std::span<const Tensor> asked) {
     for (const Tensor& tensor : asked)
         if (!tensor.defined()) throw ValueError("an undefined tensor has no value");
     if (inside_run)
-        throw ValueError("a tensor is read while a run is under way on this thread: its value is not there yet");
+        throw ValueError(
+            "a tensor is read while a run is under way on this "
+            "thread: its value is not there yet");
     const std::lock_guard queue(run_lock());
     const InsideRun inside;
     std::vector<ir::NodeRef> buffers = Run(asked).compute();
