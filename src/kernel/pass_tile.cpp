@@ -33,6 +33,7 @@ using Side = ContractionNest::Side;
 
 constexpr std::int64_t kPanelBytes = 600 << 10;         // of the packed strip: about half of a core's L2
 constexpr std::int64_t kDirectOperand = 100'000;        // elements of the vector operand up to which packing does not pay
+constexpr std::int64_t kDirectRows = 4096;              // rows of the broadcast operand up to which it is read across, unpacked
 constexpr std::int64_t kSmallContraction = 1 << 15;     // multiply-adds below which threads do not pay
 
 // Accumulator registers: rows by vectors per row, best first for many columns; measured, see docs/architecture.md.
@@ -123,7 +124,7 @@ private:
         // A broadcast operand that runs along the sum needs no packing: each cache line serves 16 steps.
         const NodeRef& r = row_factor();
         const bool along = plain_load(r) && ir::stride_of(*kernel_.interner, r->sources[0], id_of(nest_.inner.back())) == 1;
-        pack_rows_ = !plain_load(r) || (!along && rows_ > 256);
+        pack_rows_ = !plain_load(r) || (!along && rows_ > kDirectRows);
     }
 
     // Blocks of the sum meet in memory: in the output itself, if that is plain (not donated, of the right type), else in scratch.

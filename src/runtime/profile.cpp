@@ -7,10 +7,12 @@
 
 #include <cstdio>
 #include <iostream>
+#include <mutex>
 
 namespace weft::runtime {
 
 Traffic traffic_of(const ir::KernelGraph& graph) {
+    const std::lock_guard lock(ir::graph_lock());  // a walk marks nodes
     Traffic traffic;
     for (const ir::KernelGraph::Param& param : graph.params)
         if (!param.output) traffic.reads += param.size * static_cast<std::int64_t>(size_of(param.dtype));
