@@ -83,7 +83,7 @@ Roots on_copies(const Roots& roots) {
 const ir::Storage* viewed_storage(const Node* node) {
     while (node->op != Op::Buffer) {
         const ir::OpKind kind = ir::info(node->op).kind;
-        if ((kind != ir::OpKind::Movement && kind != ir::OpKind::Marker) || node->sources.empty()) return nullptr;
+        if ((kind != ir::OpKind::Movement && kind != ir::OpKind::Marker) || node->op == Op::Insert || node->sources.empty()) return nullptr;
         node = node->sources[0].get();
     }
     return node->as<ir::BufferArg>().storage.get();
