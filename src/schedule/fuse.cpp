@@ -110,8 +110,7 @@ public:
 
     std::vector<ScheduledKernel> run() {
         for (const Node* node : order_) place(*node);
-        for (const NodeRef& root : roots_)
-            if (facts(*root).group < 0) open_map(*root, "asked for");
+        open_roots();
         merge_maps();
         for (const NodeRef& root : roots_) store(*root);
         return emit();
@@ -330,7 +329,9 @@ private:
         open(node, KernelGraph::Kind::Rows, "a custom function");
     }
 
-    void open(const Node& node, KernelGraph::Kind kind, std::string reason) {
+    void open(const Node& node, KernelGraph::Kind kind, std::string reason) { adopt(node, new_group(node, kind, std::move(reason))); }
+
+    Group new_group(const Node& node, KernelGraph::Kind kind, std::string reason) {
         int below = 0;
         for (const NodeRef& source : node.sources) below = std::max(below, level(*source));
         Group g;
@@ -341,6 +342,10 @@ private:
         g.anchor = &node;
         g.nodes = facts(node).nodes;
         g.reason = std::move(reason);
+        return g;
+    }
+
+    void adopt(const Node& node, Group g) {
         parent_.push_back(static_cast<int>(groups_.size()));
         const int uses = facts(node).uses;
         facts(node) = {.group = static_cast<int>(groups_.size()), .full = false, .level = g.level, .uses = uses};
@@ -351,6 +356,17 @@ private:
     void open_map(const Node& node, std::string reason) {
         open(node, KernelGraph::Kind::Rows, std::move(reason));
         add_leaves(groups_.back(), node);
+    }
+
+    // Free roots get kernels as if none of the others had one: a root that reads another one shares its level, and its leaves.
+    void open_roots() {
+        std::vector<std::pair<const Node*, Group>> fresh;
+        for (const NodeRef& root : roots_) {
+            if (facts(*root).group >= 0) continue;
+            fresh.emplace_back(root.get(), new_group(*root, KernelGraph::Kind::Rows, "asked for"));
+            add_leaves(fresh.back().second, *root);
+        }
+        for (auto& [node, g] : fresh) adopt(*node, std::move(g));
     }
 
     void add_leaves(Group& g, const Node& node) {
