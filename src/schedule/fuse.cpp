@@ -45,6 +45,7 @@ struct Group {
     int level = 1;
     bool contraction = false;
     bool has_dependents = false;  // somebody reads a stored value: the level is fixed
+    bool stores_full = false;     // a root is at full level: `inner` is fixed
     int nodes = 0, reduces = 0;
     std::unordered_set<const Node*> leaves;
     std::vector<const Node*> stored;
@@ -104,6 +105,7 @@ public:
     explicit Fuser(std::span<const NodeRef> roots) : roots_(roots), order_(ir::topological_order(roots)) {
         facts_.resize(order_.size());
         for (std::size_t i = 0; i < order_.size(); ++i) slot_.emplace(order_[i], i);
+        for (const NodeRef& root : roots) is_root_.insert(root.get());
         for (const Node* node : order_)
             for (const NodeRef& source : node->sources) ++facts(*source).uses;
     }
@@ -243,29 +245,38 @@ private:
     void place_view(const Node& node) {
         const Node& source = node.source();
         const int from = home(source);
-        if (from >= 0 && groups_[from].kind == KernelGraph::Kind::Rows) {
+        if (from >= 0 && groups_[from].kind == KernelGraph::Kind::Rows && groups_[from].anchor->op != Op::Custom &&
+            groups_[from].anchor->op != Op::Part) {
             Group& g = groups_[from];
-            if (node.op == Op::Reshape && !g.contraction) {
-                facts(node) = {.group = from, .full = facts(source).full, .level = g.level, .uses = facts(node).uses};
-                return;
-            }
-            if (node.op == Op::Reshape) {  // a contraction's epilogue may see its result in another shape
-                facts(node) = {.group = from, .full = false, .level = g.level, .uses = facts(node).uses};
-                return;
-            }
-            if (node.op == Op::Expand && !facts(source).full && expands_trailing(node) && spread(g, node)) {
-                facts(node) = {.group = from, .full = true, .level = g.level, .uses = facts(node).uses};
-                return;
-            }
+            if (node.op == Op::Reshape && enter(node, from, !g.contraction && facts(source).full)) return;
+            const bool keeps_rows = g.row_count == 1 || (!facts(source).full && expands_trailing(node));
+            if (node.op == Op::Expand && keeps_rows && spread(g, node) && enter(node, from, true)) return;
         }
         make_free(node);
     }
+
+    // Puts a node into a group, unless it would have to be stored by a kernel that cannot.
+    bool enter(const Node& node, int id, bool full) {
+        Group& g = groups_[id];
+        if (full && is_root_.contains(&node)) {
+            if (is_narrow(node, full, g)) return false;
+            g.stores_full = true;
+        }
+        facts(node) = {.group = id, .full = full, .level = g.level, .uses = facts(node).uses};
+        return true;
+    }
+
+    // In a kernel of a single row every index is the row's: a scalar may be spread over few elements on the way to many. Only the widest
+    // values are stored; a kernel that wants one of the others computes it from the row's values.
+    static bool is_narrow(const Node& node, bool full, const Group& g) { return full && numel(node.shape) != g.row_count * g.inner_count; }
 
     // May row values of this group be used along trailing axes, all in one kernel?
     bool spread(Group& g, const Node& expand) {
         const std::int64_t inner = numel(expand.shape) / std::max<std::int64_t>(1, g.row_count);
         if (g.contraction || g.row_count == 0 || inner == 0) return false;
-        if (g.inner_count != 1) return g.inner_count == inner;
+        const bool one_row = g.row_count == 1;
+        if (g.inner_count == inner || (one_row && inner < g.inner_count)) return true;
+        if (g.inner_count != 1 && (!one_row || g.stores_full)) return false;
         const std::int64_t work = g.row_count * inner;
         if (work > kSmallWork && (g.row_count < 2 || inner > kLongestRow)) return false;
         g.inner_count = inner;
@@ -298,7 +309,7 @@ private:
         Group& g = groups_.back();
         g.contraction = contraction.has_value();
         g.reduces = 1;
-        add_leaves(g, node);
+        settle(g, node);
     }
 
     // An unpacked operand is read once per tile, so anything but casts, scales, sums and selects is stored first.
@@ -318,7 +329,7 @@ private:
         } else {
             open(node, KernelGraph::Kind::Scan, "a scan");
         }
-        add_leaves(groups_.back(), node);
+        settle(groups_.back(), node);
     }
 
     void place_custom(const Node& node) {
@@ -355,7 +366,7 @@ private:
     // An elementwise kernel of its own for a free node.
     void open_map(const Node& node, std::string reason) {
         open(node, KernelGraph::Kind::Rows, std::move(reason));
-        add_leaves(groups_.back(), node);
+        settle(groups_.back(), node);
     }
 
     // Free roots get kernels as if none of the others had one: a root that reads another one shares its level, and its leaves.
@@ -367,6 +378,13 @@ private:
             add_leaves(fresh.back().second, *root);
         }
         for (auto& [node, g] : fresh) adopt(*node, std::move(g));
+    }
+
+    // What a new group reads. It is above all of that, also above values that got a kernel of their own after views of them were placed.
+    void settle(Group& g, const Node& node) {
+        add_leaves(g, node);
+        for (const Node* leaf : g.leaves)
+            if (const int from = home(*leaf); from >= 0) g.level = std::max(g.level, groups_[from].level + 1);
     }
 
     void add_leaves(Group& g, const Node& node) {
@@ -423,8 +441,7 @@ private:
         if (!admits(best, node)) return false;
         for (const NodeRef& source : node.sources)
             if (const int id = home(*source); id >= 0 && id != best) groups_[id].has_dependents = true;
-        facts(node) = {.group = best, .full = full, .level = groups_[best].level, .uses = facts(node).uses};
-        return true;
+        return enter(node, best, full);
     }
 
     // Puts group b into group a, if they run over the same rows and neither has to come before the other.
@@ -462,6 +479,7 @@ private:
         into.reduces += from.reduces;
         into.contraction |= from.contraction;
         into.has_dependents |= from.has_dependents;
+        into.stores_full |= from.stores_full;
         into.stored.insert(into.stored.end(), from.stored.begin(), from.stored.end());
         parent_[b] = a;
         return true;
@@ -528,7 +546,8 @@ private:
         const auto foreign = [&](const Node& node) {
             const int from = home(node);
             const bool inlines = is_free_kind(node) || ir::is_movement(node.op);
-            return from >= 0 && from != id && !node.sources.empty() && (groups_[from].level < g.level || !inlines);
+            if (from < 0 || from == id || node.sources.empty() || is_narrow(node, facts(node).full, groups_[from])) return false;
+            return groups_[from].level < g.level || !inlines;
         };
         const auto enter = [&](const Node& node) { return !foreign(node); };
         ScheduledKernel kernel;
@@ -593,6 +612,7 @@ private:
     std::span<const NodeRef> roots_;
     std::vector<const Node*> order_;
     std::vector<Facts> facts_;
+    std::unordered_set<const Node*> is_root_;
     std::unordered_map<const Node*, std::size_t> slot_;
     std::vector<Group> groups_;
     std::vector<int> parent_;
