@@ -5,6 +5,7 @@
 #include <weft/tensor.h>
 
 #include <cstdint>
+#include <optional>
 
 namespace weft {
 
@@ -108,19 +109,19 @@ Tensor embedding(const Tensor& weight, const Tensor& index);
 enum class Reduction : std::uint8_t { None, Mean, Sum };
 
 // -log softmax(logits)[label], for logits [n, classes, …] and labels [n, …] (or [classes] and []). Labels equal to
-// ignore_index count nothing, in the mean neither. label_smoothing mixes in that much of the uniform distribution.
+// ignore_index, if there is one, count nothing, in the mean neither; any other label out of range raises. label_smoothing mixes in that much of the uniform distribution.
 //
 //     cross_entropy(logits, labels).backward();
 struct CrossEntropyOptions {
     Reduction reduction = Reduction::Mean;
-    std::int64_t ignore_index = -100;
+    std::optional<std::int64_t> ignore_index = {};
     double label_smoothing = 0;
 };
 Tensor cross_entropy(const Tensor& logits, const Tensor& labels, const CrossEntropyOptions& options = {});
 
 // -log_probabilities[label]: what cross_entropy does after log_softmax.
 Tensor nll_loss(const Tensor& log_probabilities, const Tensor& labels, Reduction reduction = Reduction::Mean,
-                std::int64_t ignore_index = -100);
+                std::optional<std::int64_t> ignore_index = {});
 
 Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::Mean);  // (input - target)²
 Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::Mean);   // |input - target|

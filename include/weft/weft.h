@@ -12,4 +12,5 @@
 #include <weft/debug.h>
 #include <weft/nn.h>
 #include <weft/optim.h>
+#include <weft/jit.h>
 #include <weft/data.h>

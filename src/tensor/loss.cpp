@@ -36,7 +36,7 @@ struct Labels {
     int axis = 0;  // of the classes
 };
 
-Labels checked_labels(const Checker& check, const Tensor& x, const Tensor& labels, std::int64_t ignore_index) {
+Labels checked_labels(const Checker& check, const Tensor& x, const Tensor& labels, std::optional<std::int64_t> ignore_index) {
     check.dtype(is_float(x.dtype()), "the first argument must be a float tensor, not ", x.dtype());
     check.dtype(is_int(labels.dtype()), "labels must be integers (class indices), not ", labels.dtype());
     check.that(x.rank() >= 1, "there is no axis of classes");
@@ -47,8 +47,8 @@ Labels checked_labels(const Checker& check, const Tensor& x, const Tensor& label
     check.that(labels.shape() == expected, "labels must have shape ", expected, ": one class index per row");
     check.that(classes > 0, "there are no classes");
     NodeRef label = nodes::add_axis(ir::cast(node_of(labels), DType::I64), axis), counts;
-    if (ignore_index >= 0 || is_signed_int(labels.dtype())) {  // an unsigned label is never -100
-        counts = nodes::not_equal(label, nodes::number(label, ignore_index));
+    if (ignore_index && (*ignore_index >= 0 || is_signed_int(labels.dtype()))) {  // an unsigned label is never negative
+        counts = nodes::not_equal(label, nodes::number(label, *ignore_index));
         label = ir::where(counts, label, nodes::number(label, 0));
     }
     return {ir::check(label, 0, classes, str(check.call(), ": label out of range [0, ", classes, ")")), counts, axis};
@@ -101,7 +101,7 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, const CrossEntr
     return reduced_rows(partition - score, known, options.reduction, logits.dtype());
 }
 
-Tensor nll_loss(const Tensor& log_probabilities, const Tensor& labels, Reduction reduction, std::int64_t ignore_index) {
+Tensor nll_loss(const Tensor& log_probabilities, const Tensor& labels, Reduction reduction, std::optional<std::int64_t> ignore_index) {
     const Checker check("nll_loss", {{"log_probabilities", log_probabilities}, {"labels", labels}});
     const Labels known = checked_labels(check, log_probabilities, labels, ignore_index);
     const NodeRef wide = ir::cast(node_of(log_probabilities), accumulator_of(log_probabilities.dtype()));
