@@ -62,6 +62,8 @@ private:
     std::vector<std::string> slot_names_;
     std::vector<std::vector<Tensor>> slots_;  // by parameter
     std::shared_ptr<Clock> clock_;            // shared with captured functions, which draw scalars anew
+    struct Turn;
+    std::shared_ptr<Turn> turn_;              // of this step, shared with its scalars
     std::vector<Drawn> drawn_;                // the scalars of this step
 };
 

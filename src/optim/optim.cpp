@@ -34,13 +34,22 @@ void Optimizer::set_lr(double lr) {
     clock_->lr = lr;
 }
 
+// One scalar per step serves all parameters of a type. In a captured function each later call draws anew: the first scalar of a
+// step that is drawn again turns the clock, the others follow it. A step counts its turns by itself: the optimiser may step in
+// other captured functions too, or twice in one.
+struct Optimizer::Turn {
+    std::int64_t number = 0, step = 0;
+};
+
 void Optimizer::step() {
     const NoGrad no_grad;
     drawn_.clear();
-    ++clock_->steps;
+    turn_ = std::make_shared<Turn>();
+    turn_->step = ++clock_->steps;
     for (std::size_t i = 0; i < parameters_.size(); ++i)
         if (const Tensor gradient = parameters_[i].grad(); gradient.defined())
             update(parameters_[i], gradient, slots_[i]);
+    drawn_.clear();  // nothing of a captured step is kept
     realize({});
 }
 
@@ -48,18 +57,19 @@ void Optimizer::zero_grad() {
     for (const Tensor& p : parameters_) p.zero_grad();
 }
 
-// One scalar per step serves all parameters of a type. In a captured function each later call draws anew: the first scalar that is
-// drawn turns the clock, the others follow it.
 Tensor Optimizer::scalar(const Tensor& parameter, double (*value)(const Clock&, const double*),
                          std::initializer_list<double> constants) {
     const DType dtype = parameter.dtype() == f64 ? f64 : f32;
     for (const Drawn& d : drawn_)
         if (d.value == reinterpret_cast<const void*>(value) && d.dtype == dtype) return d.tensor;
     const std::vector<double> numbers(constants);
-    const auto redraw = [clock = clock_, value, numbers, seen = clock_->steps]() mutable {
-        if (seen == clock->steps) ++clock->steps;
-        seen = clock->steps;
-        return value(*clock, numbers.data());
+    const auto redraw = [clock = clock_, turn = turn_, value, numbers, seen = std::int64_t{0}]() mutable {
+        if (seen == turn->number) {
+            ++turn->number;
+            turn->step = ++clock->steps;
+        }
+        seen = turn->number;
+        return value({.lr = clock->lr, .steps = turn->step}, numbers.data());
     };
     drawn_.push_back(
         {reinterpret_cast<const void*>(value), dtype, scalar_variable(value(*clock_, numbers.data()), dtype, redraw)});

@@ -201,6 +201,7 @@ Tensor& Tensor::set_requires_grad(bool wanted) {
 Tensor Tensor::grad() const {
     checked_cell(*this, "grad()");
     const std::lock_guard lock(ir::graph_lock());
+    if (capturing) capturing->stand_in(*cell_);  // whether there is a gradient is something the function has seen
     return cell_->grad;
 }
 
@@ -210,6 +211,7 @@ void Tensor::set_grad(const Tensor& gradient) const {
         throw ShapeError(str(described("set_grad", *this), "the gradient is ", gradient.dtype(), gradient.shape()));
     Tensor before;  // let go outside the lock
     const std::lock_guard lock(ir::graph_lock());
+    if (capturing) capturing->stand_in(*cell_);
     before = std::exchange(cell_->grad, gradient);
 }
 

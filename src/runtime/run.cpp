@@ -1,7 +1,5 @@
-// runtime/run.cpp: one run: gathers the values asked for and the outbox, has
-// them computed by evaluate(), and rebinds the cells. A transaction: until
-// evaluate() has returned, no cell changes; if it throws, written cells go back
-// to what they held before.
+// runtime/run.cpp: one run: gathers the values asked for and the outbox, has them computed by evaluate(), and rebinds the cells.
+// A transaction: until evaluate() has returned, no cell changes; if it throws, written cells go back to what they held before.
 #include "runtime/evaluate.h"
 #include "runtime/state.h"
 
@@ -16,36 +14,13 @@ namespace {
 
 thread_local bool inside_run = false;
 
-struct InsideRun {
-    InsideRun() { inside_run = true; }
-    ~InsideRun() { inside_run = false; }
-};
-
-// One cell to compute. Cells may die or be written by other threads while
-// kernels run, so they are held weakly.
+// One cell to compute. Cells may die or be written by other threads while kernels run, so they are held weakly.
 struct Item {
     std::weak_ptr<Cell> cell;
     ir::NodeRef node;   // what the cell held at the start
     ir::NodeRef value;  // the same without markers: the root to compute
     bool written;       // from the outbox: goes back to its last value if the run fails
 };
-
-// Depth first, so that a graph with data in it is known after a few steps.
-bool is_made_of_constants(const ir::Node& root) {
-    const std::uint64_t epoch = ir::next_epoch();
-    std::vector<const ir::Node*> stack{&root};
-    while (!stack.empty()) {
-        const ir::Node* const node = stack.back();
-        stack.pop_back();
-        if (node->mark == epoch) continue;
-        node->mark = epoch;
-        if (node->op == ir::Op::Buffer || node->op == ir::Op::Var || node->op == ir::Op::Leaf ||
-            node->op == ir::Op::Detach || node->op == ir::Op::WithGrad)
-            return false;  // no plan has these
-        for (const ir::NodeRef& source : node->sources) stack.push_back(source.get());
-    }
-    return true;
-}
 
 class Run {
 public:
@@ -87,13 +62,6 @@ public:
     }
 
 private:
-    // A view of a cell that was written since holds an old value, which nobody
-    // will ask for: it is derived anew when used. Until then it holds no memory.
-    static void drop_stale_views() {
-        for (Cell* cell = state().first(); cell; cell = cell->next)
-            if (cell->view && cell->view->version != cell->view->base->version) cell->node = nullptr;
-    }
-
     static bool is_ours(const Outgoing& entry) { return entry.thread == this_thread() || entry.thread == 0; }
 
     void add(Cell& cell) {
@@ -130,15 +98,15 @@ private:
         return result;
     }
 
-    // A root that is a mere view of a buffer is handed back as such: then the
-    // memory lives on in the result.
+    // A root that is a mere view of a buffer is handed back as such: then the memory lives on in the result.
     static const ir::Storage* viewed_storage(const ir::Node& root) {
         const ir::Node* node = &root;
         for (;;) {
             if (node->realized) node = node->realized.get();
             if (node->op == ir::Op::Buffer) return node->as<ir::BufferArg>().storage.get();
             const ir::OpKind kind = ir::info(node->op).kind;
-            if (kind != ir::OpKind::Movement && kind != ir::OpKind::Marker) return nullptr;
+            if ((kind != ir::OpKind::Movement && kind != ir::OpKind::Marker) || node->op == ir::Op::Insert)
+                return nullptr;
             if (node->sources.empty()) return nullptr;
             node = node->sources[0].get();
         }
@@ -158,21 +126,11 @@ private:
                 bind(*cell, result.values[i]);
                 state().take_back(*cell);
             } else if (const auto entry = state().outbox().find(cell->outbox_slot); entry != state().outbox().end()) {
-                // Written again meanwhile, by another thread: this is what it goes back
-                // to if that write fails.
+                // Written again meanwhile, by another thread: this is what it goes back to if that write fails.
                 if (entry->second.last) entry->second.last = result.values[i];
             }
         }
         drop_stale_views();
-    }
-
-    // Consumers already built use the value; an equal expression built later is
-    // computed anew. What is made of constants alone is the same node in every
-    // graph, in cached plans too: there the buffer would stay for ever.
-    static void remember(const ir::NodeRef& node, const ir::NodeRef& buffer) {
-        if (node->op == ir::Op::Buffer || is_made_of_constants(*node)) return;
-        node->realized = buffer;
-        ir::graph().forget(*node);
     }
 
     void roll_back() {
@@ -182,8 +140,7 @@ private:
             if (!cell || !item.written || cell->outbox_slot == 0) continue;
             const Outgoing entry = state().outbox().at(cell->outbox_slot);
             if (!(cell->node == item.node))
-                continue;  // written again meanwhile, by another thread: its next run
-                           // decides
+                continue;  // written again meanwhile, by another thread: its next run decides
             state().take_back(*cell);
             if (const std::shared_ptr<Cell> leaf = entry.gradient_of.lock(); leaf && leaf->grad.cell() == cell)
                 leaf->grad = Tensor();
@@ -204,14 +161,21 @@ private:
 }  // namespace
 
 bool running() { return inside_run; }
+InsideRun::InsideRun() { inside_run = true; }
+InsideRun::~InsideRun() { inside_run = false; }
 
 std::vector<ir::NodeRef> run(std::span<const Tensor> asked) {
     for (const Tensor& tensor : asked)
         if (!tensor.defined()) throw ValueError("an undefined tensor has no value");
-    if (inside_run)
+    if (capturing) {
+        if (asked.empty())
+            return {};  // an optimiser's step: what is pending is computed at the end of the captured call
         throw ValueError(
-            "a tensor is read while a run is under way on this "
-            "thread: its value is not there yet");
+            "jit: a value is read inside the captured function (item(), realize(), bool, printing …), where it is "
+            "not known; return the tensor and read it outside");
+    }
+    if (inside_run)
+        throw ValueError("a tensor is read while a run is under way on this thread: its value is not there yet");
     const std::lock_guard queue(run_lock());
     const InsideRun inside;
     std::vector<ir::NodeRef> buffers = Run(asked).compute();

@@ -53,7 +53,7 @@ void watch_forks() {
 
 // ---- cells -----------------------------------------------------------------------------------------------------------
 
-Cell::Cell() { watch_forks(); }
+Cell::Cell() : made_in(capturing ? capturing->id : 0) { watch_forks(); }
 
 Cell::~Cell() {
     const std::lock_guard lock(ir::graph_lock());
@@ -67,7 +67,7 @@ void list_cell(Cell& cell) { state().list(cell); }
 void unlist_cell(Cell& cell) { state().unlist(cell); }
 
 void relieve(const Tensor& newest) {
-    if (runtime::running()) return;
+    if (runtime::running() || capturing) return;
     {
         const std::lock_guard lock(ir::graph_lock());
         const std::size_t live = ir::graph().live();
@@ -197,6 +197,38 @@ void bind(Cell& cell, const ir::NodeRef& buffer) {
     }
     ++cell.binding;
     if (!cell.view) state().unlist(cell);
+}
+
+namespace {
+
+// Depth first, so that a graph with data in it is known after a few steps.
+bool is_made_of_constants(const ir::Node& root) {
+    const std::uint64_t epoch = ir::next_epoch();
+    std::vector<const ir::Node*> stack{&root};
+    while (!stack.empty()) {
+        const ir::Node* const node = stack.back();
+        stack.pop_back();
+        if (node->mark == epoch) continue;
+        node->mark = epoch;
+        if (node->op == ir::Op::Buffer || node->op == ir::Op::Var || is_marker(node->op))
+            return false;  // no plan has these
+        for (const ir::NodeRef& source : node->sources) stack.push_back(source.get());
+    }
+    return true;
+}
+
+}  // namespace
+
+// What is made of constants alone is the same node in every graph, in cached plans too: there the buffer would stay for ever.
+void remember(const ir::NodeRef& node, const ir::NodeRef& buffer) {
+    if (node->op == ir::Op::Buffer || is_made_of_constants(*node)) return;
+    node->realized = buffer;
+    ir::graph().forget(*node);
+}
+
+void drop_stale_views() {
+    for (Cell* cell = state().first(); cell; cell = cell->next)
+        if (cell->view && cell->view->version != cell->view->base->version) cell->node = nullptr;
 }
 
 }  // namespace weft::runtime

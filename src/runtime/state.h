@@ -63,11 +63,26 @@ ir::NodeRef let_go(const ir::NodeRef& value);
 void bind(Cell& cell, const ir::NodeRef& buffer);
 bool gives_up_node(const Cell& cell);  // whether bind() will replace the cell's node
 
+// Consumers already built use the value; an equal expression built later is computed anew.
+void remember(const ir::NodeRef& node, const ir::NodeRef& buffer);
+
+// A view of a cell that was written since holds an old value, which nobody will ask for: it is derived anew when used. Until
+// then it holds no memory.
+void drop_stale_views();
+
 // ---- running (runtime/run.cpp) ---------------------------------------------------------------------------------------
 
 // Computes these tensors and this thread's outbox in one run; returns the Buffers of the tensors. Takes both locks.
 std::vector<ir::NodeRef> run(std::span<const Tensor> asked);
 bool running();  // whether this thread is inside a run
+
+// Says so, while one lives; the thread holds the run lock.
+struct InsideRun {
+    InsideRun();
+    ~InsideRun();
+    InsideRun(const InsideRun&) = delete;
+    InsideRun& operator=(const InsideRun&) = delete;
+};
 
 // The storages that no reference is left to once the references in `dying` are dropped. The caller holds the graph lock.
 struct DyingReferences {

@@ -67,7 +67,11 @@ bool ViewOf::detached() const {
     return false;
 }
 
+constinit thread_local Capturing* capturing = nullptr;
+
 const ir::NodeRef& current_node(Cell& cell) {
+    if (capturing)
+        if (const ir::NodeRef* other = capturing->stand_in(cell)) return *other;
     if (cell.view) {
         ViewOf& view = *cell.view;
         const ir::NodeRef& base = current_node(*view.base);
@@ -100,7 +104,7 @@ Tensor make_tensor(ir::NodeRef node) {
     Tensor result(std::make_shared<Cell>());
     {
         const std::lock_guard lock(ir::graph_lock());
-        const bool pending = node->op != ir::Op::Buffer;
+        const bool pending = node->op != ir::Op::Buffer || capturing;  // a Buffer may be a stand-in
         result.cell()->node = std::move(node);
         if (pending) list_cell(*result.cell());
     }

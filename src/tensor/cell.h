@@ -47,12 +47,25 @@ struct Cell : std::enable_shared_from_this<Cell> {
     Cell *previous = nullptr, *next = nullptr;
     bool listed = false;
     std::uint64_t outbox_slot = 0;  // 0: not in it
+    const std::uint64_t made_in;    // the Capturing that it was made under, by id; 0: none
 
     Cell();
     ~Cell();
     Cell(const Cell&) = delete;
     Cell& operator=(const Cell&) = delete;
 };
+
+// While jit captures a function, the function's thread sees stand-ins for the values of all cells that were there before.
+class Capturing {
+public:
+    const std::uint64_t id;
+    virtual const ir::NodeRef* stand_in(Cell& cell) = 0;  // null: the cell's own node; the caller holds the graph lock
+
+protected:
+    explicit Capturing(std::uint64_t id) : id(id) {}
+    ~Capturing() = default;
+};
+extern constinit thread_local Capturing* capturing;  // null: nothing is captured on this thread
 
 // The node to compute with: a view whose base was written is derived anew. Throws ValueError for an undefined tensor.
 ir::NodeRef node_of(const Tensor& tensor);

@@ -1,0 +1,51 @@
+// runtime/launch.h: one run of a plan: takes all its memory, then launches its kernels in order. evaluate() and jit
+// both end here.
+#pragma once
+
+#include "backend/backend.h"
+#include "runtime/plan_cache.h"
+
+#include <span>
+#include <vector>
+
+namespace weft::runtime {
+
+// Memory that a leaf of a plan is bound to: where its first element lies. Shape and strides are the plan's.
+struct Bound {
+    ir::StorageRef storage;
+    std::int64_t offset = 0;
+};
+
+class Launch {
+public:
+    // Takes the memory; throws MemoryError, and ValueError for a leaf that only stands in for a value (see
+    // Placeholder). The spans live as long as this.
+    Launch(const CachedPlan& plan, std::span<const Bound> leaves, std::span<const Word> constants,
+           std::span<const Word> scalars);
+
+    void run();  // throws IndexError of a Check, or Interrupted
+    schedule::MemoryView view(int value) const;
+    const Bound& bound(int value) const { return values_[value]; }
+
+private:
+    Bound bind(const schedule::PlanValue& value) const;
+    void* pointer(int value) const;
+    bool writes_donated(const schedule::PlanStep& step) const;
+    void run_custom(const schedule::PlanStep& step);
+    void run_kernel(const schedule::PlanStep& step, const Compiled& kernel);
+
+    const CachedPlan& plan_;
+    const std::span<const Bound> leaves_;
+    const std::span<const Word> constants_;
+    ir::StorageRef arena_, scratch_;
+    std::size_t scratch_stride_ = 0;
+    std::vector<Bound> values_;  // per value of the plan
+    std::vector<Word> scalars_;
+    // Of the kernel that runs; here, so that a launch of many kernels allocates them once.
+    std::vector<void*> pointers_;
+    std::vector<Word> kernel_scalars_;
+    std::vector<backend::CheckRecord> records_;
+    std::vector<std::int64_t> record_chunks_;
+};
+
+}  // namespace weft::runtime
