@@ -19,6 +19,7 @@ namespace {
 using Floats = std::vector<float>;
 Floats values(const Tensor& t) { return t.to_vector<float>(); }
 void forget_plans() {  // which hold their kernels' graphs
+    const std::lock_guard lock(ir::graph_lock());
     runtime::clear_plan_cache();
     runtime::clear_program_cache();
 }
