@@ -30,7 +30,8 @@ using ir::Node;
 using ir::Op;
 
 constexpr int kMaxNodes = 480;           // per kernel; the design's limit is 512 expression nodes
-constexpr int kMaxParams = 28;           // … and 32 buffers
+constexpr int kMaxParams = 28;           // … to be read; with what is stored …
+constexpr std::size_t kMaxBuffers = 32;  // … 32 buffers
 constexpr int kMaxReduces = 7;           // … and 8 loop nests
 constexpr int kCheapPrologue = 6;        // per element, in additions: dearer operands of a contraction are stored first
 constexpr int kCheapRecompute = 40;      // cheaper values are computed again in each kernel that uses them
@@ -527,7 +528,7 @@ private:
         std::stable_sort(ids.begin(), ids.end(), [&](int a, int b) { return groups_[a].level < groups_[b].level; });
         std::vector<ScheduledKernel> kernels;
         for (auto it = ids.rbegin(); it != ids.rend(); ++it)  // consumers first: they say what must be stored
-            if (!groups_[*it].stored.empty() && !computes_nothing(groups_[*it])) kernels.push_back(emit_group(*it));
+            if (!groups_[*it].stored.empty() && !computes_nothing(groups_[*it])) emit_group(*it, kernels);
         std::reverse(kernels.begin(), kernels.end());
         return kernels;
     }
@@ -535,13 +536,28 @@ private:
     // Of an array without elements there is nothing to compute, and its rows have no index to compute it at.
     static bool computes_nothing(const Group& g) { return g.row_count == 0 && g.anchor->op != Op::Custom && g.anchor->op != Op::Part; }
 
-    ScheduledKernel emit_group(int id) {
+    void emit_group(int id, std::vector<ScheduledKernel>& kernels) {
         Group& g = groups_[id];
         std::sort(g.stored.begin(), g.stored.end(), [&](const Node* a, const Node* b) { return slot_.at(a) < slot_.at(b); });
-        if (g.anchor->op == Op::Custom || g.anchor->op == Op::Part) return emit_custom(g);
+        if (g.anchor->op == Op::Custom || g.anchor->op == Op::Part) kernels.push_back(emit_custom(g));
+        else emit_rows(id, g.stored, kernels);
+    }
 
+    // How much of a group is stored is known only now: with too many buffers, each half of its outputs gets a kernel.
+    void emit_rows(int id, std::span<const Node* const> stored, std::vector<ScheduledKernel>& kernels) {
+        ScheduledKernel kernel = emit_kernel(id, stored);
+        if (kernel.graph.params.size() <= kMaxBuffers || stored.size() == 1) {
+            kernels.push_back(std::move(kernel));
+            return;
+        }
+        emit_rows(id, stored.subspan(0, stored.size() / 2), kernels);
+        emit_rows(id, stored.subspan(stored.size() / 2), kernels);
+    }
+
+    ScheduledKernel emit_kernel(int id, std::span<const Node* const> stored) {
+        const Group& g = groups_[id];
         std::vector<NodeRef> outputs;
-        for (const Node* node : g.stored) outputs.emplace_back(node);
+        for (const Node* node : stored) outputs.emplace_back(node);
         // A free value that got a kernel of its own only after this group had inlined it may come too late: it stays inlined.
         const auto foreign = [&](const Node& node) {
             const int from = home(node);
@@ -572,7 +588,7 @@ private:
         kernel.graph.rows = g.rows;
         kernel.graph.inner = g.inner;
         kernel.graph.reasons.push_back(g.reason);
-        for (const Node* node : g.stored) {
+        for (const Node* node : stored) {
             const int param = static_cast<int>(kernel.values.size());
             const Dims strides = row_major_strides(node->shape);
             kernel.graph.params.push_back({node->dtype, numel(node->shape), true});
