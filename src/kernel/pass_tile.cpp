@@ -244,14 +244,14 @@ private:
         Body block;
         if (pack_columns_) {
             const std::int64_t panels = ceil_div(columns.size, tile_columns_);
-            panel = kernel_.new_local("panel", nest_.accumulate, panels * inner_length_ * tile_columns_);
+            panel = scratch(panel_, "panel", panels * inner_length_ * tile_columns_);
             append(block, pack_columns(columns, panel));
         }
         if (pack_rows_) {
-            row_panel = kernel_.new_local("rows", nest_.accumulate, ceil_div(rows.size, tile_rows_) * inner_length_ * tile_rows_);
+            row_panel = scratch(row_panel_, "rows", ceil_div(rows.size, tile_rows_) * inner_length_ * tile_rows_);
             append(block, pack_rows(rows, row_panel));
         }
-        if (!nest_.outer.empty() && !sums_in_output_) sums = kernel_.new_local("sums", nest_.accumulate, rows.size * columns.size);
+        if (!nest_.outer.empty() && !sums_in_output_) sums = scratch(sums_, "sums", rows.size * columns.size);
         append(block, pieces(rows, tile_rows_, [&](const Range& tile, const NodeRef& row_tile) {
             return pieces(columns, tile_columns_, [&](const Range& part, const NodeRef& column_tile) {
                 return tile_body({tile, part, rows, columns, row_tile, column_tile, panel, row_panel, sums});
@@ -260,6 +260,15 @@ private:
         Body body = loops_over(nest_.outer, std::move(block));
         if (!nest_.outer.empty() && !plain_epilogue_) append(body, late_epilogue(columns, rows, sums));
         return body;
+    }
+
+    // One array per purpose: the copies of the loops for whole and for shorter strips never need theirs at the same time.
+    int scratch(int& local, const char* name, std::int64_t size) {
+        if (local < 0) local = kernel_.new_local(name, nest_.accumulate, size);
+        Buffer& buffer = kernel_.buffers[local];
+        buffer.size = std::max(buffer.size, size);
+        buffer.place = Buffer::Place::Scratch;
+        return local;
     }
 
     // ---- packing --------------------------------------------------------------------------------------------------------
@@ -472,6 +481,7 @@ private:
     std::int64_t rows_ = 1, columns_ = 1, inner_length_ = 1;
     bool vector_is_left_ = false, pack_columns_ = true, pack_rows_ = false;
     bool sums_in_output_ = false, plain_epilogue_ = false;
+    int panel_ = -1, row_panel_ = -1, sums_ = -1;  // scratch
     int lanes_ = kMaxLanes, vectors_ = 1, tile_rows_ = 1, tile_columns_ = kMaxLanes;
     std::string parallel_;
 };
