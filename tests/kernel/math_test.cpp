@@ -42,25 +42,25 @@ struct Function {
 
 // clang-format off
 const Function kFunctions[] = {
-    {Op::Exp, Symmetry::None, std::exp, std::exp, 2, 2},
-    {Op::Exp2, Symmetry::None, std::exp2, std::exp2, 2, 2},
-    {Op::Expm1, Symmetry::None, std::expm1, std::expm1, 4, 4},
-    {Op::Log, Symmetry::None, std::log, std::log, 2, 2},
-    {Op::Log2, Symmetry::None, std::log2, std::log2, 4, 4},
-    {Op::Log1p, Symmetry::None, std::log1p, std::log1p, 4, 4},
-    {Op::Sin, Symmetry::Odd, std::sin, std::sin, 4, 4},
-    {Op::Cos, Symmetry::Even, std::cos, std::cos, 4, 4},
+    {Op::Exp, Symmetry::None, std::exp, std::exp, 1, 1},
+    {Op::Exp2, Symmetry::None, std::exp2, std::exp2, 1, 1},
+    {Op::Expm1, Symmetry::None, std::expm1, std::expm1, 2, 2},
+    {Op::Log, Symmetry::None, std::log, std::log, 1, 1.5},
+    {Op::Log2, Symmetry::None, std::log2, std::log2, 2, 2},
+    {Op::Log1p, Symmetry::None, std::log1p, std::log1p, 2, 2},
+    {Op::Sin, Symmetry::Odd, std::sin, std::sin, 2, 2},
+    {Op::Cos, Symmetry::Even, std::cos, std::cos, 2, 2},
     {Op::Tan, Symmetry::Odd, std::tan, std::tan, 4, 4},
-    {Op::Asin, Symmetry::Odd, std::asin, std::asin, 4, 4},
-    {Op::Acos, Symmetry::None, std::acos, std::acos, 4, 4},
-    {Op::Atan, Symmetry::Odd, std::atan, std::atan, 4, 4},
-    {Op::Sinh, Symmetry::Odd, std::sinh, std::sinh, 4, 4},
-    {Op::Cosh, Symmetry::Even, std::cosh, std::cosh, 4, 4},
+    {Op::Asin, Symmetry::Odd, std::asin, std::asin, 2.5, 2.5},
+    {Op::Acos, Symmetry::None, std::acos, std::acos, 1.5, 1.5},
+    {Op::Atan, Symmetry::Odd, std::atan, std::atan, 1.5, 2.5},
+    {Op::Sinh, Symmetry::Odd, std::sinh, std::sinh, 2, 2},
+    {Op::Cosh, Symmetry::Even, std::cosh, std::cosh, 1.5, 1.5},
     {Op::Tanh, Symmetry::Odd, std::tanh, std::tanh, 2, 2},
-    {Op::Erf, Symmetry::Odd, std::erf, std::erf, 4, 4},
+    {Op::Erf, Symmetry::Odd, std::erf, std::erf, 1.5, 1.5},
 };
 // clang-format on
-constexpr double kPowBound = 4;
+constexpr double kPowBound = 2;
 
 enum class Subnormals { Keep, Flush };
 
@@ -129,6 +129,7 @@ double ulp_error(T got, Wide exact) {
 // The same with flushing: a subnormal operand may have been taken for zero, a subnormal result may be zero.
 template <class T, class Wide, class F>
 double error_of(T got, T x, Wide exact, F&& reference, Subnormals how) {
+    if (got == static_cast<T>(exact) && got != 0) return 0.5;  // correctly rounded: the common case, made fast
     double error = ulp_error(got, exact);
     if (how == Subnormals::Flush && error > 0) {
         constexpr T kTiny = std::numeric_limits<T>::min();
