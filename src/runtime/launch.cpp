@@ -117,7 +117,8 @@ void Launch::run_kernel(const PlanStep& step, const Compiled& kernel) {
         kernel.program->run(pointers_.data(), kernel_scalars_.data(), begin, end, scratch, &record);
         if (record.code && begin < record_chunks_[thread]) records_[thread] = record, record_chunks_[thread] = begin;
     };
-    run_chunks(kernel.chunks, chunk, {.parallel = kernel.chunks > 1, .interruptible = !writes_donated(step)});
+    committed_ = committed_ || writes_donated(step);
+    run_chunks(kernel.chunks, chunk, {.parallel = kernel.chunks > 1, .interruptible = !committed_});
     count(counter_cells().kernels_launched);
     if (step.kernel.contraction) count(counter_cells().contractions_launched);
     std::size_t first = 0;

@@ -40,6 +40,7 @@ private:
     ir::StorageRef arena_, scratch_;
     std::size_t scratch_stride_ = 0;
     std::vector<Bound> values_;  // per value of the plan
+    bool committed_ = false;     // memory that was handed over has been written: from here on the run goes to its end
     std::vector<Word> scalars_;
     // Of the kernel that runs; here, so that a launch of many kernels allocates them once.
     std::vector<void*> pointers_;

@@ -76,6 +76,7 @@ std::int64_t count_elements(const KernelGraph& graph) {
 }  // namespace
 
 void clear_program_cache() {
+    const std::lock_guard graph(ir::graph_lock());  // first, as in compile(): entries hold nodes
     const std::lock_guard lock(cache().lock);
     cache().entries.clear();
     cache().recent.clear();

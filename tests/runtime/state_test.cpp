@@ -302,9 +302,7 @@ TEST_CASE("one thread's failing write does not raise in another; a thread that e
     CHECK(left.item() == 3);  // the failed run has dropped what the other thread had left
 }
 
-// May fail until a launch stops asking for interrupts once a kernel has written donated memory, whichever kernel comes after.
-TEST_CASE("an interrupt at any moment leaves every written tensor with its last computed value, whole" *
-          doctest::may_fail()) {
+TEST_CASE("an interrupt at any moment leaves every written tensor with its last computed value, whole") {
     const BackendScope slow("ref");
     const std::int64_t size = 30'000;
     int interrupts = 0;
