@@ -311,14 +311,14 @@ TEST_CASE("an interrupt at any moment leaves every written tensor with its last 
         Tensor x = full({size}, 1.0).realize(), y = full({2 * size}, 2.0).realize(),
                z = full({3 * size}, 3.0).realize();
         const MemoryView seen = z.memory();
-        x *= 5;  // takes the old memory over
-        z *= 7;  // does not: it is seen from outside
+        z *= 7;  // takes no memory over: the old one is seen from outside. It may be interrupted
+        x *= 5;  // takes the old memory over: from here on the run goes to its end
         y *= 7;
         int polls = 0;
         set_interrupt_callback([&] { return ++polls == moment; });
         bool interrupted = false;
         try {
-            x.realize();
+            z.realize();
         } catch (const Interrupted&) {
             interrupted = true;
             ++interrupts;
