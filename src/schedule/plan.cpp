@@ -56,15 +56,15 @@ public:
     Plan run() {
         canonical_ = canonical_graph(captured_, plan_.holes);
         ir::verify_graph(canonical_.outputs, "capture");
-        const ir::Rewritten simple = simplify(canonical_.outputs);
-        ir::verify_graph(simple.roots, "simplify");
-        if (config().debug >= 3) plan_.graph_text = ir::print_graph(simple.roots);
+        simple_ = simplify(canonical_.outputs);
+        ir::verify_graph(simple_.roots, "simplify");
+        if (config().debug >= 3) plan_.graph_text = ir::print_graph(simple_.roots);
         std::vector<NodeRef> roots;
-        for (const NodeRef& root : simple.roots) add_root(root, roots);
+        for (const NodeRef& root : simple_.roots) add_root(root, roots);
         if (!roots.empty())
             for (ScheduledKernel& kernel : fuse(roots)) add_step(std::move(kernel));
         place_outputs();
-        if (keep_) keep_for_gradient(simple);
+        if (keep_) keep_for_gradient();
         if (donate_) donate();
         lay_out_arena();
         return std::move(plan_);
@@ -94,14 +94,26 @@ private:
         if (!donate_ || root->op != Op::Insert || root->source(0).op != Op::Param) return -1;
         const int leaf = root->source(0).as<ir::SlotArg>().slot;
         if (!captured_.dies[leaf] || !is_dense(captured_.leaves[leaf]) || shares_storage(leaf)) return -1;
-        if (numel(root->source(1).shape) == 0) return -1;
+        if (numel(root->source(1).shape) == 0 || start_constant(*root) < 0) return -1;
         int readers = 0;
         for (const Node* node : ir::topological_order(canonical_.outputs)) {
             if (node->op == Op::Check) return -1;
             for (const NodeRef& source : node->sources) readers += source->op == Op::Param && source->as<ir::SlotArg>().slot == leaf;
         }
-        for (const NodeRef& output : canonical_.outputs) readers += output == root->sources[1];
+        for (const NodeRef& output : simple_.roots) readers += output == root->sources[1];
         return readers == 1 ? leaf : -1;
+    }
+
+    // The first of the constants that say where this Insert starts: those of the Insert that it was before it was simplified. -1: none
+    // starts there.
+    int start_constant(const Node& insert) const {
+        for (std::size_t i = 0; i < captured_.items.size(); ++i) {
+            const Node* before = canonical_.values[i].get();
+            if (!before || before->op != Op::Insert || !(before->as<ir::BoxArg>().starts == insert.as<ir::BoxArg>().starts)) continue;
+            const auto became = simple_.became.find(before);
+            if (became != simple_.became.end() && became->second.get() == &insert) return captured_.items[i].constant;
+        }
+        return -1;
     }
 
     bool shares_storage(int leaf) const {
@@ -155,8 +167,7 @@ private:
     void place_box(PlanValue& value, int index, const Node& insert, int leaf) {
         value.where = PlanValue::Where::Donated;
         value.leaf = leaf;
-        for (std::size_t i = 0; i < captured_.items.size(); ++i)
-            if (canonical_.values[i].get() == &insert) value.first_constant = captured_.items[i].constant;
+        value.first_constant = start_constant(insert);
         const Dims strides = row_major_strides(insert.shape);
         for (PlanStep& step : plan_.steps)
             for (KernelGraph::Output& output : step.kernel.graph.outputs)
@@ -168,17 +179,16 @@ private:
                 }
         value.shape = insert.shape;  // what the caller gets is the whole array
         value.strides = strides;
-        if (value.first_constant >= 0)
-            for (std::size_t d = 0; d < insert.shape.size(); ++d)
-                plan_.free_constants.push_back(value.first_constant + static_cast<int>(d));
+        for (std::size_t d = 0; d < insert.shape.size(); ++d)
+            plan_.free_constants.push_back(value.first_constant + static_cast<int>(d));
         boxed_.insert(index);
     }
 
-    void keep_for_gradient(const ir::Rewritten& simple) {
+    void keep_for_gradient() {
         std::unordered_set<int> kept;
         for (std::size_t i = 0; i < captured_.items.size(); ++i) {
-            const auto became = simple.became.find(canonical_.values[i].get());
-            if (became == simple.became.end() || !captured_.items[i].node || !is_float(captured_.items[i].node->dtype)) continue;
+            const auto became = simple_.became.find(canonical_.values[i].get());
+            if (became == simple_.became.end() || !captured_.items[i].node || !is_float(captured_.items[i].node->dtype)) continue;
             const auto found = value_of_.find(became->second.get());
             if (found == value_of_.end() || !(plan_.values[found->second].shape == captured_.items[i].node->shape)) continue;
             PlanValue& value = plan_.values[found->second];
@@ -199,22 +209,34 @@ private:
         std::unordered_set<int> taken;
         for (const PlanValue& value : plan_.values)
             if (value.where == PlanValue::Where::Donated) taken.insert(value.leaf);
-        for (int s = last_check + 1; s < static_cast<int>(plan_.steps.size()); ++s) {
-            PlanStep& step = plan_.steps[s];
-            for (KernelGraph::Output& output : step.kernel.graph.outputs) {
-                PlanValue& value = plan_.values[step.values[output.param]];
-                if (value.where != PlanValue::Where::Output || value.bytes == 0) continue;
-                for (int leaf = 0; leaf < static_cast<int>(captured_.leaves.size()); ++leaf)
-                    if (!taken.contains(leaf) && may_take(s, output, value, leaf)) {
-                        taken.insert(leaf);
-                        take(step, output, value, leaf);
-                        break;
-                    }
+        // First the outputs that replace what they read (a parameter, a running mean): their memory stays theirs from step to step.
+        for (const bool own : {true, false})
+            for (int s = last_check + 1; s < static_cast<int>(plan_.steps.size()); ++s) {
+                PlanStep& step = plan_.steps[s];
+                for (KernelGraph::Output& output : step.kernel.graph.outputs) {
+                    PlanValue& value = plan_.values[step.values[output.param]];
+                    if (value.where != PlanValue::Where::Output || value.bytes == 0) continue;
+                    for (int leaf = 0; leaf < static_cast<int>(captured_.leaves.size()); ++leaf)
+                        if (!taken.contains(leaf) && (!own || reads_itself(step, output, leaf)) && may_take(s, value, leaf)) {
+                            taken.insert(leaf);
+                            take(step, output, value, leaf);
+                            break;
+                        }
+                }
             }
-        }
     }
 
-    bool may_take(int s, const KernelGraph::Output&, const PlanValue& value, int leaf) {
+    // Is the leaf an operand, element by element, of this very output?
+    bool reads_itself(const PlanStep& step, const KernelGraph::Output& output, int leaf) const {
+        const auto found = value_of_leaf_.find(leaf);
+        if (found == value_of_leaf_.end()) return false;
+        const auto enter = [](const Node& node) { return ir::is_elementwise(node.op) || node.op == Op::Reshape; };
+        for (const Node* node : ir::topological_order(std::span(&output.value, 1), enter))
+            if (node->op == Op::Param && step.values[node->as<ir::SlotArg>().slot] == found->second) return true;
+        return false;
+    }
+
+    bool may_take(int s, const PlanValue& value, int leaf) {
         const MemoryView& view = captured_.leaves[leaf];
         if (!captured_.dies[leaf] || size_of(view.dtype) != size_of(value.dtype) || numel(view.shape) != numel(value.shape) ||
             !is_dense(view) || shares_storage(leaf))
@@ -264,16 +286,14 @@ private:
         struct Placed { std::int64_t begin, end; int last; };
         std::vector<Placed> placed;
         for (const Life& life : lives) {
-            std::erase_if(placed, [&](const Placed& p) { return p.last < life.first; });
-            std::sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) { return a.begin < b.begin; });
+            std::erase_if(placed, [&](const Placed& p) { return p.last < life.first; });  // they stay in order of `begin`
             const std::int64_t need = (plan_.values[life.value].bytes + kAlignment - 1) / kAlignment * kAlignment;
             std::int64_t at = 0;
-            for (const Placed& p : placed) {
-                if (at + need <= p.begin) break;
-                at = std::max(at, p.end + (need > 4096 ? kStagger : 0));
-            }
+            auto before = placed.begin();
+            for (; before != placed.end() && at + need > before->begin; ++before)
+                at = std::max(at, before->end + (need > 4096 ? kStagger : 0));
             plan_.values[life.value].arena_offset = at;
-            placed.push_back({at, at + need, life.last});
+            placed.insert(before, {at, at + need, life.last});
             plan_.arena_bytes = std::max(plan_.arena_bytes, static_cast<std::size_t>(at + need));
         }
     }
@@ -282,6 +302,7 @@ private:
     const bool keep_, donate_;
     Plan plan_;
     CanonicalGraph canonical_;
+    ir::Rewritten simple_;
     std::vector<NodeRef> outputs_, keep_alive_;
     std::unordered_map<const Node*, int> value_of_;
     std::unordered_map<int, int> value_of_leaf_;
