@@ -55,11 +55,23 @@ std::uint64_t mark_cone(const NodeRef& root) {
     return order.back()->mark;
 }
 
+std::vector<NodeRef> leaves_under(const NodeRef& root) {
+    const NodeRef roots[] = {root};
+    const std::lock_guard lock(ir::graph_lock());
+    std::vector<NodeRef> result;
+    for (const ir::Node* node : ir::topological_order(
+             roots, [](const ir::Node& node) { return node.needs_grad && node.op != ir::Op::Leaf; }))
+        if (node->op == ir::Op::Leaf) result.emplace_back(node);
+    return result;
+}
+
 std::vector<std::shared_ptr<Cell>> cells_in_cone(const NodeRef& root, bool retaining_only) {
     const std::uint64_t epoch = mark_cone(root);
     std::vector<std::shared_ptr<Cell>> result;
     for (Cell* cell = state().first(); cell; cell = cell->next) {
         if (!cell->node || cell->node->mark != epoch || !cell->node->needs_grad || cell->requires_grad) continue;
+        if (cell->view && cell->view->version != cell->view->base->version) continue;  // the base has another value now
+        if (!cell->used) continue;  // an equal expression is in the cone, this tensor is not
         if (retaining_only && !cell->retains_grad) continue;
         if (std::shared_ptr<Cell> alive = cell->weak_from_this().lock()) result.push_back(std::move(alive));
     }
@@ -87,7 +99,8 @@ void accumulate(Cell& leaf, const NodeRef& gradient) {
     }
     runtime::Outgoing& entry = state().send(base);
     if (!entry.last && entry.gradient_of.expired()) entry.last = old;
-    base.node = cell.view ? cell.view->write(old, sum) : sum;
+    const NodeRef value_now = cell.view ? cell.view->write(detached(old), sum) : sum;
+    base.node = old->needs_grad ? runtime::keeping_history(value_now, old) : value_now;
     ++base.version;
     state().list(base);
 }
@@ -126,7 +139,8 @@ void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
             const auto leaf = state().leaves.find(id);
             if (leaf == state().leaves.end())
                 continue;  // the tensor is gone, and with it whoever would read the gradient
-            if (const std::shared_ptr<Cell> cell = leaf->second->weak_from_this().lock()) accumulate(*cell, value);
+            const std::shared_ptr<Cell> cell = leaf->second->weak_from_this().lock();
+            if (cell && cell->requires_grad) accumulate(*cell, value);
         }
         for (std::size_t i = 0; i < retaining.size(); ++i)
             if (gradients.targets[i]) accumulate(*retaining[i], gradients.targets[i]);
@@ -146,12 +160,20 @@ std::vector<Tensor> gradient(const Tensor& output, std::span<const Tensor> targe
             throw GradError(str("gradient(target: ", target.dtype(), target.shape(), "): only floats"));
         nodes.push_back(node_of(target));
     }
-    std::vector<NodeRef> found = grad::gradient(node_of(output), nodes, start);
-    // A leaf is known by its cell: it may have been written since the output was built on it.
-    for (std::size_t i = 0; i < targets.size(); ++i) {
-        if (found[i] || nodes[i]->op != ir::Op::Leaf) continue;
-        for (const auto& [id, value] : grad::leaf_gradients(node_of(output), start))
-            if (id == nodes[i]->as<ir::LeafArg>().cell) found[i] = value;
+    // A leaf is known by its cell: the output, or a part of it, may have been built on values that it held before.
+    const NodeRef root = node_of(output);
+    std::vector<NodeRef> asked = nodes;
+    std::vector<std::size_t> whose;  // of the further ones
+    for (const NodeRef& leaf : leaves_under(root))
+        for (std::size_t i = 0; i < nodes.size(); ++i)
+            if (nodes[i]->op == ir::Op::Leaf && !(nodes[i] == leaf) && nodes[i]->as<ir::LeafArg>().cell == leaf->as<ir::LeafArg>().cell) {
+                asked.push_back(leaf);
+                whose.push_back(i);
+            }
+    std::vector<NodeRef> found = grad::gradient(root, asked, start);
+    for (std::size_t k = 0; k < whose.size(); ++k) {
+        NodeRef& sum = found[whose[k]];
+        if (const NodeRef& more = found[nodes.size() + k]) sum = sum ? sum + more : more;
     }
     std::vector<Tensor> result;
     for (std::size_t i = 0; i < targets.size(); ++i)
@@ -161,12 +183,16 @@ std::vector<Tensor> gradient(const Tensor& output, std::span<const Tensor> targe
 
 // ---- leaves ----------------------------------------------------------------------------------------------------------
 
-bool Tensor::requires_grad() const { return node_of(*this)->needs_grad; }
+bool Tensor::requires_grad() const {
+    Cell& cell = checked_cell(*this, "requires_grad()");
+    const std::lock_guard lock(ir::graph_lock());
+    return current_node(cell)->needs_grad;
+}
 
 bool Tensor::is_leaf() const {
+    const bool needs_grad = requires_grad();
     const std::lock_guard lock(ir::graph_lock());
-    const NodeRef node = node_of(*this);
-    return cell_->requires_grad || !node->needs_grad;
+    return cell_->requires_grad || !needs_grad;
 }
 
 Tensor& Tensor::set_requires_grad(bool wanted) {

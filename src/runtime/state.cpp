@@ -183,6 +183,13 @@ ir::NodeRef let_go(const ir::NodeRef& value) {
     return ir::with_grad(value, input, let_go_rule());
 }
 
+ir::NodeRef keeping_history(const ir::NodeRef& value, const ir::NodeRef& old) {
+    static const auto& pass = *new std::shared_ptr<const ir::GradRuleObject>(std::make_shared<ir::GradRuleObject>(
+        ir::GradRuleObject{"written under no_grad", [](const ir::NodeRef&, const ir::NodeRef& g) { return ir::Grads{g}; }}));
+    const ir::NodeRef inputs[] = {old};
+    return ir::with_grad(value, inputs, pass);
+}
+
 bool gives_up_node(const Cell& cell) { return cell.requires_grad || !cell.node->needs_grad || is_let_go(*cell.node); }
 
 void bind(Cell& cell, const ir::NodeRef& buffer) {

@@ -59,6 +59,9 @@ ir::NodeRef stored_value(
 // A value whose history has been let go: it still needs a gradient, and asking for one raises.
 ir::NodeRef let_go(const ir::NodeRef& value);
 
+// A new value with the history of the old one: what PyTorch does when a tensor is written under no_grad.
+ir::NodeRef keeping_history(const ir::NodeRef& value, const ir::NodeRef& old);
+
 // Gives a cell the buffer that holds its value now, in the form that its role asks for.
 void bind(Cell& cell, const ir::NodeRef& buffer);
 bool gives_up_node(const Cell& cell);  // whether bind() will replace the cell's node

@@ -4,6 +4,7 @@
 #include "ir/build.h"
 #include "ir/custom.h"
 #include "runtime/state.h"
+#include "tensor/check.h"
 
 #include <weft/error.h>
 #include <weft/ops.h>
@@ -25,14 +26,6 @@ bool fits(const Shape& value, const Shape& target) {
     for (std::size_t i = 1; i <= value.size(); ++i)
         if (value[value.size() - i] != 1 && value[value.size() - i] != target[target.size() - i]) return false;
     return true;
-}
-
-// The new value with the history of the old one: what PyTorch does when a tensor is written under no_grad.
-NodeRef keeping_history(const NodeRef& value, const NodeRef& old) {
-    static const auto& pass = *new std::shared_ptr<const ir::GradRuleObject>(std::make_shared<ir::GradRuleObject>(
-        ir::GradRuleObject{"written under no_grad", [](const NodeRef&, const NodeRef& g) { return ir::Grads{g}; }}));
-    const NodeRef inputs[] = {old};
-    return ir::with_grad(value, inputs, pass);
 }
 
 void rebind(Cell& cell, NodeRef node) {
@@ -57,7 +50,7 @@ void write(Cell& target, NodeRef value) {
         rebind(base, ir::leaf(base.id, target.view ? target.view->write(inside, value) : value));
     } else if (silent && old->needs_grad) {
         const NodeRef plain = ir::detach(old);
-        rebind(base, keeping_history(target.view ? target.view->write(plain, value) : value, old));
+        rebind(base, runtime::keeping_history(target.view ? target.view->write(plain, value) : value, old));
     } else {
         rebind(base, target.view ? target.view->write(old, value) : value);
     }
@@ -79,13 +72,15 @@ Tensor& store(Tensor& self, const Tensor& result, const Operand& other, std::str
 Tensor& Tensor::assign(const Operand& value) {
     if (!defined() || (!value.is_scalar() && !value.tensor().defined()))
         throw ValueError(str(call("assign", *this, value), "an operand is undefined"));
+    if (value.is_scalar() && !fits(value.scalar(), dtype()))
+        throw ValueError(str(call("assign", *this, value), "the value does not fit ", dtype()));
     if (!value.is_scalar() && !fits(value.tensor().shape(), shape()))
         throw ShapeError(str(call("assign", *this, value), "the value does not broadcast to self's shape"));
     {
         const std::lock_guard lock(ir::graph_lock());
         const NodeRef self = current_node(*cell_);
         if (value.is_scalar()) write(*cell_, ir::like(self, value.scalar()));
-        else write(*cell_, ir::expand(ir::cast(current_node(*value.tensor().cell()), self->dtype), self->shape));
+        else write(*cell_, ir::expand(ir::cast(node_of(value.tensor()), self->dtype), self->shape));
     }
     relieve(*this);
     return *this;

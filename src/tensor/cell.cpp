@@ -94,6 +94,7 @@ const ir::NodeRef& current_node(Cell& cell) {
 ir::NodeRef node_of(const Tensor& tensor) {
     if (!tensor.defined()) throw ValueError("an undefined tensor has no value");
     const std::lock_guard lock(ir::graph_lock());
+    tensor.cell()->used = true;
     return current_node(*tensor.cell());
 }
 
@@ -124,6 +125,7 @@ Tensor make_view(const Tensor& base, ReadView read, WriteView write, bool detach
     step->write = std::move(write);
     step->detached = detached || !recording;
     cell.node = apply(*step, current_node(*parent));
+    parent->used = true;
     cell.view = std::make_unique<ViewOf>();
     cell.view->base = parent->view ? parent->view->base : parent;
     cell.view->last = std::move(step);

@@ -350,3 +350,54 @@ TEST_CASE("set_grad and gradients of tensors that are gone") {
     loss.backward();
     CHECK(values(w.grad()) == Floats{4, 5});
 }
+
+TEST_CASE("equal expressions of two tensors: a backward() of one does not let go of the other") {
+    const Tensor w = parameter({1, 2});
+    const Tensor a = (w * w).sum(), b = (w * w).sum();
+    a.backward();
+    CHECK_THROWS_AS(a.backward(), GradError);
+    b.backward();
+    CHECK(values(w.grad()) == Floats{4, 8});
+}
+
+TEST_CASE("a backward() through an old view does not let go of what its base holds now") {
+    const Tensor w = parameter({1, 2});
+    Tensor x = w * 2;
+    const Tensor row = x[0], loss = row.sum();
+    x.assign(w * 3);
+    loss.backward();
+    x.sum().backward();
+    CHECK(values(w.grad()) == Floats{5, 3});
+}
+
+TEST_CASE("gradient() of what was built partly before and partly after a write of the leaf") {
+    Tensor w = parameter({1, 2});
+    const Tensor before = w * 3;
+    {
+        const NoGrad scope;
+        w += 1;
+    }
+    const Tensor targets[] = {w};
+    CHECK(values(gradient((before + w * w).sum(), targets)[0]) == Floats{7, 9});
+}
+
+TEST_CASE("a tensor that no longer requires a gradient collects none") {
+    Tensor w = parameter({1, 2});
+    const Tensor v = parameter({1, 1});
+    const Tensor y = (w * v).sum();
+    w.set_requires_grad(false);
+    y.backward();
+    CHECK_FALSE(w.grad().defined());
+    CHECK(values(v.grad()) == Floats{1, 2});
+}
+
+TEST_CASE("a gradient that was given a history keeps it when more is added") {
+    const Tensor w = parameter({1, 2}), v = parameter({1, 1});
+    Tensor g = tensor({5, 5}, f32);
+    w.set_grad(g);
+    g += v;
+    (w * 2).sum().backward();
+    CHECK(values(g.detach()) == Floats{8, 8});
+    g.sum().backward();
+    CHECK(values(v.grad()) == Floats{1, 1});
+}

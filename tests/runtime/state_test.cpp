@@ -345,3 +345,23 @@ TEST_CASE("memory of a constant is given back, though cached plans know the cons
     CHECK(count.live_buffers() == 0);
     CHECK(values(full({2}, 1.5)) == Floats{1.5, 1.5});
 }
+
+TEST_CASE("a box is written where it belongs when simplifying has changed what is written") {
+    for (const int start : {1, 0, 1}) {
+        CAPTURE(start);
+        Tensor x = full({3}, -3.0).realize();
+        const Tensor v = stored({-2}), factor = v * 1;
+        x.slice(0, {start, start + 1}).assign(factor);
+        Floats expected(3, -3);
+        expected[start] = -2;
+        CHECK(values(x) == expected);
+        CHECK(values(factor) == Floats{-2});
+        Tensor y = (v * 2) * 1;
+        x.slice(0, {start, start + 1}).assign(y);
+        expected[start] = -4;
+        const Tensor both[] = {y, x};
+        realize(both);
+        CHECK(values(y) == Floats{-4});
+        CHECK(values(x) == expected);
+    }
+}
