@@ -47,9 +47,11 @@ constexpr Definition kDefinitions[] = {
      "    $V v = {0};\n#pragma GCC unroll 16\n    for (int l = 0; l < n; ++l) v[l] = p[at[l]];\n    return v;\n"},
     {"gather_if", "$V $N(const $T* p, $I at, $M m, int n)", "",
      "    $V v = {0};\n#pragma GCC unroll 16\n    for (int l = 0; l < n; ++l)\n        if (m[l]) v[l] = p[at[l]];\n    return v;\n"},
-    {"store", "void $N($T* p, $V v)", "", "    __builtin_memcpy(p, &v, sizeof v);\n"},
+    // Not by memcpy: GCC 12 copies 32 bytes as one integer, and stores the constant {2, 2, 2, 2, 2, 2, 0, 0} as eight twos.
+    {"store", "void $N($T* p, $V v)", "",
+     "    typedef $V Loose __attribute__((aligned(sizeof($T)), may_alias));\n    *(Loose*)p = v;\n"},
     {"store_some", "void $N($T* p, int n, $V v)", "    $R((void*)p, ($F)v, ($C)((1u << n) - 1));\n",
-     "    __builtin_memcpy(p, &v, (unsigned)n * sizeof v[0]);\n"},
+     "#pragma GCC unroll 16\n    for (int l = 0; l < n; ++l) p[l] = v[l];\n"},
     {"store_strided", "void $N($T* p, i64 stride, int n, $V v)", "",
      "#pragma GCC unroll 16\n    for (int l = 0; l < n; ++l) p[l * stride] = v[l];\n"},
     {"store_gather", "void $N($T* p, $I at, int n, $V v)", "",
@@ -68,7 +70,8 @@ constexpr std::string_view kStream = R"(HELPER void $N($T* p, $V v) {
         return;
     }
 #endif
-    __builtin_memcpy(p, &v, sizeof v);
+    typedef $V Loose __attribute__((aligned(sizeof($T)), may_alias));
+    *(Loose*)p = v;
 }
 HELPER void $N_fence(void) {
 #if defined(__AVX512F__)
