@@ -470,8 +470,10 @@ private:
                                 (from.reduces && !into.reduces);
         if (take_shape) {
             into.rows = from.rows;
-            into.inner = from.inner;
-            into.inner_count = from.inner_count;
+            if (into.inner_count == 1) {  // else both have the same, or `from` has only row values
+                into.inner = from.inner;
+                into.inner_count = from.inner_count;
+            }
             into.anchor = from.anchor;
             into.reason = from.reason;
         }

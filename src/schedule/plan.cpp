@@ -76,8 +76,11 @@ private:
     void add_root(const NodeRef& root, std::vector<NodeRef>& roots) {
         NodeRef computed = root;
         if (root->op == Op::Param) {  // simplified to memory that exists
-            plan_.outputs.push_back(leaf_value(*root));
-            return;
+            if (is_dense(captured_.leaves[root->as<ir::SlotArg>().slot])) {
+                plan_.outputs.push_back(leaf_value(*root));
+                return;
+            }
+            computed = ir::contiguous(root);  // the caller reckons with a dense array: it may reshape it
         }
         if (const int box = box_leaf(root); box >= 0) {
             computed = root->sources[1]->op == Op::Param || root->sources[1]->sources.empty() ? ir::contiguous(root->sources[1])
