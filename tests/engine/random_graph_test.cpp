@@ -5,12 +5,16 @@
 //   WEFT_BACKEND=ref       leaves the c backend out
 #include "core/config.h"
 #include "core/str.h"
+#include "runtime/plan_cache.h"
 #include "tests/support/differential.h"
 #include "tests/support/random_graph.h"
+
+#include <weft/debug.h>
 
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -36,6 +40,7 @@ std::vector<Mode> modes_for(std::uint64_t seed, bool with_c) {
     const int threads = static_cast<int>(seed % 3) + 1;
     std::vector<Mode> modes{{.threads = threads, .keep_denormals = keep}};
     if (seed % 2 == 0) modes.push_back({.donate = true, .keep_denormals = keep});
+    else modes.push_back({.without = std::vector<std::string>{"tile", "parallel", "vector"}[seed / 2 % 3], .keep_denormals = keep});
     if (with_c) modes.push_back({.backend = "c", .threads = threads, .keep_denormals = keep});
     return modes;
 }
@@ -88,6 +93,33 @@ TEST_CASE("random graphs have the same bits however they are computed, and the o
         }
     }
     CHECK(failures == 0);
+}
+
+// The first value is compiled in, the second makes a plan with a scalar in its place, the third is served by that plan.
+TEST_CASE("a constant that comes with another value gives the bits of a plan made for it") {
+    const std::uint64_t first = from_environment("WEFT_SEED", kBaseSeed) + 1000000;
+    int hits = 0;
+    for (std::uint64_t seed = first; seed < first + 400; ++seed) {
+        CAPTURE(seed);
+        const Roots roots = random_graph(seed);
+        compute(roots, {});
+        std::vector<std::pair<Roots, WordLists>> served;
+        for (const std::uint64_t other : {1, 2, 3}) {
+            const Roots changed = with_other_constants(roots, seed * 4 + other);
+            const CounterScope count;
+            served.emplace_back(changed, compute(changed, {}));
+            hits += other > 1 && count.plan_cache_hits() > 0;
+        }
+        for (const auto& [changed, words] : served) {
+            {
+                const std::lock_guard lock(ir::graph_lock());
+                runtime::clear_plan_cache();
+            }
+            const std::string text = first_difference(changed, compute(changed, {.optimise = false}), words);
+            REQUIRE_MESSAGE(text.empty(), text, "\n", describe(changed));
+        }
+    }
+    CHECK(hits > 100);
 }
 
 TEST_CASE("large graphs have the same bits with every number of threads") {

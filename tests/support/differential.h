@@ -19,6 +19,7 @@ using WordLists = std::vector<std::vector<Word>>;  // per root, row-major
 struct Mode {
     std::string backend = "ref";
     bool optimise = true;
+    std::string without = {};    // one pass that is left out, by name
     int threads = 1;
     bool donate = false;         // every input's memory may be taken over: the graph then runs on copies
     bool keep_denormals = true;
@@ -33,11 +34,14 @@ std::string first_difference(const Roots& roots, const WordLists& a, const WordL
 
 // Compares a graph on `ref` with the oracle: exactly, but for values that maths or the order of a sum make inexact. Those are compared
 // with a tolerance that fits the op and the type, and what follows from them is computed from the engine's value, so that no error
-// grows on the way. Empty: all is well.
+// grows on the way. For that they are asked for as well; without that the roots must come out the same. Empty: all is well.
 std::string oracle_complaint(const Roots& roots);
 
 // Is there a C compiler, and the backend that needs it?
 bool have_backend(std::string_view name);
+
+// Other values for all constants of a graph: a plan that has met the first ones takes these as scalars.
+Roots with_other_constants(const Roots& roots, std::uint64_t seed);
 
 // The plan of a graph, as a run would make it.
 schedule::Plan plan_of(const Roots& roots);
