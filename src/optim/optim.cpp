@@ -46,11 +46,19 @@ void Optimizer::step() {
     drawn_.clear();
     turn_ = std::make_shared<Turn>();
     turn_->step = ++clock_->steps;
-    for (std::size_t i = 0; i < parameters_.size(); ++i)
-        if (const Tensor gradient = parameters_[i].grad(); gradient.defined())
-            update(parameters_[i], gradient, slots_[i]);
-    drawn_.clear();  // nothing of a captured step is kept
-    realize({});
+    const auto slots_before = slots_;
+    try {
+        for (std::size_t i = 0; i < parameters_.size(); ++i)
+            if (const Tensor gradient = parameters_[i].grad(); gradient.defined())
+                update(parameters_[i], gradient, slots_[i]);
+        drawn_.clear();  // nothing of a captured step is kept
+        realize({});
+    } catch (...) {  // tensors are back at their last values; so is all else: this step was none
+        drawn_.clear();
+        slots_ = slots_before;
+        --clock_->steps;
+        throw;
+    }
 }
 
 void Optimizer::zero_grad() {
