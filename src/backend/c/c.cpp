@@ -183,12 +183,13 @@ std::vector<std::shared_ptr<const Program>> CBackend::compile(std::span<const ke
     base.add(compiler.identity).add(processor()).add(kScalarTypes);
     for (const std::string& flag : compile_flags()) base.add(flag);
 
+    const int registers = target().register_bytes;
     std::vector<Job> jobs;
     std::unordered_map<std::string, Job*> missing;  // by key: equal kernels are compiled once
     std::vector<Job*> to_build;
     jobs.reserve(kernels.size());
     for (const kernel::Kernel* kernel : kernels) {
-        Job& job = jobs.emplace_back(Job{Printer(*kernel).run(), {}, {}, nullptr});
+        Job& job = jobs.emplace_back(Job{Printer(*kernel, registers).run(), {}, {}, nullptr});
         job.key = Hash(base).add(text_of(job.printed.helpers)).add(job.printed.comment).add(job.printed.function).hex();
         job.symbol = symbol_of(kernel->name, job.key);
         job.program = remembered(job.key);

@@ -120,20 +120,35 @@ Compiler find_compiler() {
                        "WEFT_CC, or choose another backend with WEFT_BACKEND=ref");
 }
 
-const std::vector<std::string>& compile_flags() {
-    static const std::vector<std::string> flags = {
-        "-std=gnu11", "-O2", "-march=native", "-shared", "-fPIC", "-w",
+Target target() {
+    const char* asked = std::getenv("WEFT_CPU");
+    const std::string_view cpu = asked ? asked : "";
+    if (cpu == "avx2") return {"-march=x86-64-v3", 32};
+    if (cpu == "sse") return {"-march=x86-64-v2", 16};
+    if (!cpu.empty() && cpu != "native")
+        throw ValueError(str("WEFT_CPU=", cpu, " is not a processor that the c backend knows; choose native, avx2 or sse"));
+#if defined(__x86_64__)
+    const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    return {"-march=native", wide ? 64 : __builtin_cpu_supports("avx2") ? 32 : 16};
+#else
+    return {"-march=native", 16};
+#endif
+}
+
+std::vector<std::string> compile_flags() {
+    return {
+        "-std=gnu11", "-O2", target().flag, "-shared", "-fPIC", "-w", "-Wno-psabi",
         "-ffp-contract=off",     // a*b + c is two roundings unless it says fma
         "-fno-strict-overflow",  // integers and pointers wrap
         "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math",
         "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
     };
-    return flags;
 }
 
 void compile_file(const Compiler& compiler, const std::filesystem::path& source, const std::filesystem::path& object) {
     std::vector<std::string> command = compiler.command;
-    command.insert(command.end(), compile_flags().begin(), compile_flags().end());
+    const std::vector<std::string> flags = compile_flags();
+    command.insert(command.end(), flags.begin(), flags.end());
     command.insert(command.end(), {source.string(), "-o", object.string(), "-lm"});
     const Outcome outcome = run_command(command);
     const std::string& program = compiler.command[0];

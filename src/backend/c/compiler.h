@@ -16,8 +16,15 @@ struct Compiler {
 // $WEFT_CC, else $CC, else cc, gcc or clang on PATH. Throws BackendError that says what to install or set.
 Compiler find_compiler();
 
+// The processor to compile for: this one, or with WEFT_CPU=avx2 or sse one that can less (to test, or to compare).
+struct Target {
+    std::string flag;
+    int register_bytes = 16;  // of a vector register
+};
+Target target();
+
 // What every kernel is compiled with. Nothing here may change a bit of a result.
-const std::vector<std::string>& compile_flags();
+std::vector<std::string> compile_flags();
 
 // Compiles a C file into a shared object. Throws BackendError with the first lines of what the compiler said.
 void compile_file(const Compiler& compiler, const std::filesystem::path& source, const std::filesystem::path& object);

@@ -39,7 +39,7 @@ private:
     std::string define(const std::string& name, const std::string& text);
     bool defined(const std::string& name) const { return names_.contains(name); }
     std::string conversion(DType from, DType to, int lanes, const std::string& name);
-    std::string lane_loop(const std::string& name, DType t, int lanes, int arity);
+    std::string lane_loop(ir::Op op, DType t, int lanes, const std::string& name);
 
     std::vector<Piece> pieces_;
     std::set<std::string> names_;

@@ -1,4 +1,5 @@
 // backend/c/print_statements.cpp: the function around a kernel: its comment, declarations, loops and stores.
+#include "backend/c/narrow.h"
 #include "backend/c/printer.h"
 #include "core/str.h"
 
@@ -67,8 +68,9 @@ std::string without_parentheses(std::string text) {
     return text.substr(1, text.size() - 2);
 }
 
-Printer::Printer(const kernel::Kernel& kernel)
-    : kernel_(kernel), expanded_(expand(kernel)), lanes_(expanded_.lanes), names_(identifiers(kernel.buffers)) {}
+Printer::Printer(const kernel::Kernel& kernel, int register_bytes)
+    : kernel_(narrow(kernel, native_lanes(kernel, register_bytes))), expanded_(expand(kernel_)), lanes_(expanded_.lanes),
+      names_(identifiers(kernel_.buffers)) {}
 
 Printed Printer::run() {
     scopes_.emplace_back();

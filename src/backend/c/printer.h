@@ -27,7 +27,7 @@ struct Value {
 
 class Printer {
 public:
-    explicit Printer(const kernel::Kernel& kernel);
+    Printer(const kernel::Kernel& kernel, int register_bytes);
     Printed run();
 
 private:
@@ -100,7 +100,7 @@ private:
     bool in_variables(int buffer) const;
     int lanes_of(int lane) const { return expanded_.lane_vars.at(lane); }
 
-    const kernel::Kernel& kernel_;
+    const kernel::Kernel kernel_;
     Expanded expanded_;
     const int lanes_;
     Prelude prelude_;
