@@ -381,7 +381,7 @@ void check_index(Op op, const NodeRef& source, const NodeRef& index, int axis) {
 NodeRef gather(const NodeRef& source, const NodeRef& index, int axis) {
     check_index(Op::Gather, source, index, axis);
     require(source->shape[axis] > 0 || numel(index->shape) == 0, Op::Gather, "from nothing: ", source->shape);
-    if (const Node* c = constant_under(source)) return reshaped_constant(c, index->shape);
+    // Equal elements are not folded: the index may hold a Check, which has to be seen when the graph runs.
     return graph().make(Op::Gather, source->dtype, index->shape, {source, index}, IndexArg{axis, Op::Add});
 }
 

@@ -4,11 +4,13 @@
 #include "core/str.h"
 #include "ir/print.h"
 #include "ir/symbolic.h"
+#include "ir/walk.h"
 #include "kernel/math.h"
 
 #include <weft/error.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace weft::kernel {
 
@@ -106,6 +108,25 @@ NodeRef Elements::gated(const Request& request, const NodeRef& inner, const Node
     return kernel_.where(gate, inner, kernel_.constant(inner->dtype, 0));
 }
 
+namespace {
+
+bool contains_check(const NodeRef& root) {
+    const std::vector<const Node*> nodes = ir::topological_order(std::span(&root, 1));
+    return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) { return node->op == Op::Check; });
+}
+
+}  // namespace
+
+// What is read may not depend on the index (a constant, a stretched axis); a Check inside the index must fail all the same. So the
+// value is made to depend on the index's sign bit, which is never set: a comparison would be decided by the Check's own range.
+NodeRef Elements::keeping_checks(const NodeRef& value, const NodeRef& index) const {
+    if (!contains_check(index) || contains_check(value)) return value;
+    const NodeRef sign = kernel_.binary(Op::And, index, kernel_.index(std::numeric_limits<std::int64_t>::min()));
+    const NodeRef never = kernel_.binary(Op::CmpLt, sign, kernel_.index(0));
+    const bool zero = value->op == Op::Const && value->as<ir::ConstArg>().value == 0;  // equal branches would be folded
+    return kernel_.where(never, kernel_.constant(value->dtype, zero ? 1 : 0), value);
+}
+
 NodeRef Elements::combine(const Request& request, const std::vector<NodeRef>& operands) {
     const Node& node = *request.node;
     if (const auto found = bound_.find(&node); found != bound_.end()) {
@@ -118,7 +139,7 @@ NodeRef Elements::combine(const Request& request, const std::vector<NodeRef>& op
         case Op::ScalarParam: return kernel_.make(Op::ScalarParam, node.dtype, {}, node.arg);
         case Op::Iota: return request.index[0];
         case Op::Param: return kernel_.load(node.as<ir::SlotArg>().slot, position(node, request.index), request.gate);
-        case Op::Gather: return operands[1];
+        case Op::Gather: return keeping_checks(operands[1], operands[0]);
         case Op::Contiguous: return operands[0];
         case Op::Insert: {
             const ir::Mapped mapped = ir::inserted_index(*kernel_.interner, node, request.index);

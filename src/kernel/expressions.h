@@ -44,6 +44,7 @@ private:
     std::vector<Request> needs(const Request& request, const std::vector<NodeRef>& so_far);
     NodeRef combine(const Request& request, const std::vector<NodeRef>& operands);
     NodeRef gated(const Request& request, const NodeRef& inner, const NodeRef& gate) const;
+    NodeRef keeping_checks(const NodeRef& value, const NodeRef& index) const;
     NodeRef both(const NodeRef& a, const NodeRef& b) const;
 
     Kernel& kernel_;

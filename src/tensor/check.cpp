@@ -13,7 +13,17 @@ namespace weft {
 
 std::string to_string(const Scalar& scalar) {
     if (scalar.kind() == Scalar::Kind::Float) return word_to_string(DType::F64, to_word(scalar.as_double()));
-    return word_to_string(scalar.dtype(), to_word(scalar.as_int()));
+    const bool huge = scalar.as_double() > 0 && scalar.as_int() < 0;  // beyond the int64 range
+    return word_to_string(huge ? DType::U64 : scalar.dtype(), to_word(scalar.as_int()));
+}
+
+bool fits(const Scalar& scalar, DType dtype) {
+    if (!is_int(dtype) || scalar.kind() != Scalar::Kind::Int) return true;
+    if (size_of(dtype) == 8) return dtype == DType::U64 || scalar.as_double() < 0 || scalar.as_int() >= 0;
+    const int bits = static_cast<int>(8 * size_of(dtype)) - !is_unsigned(dtype);
+    const std::int64_t end = std::int64_t{1} << bits;
+    const bool huge = scalar.as_double() > 0 && scalar.as_int() < 0;
+    return !huge && scalar.as_int() < end && scalar.as_int() >= -end;
 }
 
 Checker::Argument::Argument(std::string_view name, const Operand& operand) : name(name), value(operand.scalar()) {
@@ -119,19 +129,6 @@ std::optional<DType> raise_kind(std::optional<DType> strong, std::optional<DType
     return raises ? promote(*strong, *weak) : strong;
 }
 
-void check_fits(const Scalar& scalar, DType dtype, const Checker& check) {
-    if (!is_int(dtype) || scalar.kind() != Scalar::Kind::Int) return;
-    const bool huge = scalar.as_double() > 0 && scalar.as_int() < 0;  // beyond the int64 range
-    bool fits = dtype == DType::U64 || !huge;
-    if (fits && size_of(dtype) < 8) {
-        // A negative number may wrap in an unsigned type: x + -1 is x - 1.
-        const int bits = static_cast<int>(8 * size_of(dtype)) - !is_unsigned(dtype);
-        const std::int64_t end = std::int64_t{1} << bits;
-        fits = scalar.as_int() < end && scalar.as_int() >= -end;
-    }
-    check.value(fits, to_string(scalar), " does not fit ", dtype);
-}
-
 }  // namespace
 
 DType promote(std::initializer_list<Operand> operands) {
@@ -146,7 +143,7 @@ DType promote(std::initializer_list<Operand> operands) {
 
 ir::NodeRef as_node(const Operand& operand, DType dtype, const Checker& check) {
     if (!operand.is_scalar()) return ir::cast(node_of(operand.tensor()), dtype);
-    check_fits(operand.scalar(), dtype, check);
+    check.value(fits(operand.scalar(), dtype), to_string(operand.scalar()), " does not fit ", dtype);
     return ir::constant(dtype, operand.scalar());
 }
 

@@ -78,6 +78,10 @@ private:
 
 std::string to_string(const Scalar& scalar);
 
+// Whether an integer written in the program is an element of this type. A negative number may wrap in an unsigned type
+// (x + -1 is x - 1); floats always fit, since they saturate.
+bool fits(const Scalar& scalar, DType dtype);
+
 // The type that operands meet in, as in PyTorch: tensors with dimensions decide; 0-d tensors and numbers only raise the
 // kind (bool < integer < float).
 DType promote(std::initializer_list<Operand> operands);

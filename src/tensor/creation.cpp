@@ -42,9 +42,14 @@ DType type_of_nested(const Nested& values) {
     return dtype;
 }
 
+void check_number(const Scalar& number, DType dtype) {
+    if (!fits(number, dtype)) throw ValueError(str("tensor(): ", to_string(number), " does not fit ", dtype));
+}
+
 void store_nested(const Nested& values, DType dtype, std::span<const std::int64_t> shape, std::byte*& out) {
     if (!values.is_list) {
         if (!shape.empty()) throw ShapeError("tensor(): a number stands where a list is expected");
+        check_number(values.scalar, dtype);
         store_word(dtype, out, scalar_word(dtype, values.scalar));
         out += size_of(dtype);
         return;
@@ -70,7 +75,10 @@ struct ForeignStorage final : ir::Storage {
 Tensor tensor(const Nested& values, std::optional<DType> dtype) {
     const DType type = dtype.value_or(type_of_nested(values));
     const Shape shape = shape_of_nested(values);
-    if (!values.is_list) return make_tensor(ir::constant(type, values.scalar));
+    if (!values.is_list) {
+        check_number(values.scalar, type);
+        return make_tensor(ir::constant(type, values.scalar));
+    }
     const ir::StorageRef storage = new_storage(bytes_of(type, shape));
     auto* out = static_cast<std::byte*>(storage->data);
     store_nested(values, type, shape, out);

@@ -88,11 +88,18 @@ Tensor div(const Operand& a, const Operand& b) {
 
 namespace {
 
+// Integers have no magnitude of their lowest number, so the floored rest is moved by b where its sign is not the dividend's.
+NodeRef truncated_integer_rest(const NodeRef& a, const NodeRef& b) {
+    const NodeRef zero = nodes::number(a, 0), rest = ir::binary(Op::Mod, a, b);
+    const NodeRef signs_differ = ir::binary(Op::Xor, ir::less(rest, zero), ir::less(a, zero));
+    return ir::where(nodes::both(nodes::not_equal(rest, zero), signs_differ), rest - b, rest);
+}
+
 // The rest of truncated division is exact; Mod of the magnitudes is it, but for the sign. d/da is 1 and d/db -trunc(a / b).
 NodeRef truncated_rest(const NodeRef& a, const NodeRef& b) {
+    if (!is_float(a->dtype)) return truncated_integer_rest(a, b);
     const NodeRef rest = ir::binary(Op::Mod, ir::unary(Op::Abs, a), ir::unary(Op::Abs, b));
     const NodeRef value = ir::where(ir::less(a, nodes::number(a, 0)), -rest, rest);
-    if (!is_float(a->dtype)) return value;
     static const auto rule = nodes::grad_rule("fmod", [](const NodeRef& out, const NodeRef& g) {
         return ir::Grads{g, -(g * ir::unary(Op::Trunc, out->sources[1] / out->sources[2]))};
     });
@@ -181,8 +188,21 @@ Tensor minimum(const Operand& a, const Operand& b) {
 
 // By selection and not by Max and Min: at a limit the gradient is x's, whole; and NaN is not below anything, so it passes.
 namespace {
-NodeRef at_least(const NodeRef& x, const NodeRef& low) { return ir::where(ir::less(x, low), low, x); }
-NodeRef at_most(const NodeRef& x, const NodeRef& high) { return ir::where(ir::less(high, x), high, x); }
+
+bool may_be_nan(const Operand& limit) { return !limit.is_scalar() || std::isnan(limit.scalar().as_double()); }
+
+// x, or the limit where x is beyond it or the limit is NaN.
+NodeRef limited(const NodeRef& x, const NodeRef& limit, NodeRef beyond, bool may_be_nan) {
+    if (may_be_nan && is_float(x->dtype)) beyond = nodes::either(beyond, nodes::is_nan(limit));
+    return ir::where(beyond, limit, x);
+}
+NodeRef at_least(const NodeRef& x, const NodeRef& low, bool may_be_nan) {
+    return limited(x, low, ir::less(x, low), may_be_nan);
+}
+NodeRef at_most(const NodeRef& x, const NodeRef& high, bool may_be_nan) {
+    return limited(x, high, ir::less(high, x), may_be_nan);
+}
+
 }  // namespace
 
 Tensor clamp(const Tensor& x, const Operand& low, const Operand& high) {
@@ -190,20 +210,20 @@ Tensor clamp(const Tensor& x, const Operand& low, const Operand& high) {
     const DType dtype = promote({x, low, high});
     check.dtype(!is_bool(dtype), "not defined for bools");
     check.broadcast(check.broadcast(x.shape(), shape_of(low)), shape_of(high));
-    const NodeRef raised = at_least(as_node(x, dtype, check), as_node(low, dtype, check));
-    return make_tensor(at_most(raised, as_node(high, dtype, check)));
+    const NodeRef raised = at_least(as_node(x, dtype, check), as_node(low, dtype, check), may_be_nan(low));
+    return make_tensor(at_most(raised, as_node(high, dtype, check), may_be_nan(high)));
 }
 
 Tensor clamp_min(const Tensor& x, const Operand& low) {
     const Checker check("clamp_min", {{"x", x}, {"low", low}});
     const Operands both = meet(check, x, low, promote({x, low}));
-    return make_tensor(at_least(both.a, both.b));
+    return make_tensor(at_least(both.a, both.b, may_be_nan(low)));
 }
 
 Tensor clamp_max(const Tensor& x, const Operand& high) {
     const Checker check("clamp_max", {{"x", x}, {"high", high}});
     const Operands both = meet(check, x, high, promote({x, high}));
-    return make_tensor(at_most(both.a, both.b));
+    return make_tensor(at_most(both.a, both.b, may_be_nan(high)));
 }
 
 Tensor where(const Tensor& condition, const Operand& a, const Operand& b) {

@@ -130,10 +130,24 @@ Tensor var(const Tensor& x, const Axes& axes, double correction, bool keepdim) {
     return make_tensor(finished(variance_of(check, x, reduced, correction), reduced, keepdim, x.dtype()));
 }
 
+namespace {
+
+// The root of a variance. Its gradient at 0 is 0, as in PyTorch, where the formula says 0 / 0: equal elements are common.
+NodeRef root_of_variance(const NodeRef& variance) {
+    static const auto rule = nodes::grad_rule("stddev", [](const NodeRef& out, const NodeRef& g) {
+        const NodeRef zero = nodes::number(out, 0), flat = ir::equal_to(out, zero);
+        const NodeRef safe = ir::where(flat, nodes::number(out, 1), out);
+        return ir::Grads{ir::where(flat, zero, g / (safe + safe))};
+    });
+    return nodes::with_grad(ir::unary(Op::Sqrt, variance), variance, rule);
+}
+
+}  // namespace
+
 Tensor stddev(const Tensor& x, const Axes& axes, double correction, bool keepdim) {
     const Checker check("stddev", {{"x", x}, {"axes", axes}, {"correction", correction}});
     const Dims reduced = check.axes(axes, x.rank());
-    const NodeRef root = ir::unary(Op::Sqrt, variance_of(check, x, reduced, correction));
+    const NodeRef root = root_of_variance(variance_of(check, x, reduced, correction));
     return make_tensor(finished(root, reduced, keepdim, x.dtype()));
 }
 
@@ -177,8 +191,12 @@ Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) {
         check.value(nodes::count_of(wide, reduced) > 0, "the norm of no elements is not defined for an infinite p");
         result = ir::reduce(p > 0 ? Op::Max : Op::Min, size, reduced);
     } else {
-        const NodeRef powers = ir::binary(Op::Pow, size, nodes::number(size, p));
-        result = ir::binary(Op::Pow, ir::reduce(Op::Add, powers, reduced), nodes::number(size, 1 / p));
+        const NodeRef total = ir::reduce(Op::Add, ir::binary(Op::Pow, size, nodes::number(size, p)), reduced);
+        const NodeRef zero = nodes::number(total, 0), root = nodes::number(total, 1 / p);
+        // The root of 0 is not taken: its slope is infinite, and the norm's gradient at 0 is 0.
+        const NodeRef none = p > 0 ? ir::equal_to(total, zero) : ir::constant(DType::Bool, Scalar(false), total->shape);
+        const NodeRef safe = p > 0 ? ir::where(none, nodes::number(total, 1), total) : total;
+        result = ir::where(none, zero, ir::binary(Op::Pow, safe, root));
     }
     return make_tensor(finished(result, reduced, keepdim, x.dtype()));
 }
