@@ -64,6 +64,17 @@ void check_inputs(std::span<const Tensor> inputs) {
     }
 }
 
+// A loop that writes between captured calls stays bounded, as between plain ones: each call computes what is pending.
+void compute_outgoing() {
+    {
+        const std::lock_guard lock(ir::graph_lock());
+        const auto& outbox = runtime::state().outbox();
+        const auto ours = [](const auto& entry) { return entry.second.thread == runtime::this_thread(); };
+        if (std::none_of(outbox.begin(), outbox.end(), ours)) return;
+    }
+    runtime::run({});
+}
+
 // The memory of the inputs, which are computed if they are not.
 std::vector<Memory> memory_of_inputs(std::span<const Tensor> inputs) {
     for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
@@ -130,6 +141,7 @@ struct Jit::State {
 // Replays the recording that fits, if there is one.
 std::optional<std::vector<Tensor>> Jit::State::replay_known(std::span<const Tensor> inputs) {
     const Recordings candidates = known();
+    compute_outgoing();
     for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
         const std::vector<Memory> memory = memory_of_inputs(inputs);
         std::vector<Tensor> pending;
@@ -157,7 +169,7 @@ std::optional<std::vector<Tensor>> Jit::State::replay_known(std::span<const Tens
 }
 
 std::vector<Tensor> Jit::State::capture(std::span<const Tensor> inputs) {
-    runtime::run({});  // what is pending is no part of the captured call
+    compute_outgoing();  // what is pending is no part of the captured call
     const std::vector<Memory> memory = memory_of_inputs(inputs);
     runtime::Recorder recorder(inputs, memory, signature_of(inputs, memory));
     ++captures;

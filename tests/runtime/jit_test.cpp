@@ -285,6 +285,19 @@ TEST_CASE("captured steps of the optimisers, with dropout, have the bits of plai
     }
 }
 
+TEST_CASE("running statistics follow captured calls") {
+    manual_seed(4);
+    const Tensor X = randn({40, 3}).realize();
+    nn::BatchNorm1d plain(3), captured(3);
+    const auto f = jit([&](Tensor x) { return captured(x); });
+    for (int i = 0; i < 6; ++i) {
+        const Tensor x = X.narrow(0, 4 * i, 6);
+        CHECK(values(f(x)) == values(plain(x)));
+        CHECK(values(captured.running_mean) == values(plain.running_mean));
+        CHECK(values(captured.running_var) == values(plain.running_var));
+    }
+}
+
 TEST_CASE("gradients accumulate over captured calls, and start anew after zero_grad") {
     const Tensor w = leaf({1, 2});
     const Jit f([&](std::span<const Tensor> in) {
@@ -488,6 +501,18 @@ TEST_CASE("captured calls grow nothing") {
     CHECK(count.kernels_compiled() == 0);
     CHECK(count.runs() == 1000);
     CHECK(adam.steps() == 1005);
+}
+
+TEST_CASE("writes between captured calls stay bounded") {
+    const auto f = jit([](Tensor x) { return x * 2; });
+    Tensor total = zeros({});
+    const Tensor x = ones({}).realize();
+    for (int i = 0; i < 5; ++i) total += f(x);
+    const CounterScope count;
+    for (int i = 0; i < 200; ++i) total += f(x);
+    CHECK(count.live_nodes() < 20);
+    CHECK(count.live_buffers() < 10);
+    CHECK(total.item() == 410);
 }
 
 TEST_CASE("a captured function holds no tensor: when a closed-over one is gone, it is captured anew") {
