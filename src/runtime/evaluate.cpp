@@ -49,8 +49,12 @@ Result evaluate(const Request& request) {
         result.values.push_back(
             schedule::buffer_of(root_memory(captured, root, plan.get(), launch ? &*launch : nullptr)));
     if (plan)
-        for (const auto& [item, value] : plan->plan.kept)
-            result.kept.emplace_back(ir::NodeRef(captured.items[item].node), schedule::buffer_of(launch->view(value)));
+        for (const auto& [item, value] : plan->plan.kept) {
+            const ir::NodeRef node(captured.items[item].node);
+            MemoryView view = launch->view(value);
+            if (!(view.shape == node->shape)) view.strides = row_major_strides(view.shape = node->shape);
+            result.kept.emplace_back(node, schedule::buffer_of(view));
+        }
     return result;
 }
 

@@ -188,12 +188,16 @@ private:
     }
 
     void keep_for_gradient() {
+        // Stored is often a reshape of the value that a gradient asks for: the same elements in the same order.
+        std::unordered_map<const Node*, int> stored = value_of_;
+        for (const auto& [node, value] : value_of_)
+            for (const Node* n = node; n->op == Op::Reshape; n = &n->source()) stored.try_emplace(&n->source(), value);
         std::unordered_set<int> kept;
         for (std::size_t i = 0; i < captured_.items.size(); ++i) {
             const auto became = simple_.became.find(canonical_.values[i].get());
             if (became == simple_.became.end() || !captured_.items[i].node || !is_float(captured_.items[i].node->dtype)) continue;
-            const auto found = value_of_.find(became->second.get());
-            if (found == value_of_.end() || !(plan_.values[found->second].shape == captured_.items[i].node->shape)) continue;
+            const auto found = stored.find(became->second.get());
+            if (found == stored.end() || numel(plan_.values[found->second].shape) != numel(captured_.items[i].node->shape)) continue;
             PlanValue& value = plan_.values[found->second];
             if (value.where == PlanValue::Where::Output && !kept.contains(found->second)) continue;  // a root: the caller knows
             if (value.where == PlanValue::Where::Donated) continue;
