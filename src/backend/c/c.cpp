@@ -8,12 +8,15 @@
 
 #include <weft/error.h>
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <mutex>
 #include <set>
 #include <system_error>
+#include <thread>
 #include <unordered_map>
 
 #include <dlfcn.h>
@@ -100,6 +103,7 @@ public:
 private:
     std::shared_ptr<const Program> load(const Job& job, const fs::path& file);
     void build(const Compiler& compiler, std::span<Job* const> jobs);
+    void build_file(const Compiler& compiler, std::span<Job* const> jobs);
     std::shared_ptr<const Program> remembered(const std::string& key);
     void remember(const Job& job);
 
@@ -139,8 +143,31 @@ std::shared_ptr<const Program> CBackend::load(const Job& job, const fs::path& fi
     return std::make_shared<const CProgram>(std::move(library), function, job.symbol, source_of(job), file);
 }
 
-// Compiles all jobs as one file. Each kernel gets a name (a hard link) of its own in the cache.
+// One file pays for one start of the compiler; only what takes long to compile is cut into files, for the other cores.
 void CBackend::build(const Compiler& compiler, std::span<Job* const> jobs) {
+    constexpr std::size_t kFileBytes = 48 * 1024;
+    std::size_t bytes = 0;
+    for (const Job* job : jobs) bytes += job->printed.function.size();
+    const std::size_t cores = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
+    const std::size_t files = std::min({cores, jobs.size(), 1 + bytes / kFileBytes});
+
+    std::vector<std::vector<Job*>> parts(files);
+    std::vector<std::size_t> sizes(files);
+    for (Job* job : jobs) {  // to the file that is shortest so far
+        const auto file = static_cast<std::size_t>(std::min_element(sizes.begin(), sizes.end()) - sizes.begin());
+        parts[file].push_back(job);
+        sizes[file] += job->printed.function.size();
+    }
+    std::vector<std::future<void>> others;
+    for (std::size_t f = 1; f < files; ++f)
+        others.push_back(std::async(std::launch::async, [&, f] { build_file(compiler, parts[f]); }));
+    build_file(compiler, parts[0]);
+    for (std::future<void>& other : others) other.get();
+    Cache::instance().trim();
+}
+
+// Compiles jobs as one file. Each kernel gets a name (a hard link) of its own in the cache.
+void CBackend::build_file(const Compiler& compiler, std::span<Job* const> jobs) {
     Cache& cache = Cache::instance();
     const fs::path source = cache.temporary(".c"), object = cache.temporary(".so");
     struct Cleaner {
@@ -174,7 +201,6 @@ void CBackend::build(const Compiler& compiler, std::span<Job* const> jobs) {
         if (!job->program) throw BackendError(str("the c backend cannot load what it compiled: ", target.string()));
         remember(*job);
     }
-    cache.trim();
 }
 
 std::vector<std::shared_ptr<const Program>> CBackend::compile(std::span<const kernel::Kernel* const> kernels) {
