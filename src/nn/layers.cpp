@@ -83,8 +83,9 @@ BatchNorm::BatchNorm(std::string_view name, int least_rank, int most_rank, std::
 
 Tensor BatchNorm::forward(const Tensor& x) {
     if (x.rank() < least_rank_ || x.rank() > most_rank_)
-        throw ShapeError(std::string(name_) + ": takes " + std::to_string(least_rank_) + " to " +
-                         std::to_string(most_rank_) + " dimensions, not the shape " + to_string(x.shape()));
+        throw ShapeError(std::string(name_) + ": x must be " +
+                         (most_rank_ == 4 ? "[n, channels, h, w]" : "[n, channels] or [n, channels, length]") +
+                         ", not of the shape " + to_string(x.shape()));
     // Without running statistics the batch's own are used in eval() too.
     return batch_norm(
         x, running_mean, running_var, weight, bias,

@@ -157,7 +157,7 @@ std::vector<Tensor> gradient(const Tensor& output, std::span<const Tensor> targe
     for (const Tensor& target : targets) {
         checked_cell(target, "gradient()");
         if (!is_float(target.dtype()))
-            throw GradError(str("gradient(target: ", target.dtype(), target.shape(), "): only floats"));
+            throw GradError(str("gradient(target: ", target.dtype(), target.shape(), "): only floats have a gradient"));
         nodes.push_back(node_of(target));
     }
     // A leaf is known by its cell: the output, or a part of it, may have been built on values that it held before.
@@ -234,7 +234,8 @@ Tensor Tensor::grad() const {
 void Tensor::set_grad(const Tensor& gradient) const {
     checked_cell(*this, "set_grad()");
     if (gradient.defined() && (gradient.shape() != shape() || gradient.dtype() != dtype()))
-        throw ShapeError(str(described("set_grad", *this), "the gradient is ", gradient.dtype(), gradient.shape()));
+        throw ShapeError(str(described("set_grad", *this), "the gradient must have self's type and shape, not ", gradient.dtype(),
+                             gradient.shape()));
     Tensor before;  // let go outside the lock
     const std::lock_guard lock(ir::graph_lock());
     if (capturing) capturing->stand_in(*cell_);

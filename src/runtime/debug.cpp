@@ -1,4 +1,5 @@
 // runtime/debug.cpp: the counters and scopes of weft/debug.h.
+#include "backend/backend.h"
 #include "core/config.h"
 #include "core/str.h"
 #include "ir/node.h"
@@ -35,7 +36,10 @@ Counters counters() {
     };
 }
 
-BackendScope::BackendScope(std::string_view name) : before_(config().backend) { config().backend = name; }
+BackendScope::BackendScope(std::string_view name) : before_(config().backend) {
+    backend::find(name);  // throws for a name that does not exist, here rather than in the next run
+    config().backend = name;
+}
 BackendScope::~BackendScope() { config().backend = before_; }
 
 ThreadScope::ThreadScope(int threads) : before_(config().threads) { set_threads(threads); }
