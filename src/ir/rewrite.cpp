@@ -54,6 +54,7 @@ Rewritten rewrite(std::span<const NodeRef> roots, std::span<const Rule> rules, i
     for (const NodeRef& root : roots) ++uses[root.get()];
     for (const Node* node : order)
         for (const NodeRef& source : node->sources) ++uses[source.get()];
+    const Rule* last = nullptr;
     const auto rewrite_once = [&](const NodeRef& node) -> NodeRef {
         const auto found = by_op.find(static_cast<int>(node->op));
         if (found == by_op.end()) return nullptr;
@@ -64,6 +65,7 @@ Rewritten rewrite(std::span<const NodeRef> roots, std::span<const Rule> rules, i
             if (!matches(r->pattern, node, match)) continue;
             if (NodeRef fresh = r->apply(match); fresh && !(fresh == node)) {
                 ++result.applied[r->name];
+                last = r;
                 return fresh;
             }
         }
@@ -80,7 +82,9 @@ Rewritten rewrite(std::span<const NodeRef> roots, std::span<const Rule> rules, i
         // A rule's result may itself be rewritten: at its root here; what it built below is met by the next round.
         int left = fuel;
         while (const NodeRef next = rewrite_once(now)) {
-            if (--left == 0) throw InternalError(str("a rewrite does not come to an end at ", print_line(*now)));
+            if (--left == 0)
+                throw InternalError(str("rule ", last->name, " (", last->where.file_name(), ":", last->where.line(),
+                                        ") does not come to an end at ", print_line(*now)));
             now = next;
         }
         if (now.get() != node) uses[now.get()] += uses[node];

@@ -1,0 +1,120 @@
+// tests/kernel/passes_test.cpp: how kernels are lowered and scheduled: the order of sums, tiles, lanes and chunks, by what is printed.
+#include "ir/build.h"
+#include "ir/kernel_graph.h"
+#include "kernel/contraction_nest.h"
+#include "kernel/lower.h"
+#include "kernel/nest.h"
+#include "kernel/optimise.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace weft;
+using namespace weft::kernel;
+using ir::KernelGraph;
+using ir::Op;
+
+namespace {
+
+ir::NodeRef parameter(KernelGraph& graph, const Shape& shape) {
+    const int slot = static_cast<int>(graph.params.size());
+    graph.params.push_back({f32, numel(shape), false});
+    return ir::graph().make(Op::Param, f32, shape, {}, ir::SlotArg{slot, row_major_strides(shape)});
+}
+
+// The graph with one output, whose rows are all of its elements.
+KernelGraph finished(KernelGraph graph, const ir::NodeRef& value) {
+    for (const std::int64_t size : value->shape)
+        if (size != 1) graph.rows.push_back(size);
+    graph.outputs.push_back({value, static_cast<int>(graph.params.size()), false, row_major_strides(value->shape)});
+    graph.params.push_back({value->dtype, numel(value->shape), true});
+    return graph;
+}
+
+KernelGraph sum_of_rows(std::int64_t rows, std::int64_t length, int axis = 1) {
+    KernelGraph graph;
+    const ir::NodeRef x = parameter(graph, axis == 1 ? Shape{rows, length} : Shape{length, rows});
+    return finished(graph, ir::reduce(Op::Add, x, {axis}));
+}
+
+KernelGraph product(std::int64_t m, std::int64_t k, std::int64_t n) {
+    KernelGraph graph;
+    const Shape domain{m, k, n};
+    const ir::NodeRef a = ir::expand(ir::reshape(parameter(graph, {m, k}), {m, k, 1}), domain);
+    const ir::NodeRef b = ir::expand(ir::reshape(parameter(graph, {k, n}), {1, k, n}), domain);
+    return finished(graph, ir::reduce(Op::Add, a * b, {1}));
+}
+
+int loops_of_kind(const Body& body, LoopKind kind) {
+    int found = 0;
+    for (const Stmt& stmt : body)
+        if (const Loop* loop = stmt.loop()) found += (loop->kind == kind) + loops_of_kind(loop->body, kind);
+    return found;
+}
+
+bool mentions(const Kernel& kernel, const std::string& text) {
+    return std::any_of(kernel.schedule.begin(), kernel.schedule.end(),
+                       [&](const std::string& line) { return line.find(text) != std::string::npos; });
+}
+
+}  // namespace
+
+TEST_CASE("a sum along memory runs in sixteen lanes and four accumulators; across memory in one chain per result") {
+    const Kernel along = lower(sum_of_rows(64, 256));
+    CHECK(std::any_of(along.buffers.begin(), along.buffers.end(),
+                      [](const Buffer& b) { return b.role == Buffer::Role::Local && b.size == 64; }));
+    const Kernel across = lower(sum_of_rows(64, 256, 0));
+    CHECK(std::all_of(across.buffers.begin(), across.buffers.end(),
+                      [](const Buffer& b) { return b.role != Buffer::Role::Local || b.size == 1; }));
+}
+
+TEST_CASE("no chain of additions is longer than 512: longer sums are blocked") {
+    const auto longest_chain = [](const Kernel& kernel) {  // iterations between two resets of an accumulator
+        std::int64_t longest = 0;
+        for_each_store(kernel.body, [&](const Store& store, std::span<const Loop* const> around) {
+            const bool adds = store.value->op == Op::Add && store.value->source(0).op == Op::Load &&
+                              store.value->source(0).as<ir::LoadArg>().buffer == store.buffer;
+            if (adds && !around.empty()) longest = std::max(longest, around.back()->extent());
+        });
+        return longest;
+    };
+    CHECK(longest_chain(lower(sum_of_rows(64, 500, 0))) == 500);
+    CHECK(longest_chain(lower(sum_of_rows(64, 5000, 0))) <= 512);
+    CHECK(longest_chain(lower(sum_of_rows(64, 1'000'000, 0))) <= 512);
+}
+
+TEST_CASE("a contraction is one chain up to 1,024 terms, and blocks of at most 512 beyond") {
+    CHECK(lower(product(8, 1024, 8)).contraction->outer.empty());
+    const Kernel blocked = lower(product(8, 3000, 8));
+    REQUIRE(blocked.contraction->outer.size() == 1);
+    CHECK(weft::kernel::product(blocked.contraction->inner) <= 512);
+}
+
+TEST_CASE("a contraction is tiled, its columns packed, and its blocks meet in the output") {
+    const Kernel kernel = optimise(lower(product(100, 2000, 200)));
+    CHECK(mentions(kernel, "tile "));
+    CHECK(mentions(kernel, "pack columns"));
+    CHECK(mentions(kernel, "blocks meet in the output"));
+    CHECK(loops_of_kind(kernel.body, LoopKind::Vector) > 0);
+    CHECK(loops_of_kind(kernel.body, LoopKind::Unrolled) > 0);
+    CHECK(parallel_extent(kernel) > 1);
+}
+
+TEST_CASE("elementwise work is vectors, with a shorter one for the rest, and chunks when there is much of it") {
+    KernelGraph graph;
+    const Kernel small = optimise(lower(finished(graph, -parameter(graph, {37}))));
+    CHECK(loops_of_kind(small.body, LoopKind::Vector) == 2);
+    CHECK(parallel_extent(small) == 1);
+    KernelGraph large;
+    const Kernel many = optimise(lower(finished(large, -parameter(large, {1 << 20}))));
+    CHECK(parallel_extent(many) > 1);
+}
+
+TEST_CASE("neighbouring axes that lie densely in memory are one loop") {
+    KernelGraph graph;
+    const Kernel kernel = lower(finished(graph, -parameter(graph, {4, 5, 6})));
+    REQUIRE(kernel.body.size() == 1);
+    REQUIRE(kernel.body[0].loop() != nullptr);
+    CHECK(kernel.body[0].loop()->extent() == 120);
+}

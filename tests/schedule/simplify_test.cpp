@@ -1,0 +1,80 @@
+// tests/schedule/simplify_test.cpp: the rules by the graphs they give, and what they must leave alone.
+#include "ir/build.h"
+#include "ir/print.h"
+#include "schedule/simplify.h"
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+using namespace weft::ir;
+
+namespace {
+
+NodeRef parameter(int slot, const Shape& shape, DType dtype = f32) {
+    return graph().make(Op::Param, dtype, shape, {}, SlotArg{slot, row_major_strides(shape)});
+}
+
+NodeRef simple(const NodeRef& root) { return schedule::simplify(std::span(&root, 1)).roots[0]; }
+
+int count(const NodeRef& root, Op op) {
+    const std::string text = print_graph(std::span(&root, 1));
+    const std::string needle = "= " + std::string(name_of(op)) + " ";
+    int found = 0;
+    for (std::size_t at = text.find(needle); at != std::string::npos; at = text.find(needle, at + 1)) ++found;
+    return found;
+}
+
+}  // namespace
+
+TEST_CASE("identities that keep every bit are applied, others are not") {
+    const NodeRef p = parameter(0, {8}), i = parameter(1, {8}, i32);
+    CHECK(simple(p * like(p, 1)) == p);
+    CHECK(simple(p - like(p, 0)) == p);
+    CHECK(simple(p / like(p, 1)) == p);
+    CHECK(simple(-(-p)) == p);
+    CHECK(simple(p + like(p, 0))->op == Op::Add);  // -0 + 0 is 0
+    CHECK(simple(p * like(p, 0))->op == Op::Mul);  // NaN * 0 is NaN
+    CHECK(simple(i + like(i, 0)) == i);
+    CHECK(constant_value(simple(i * like(i, 0))) != nullptr);
+}
+
+TEST_CASE("a long sum with few results is cut into chunks fixed by its shape; a short or wide one is not") {
+    const NodeRef all = simple(reduce(Op::Add, parameter(0, {1 << 20}), {0}));
+    CHECK(count(all, Op::Reduce) == 2);
+    CHECK(count(simple(reduce(Op::Add, parameter(0, {1000}), {0})), Op::Reduce) == 1);
+    CHECK(count(simple(reduce(Op::Add, parameter(0, {4096, 1024}), {1})), Op::Reduce) == 1);
+}
+
+TEST_CASE("the sum over the windows of a transposed convolution merges into the contraction") {
+    // dx[h] = sum over k, c of dy[h - k, c] * w[k, c]: dy [o, c] and w [k, c] with a stride of 1
+    const auto windows = [](std::int64_t stride) {
+        const NodeRef dy = expand(reshape(parameter(0, {5, 1, 4}), {5, 1, 4}), {5, 3, 4});
+        const NodeRef w = expand(reshape(parameter(1, {3, 4}), {1, 3, 4}), {5, 3, 4});
+        const NodeRef each = reshape(reduce(Op::Add, dy * w, {2}), {5, 3});
+        const SkewArg skew{.axis = 0, .window = 1, .stride = stride, .dilation = 1};
+        return reduce(Op::Add, unskew(each, skew, 5 * stride + 2), {1});
+    };
+    const NodeRef merged = simple(windows(1));
+    CHECK(count(merged, Op::Reduce) == 1);
+    CHECK(count(merged, Op::Mul) == 1);
+    CHECK(count(simple(windows(2)), Op::Reduce) == 2);  // it would multiply by zeros that the stride leaves
+}
+
+TEST_CASE("a sum that is cut or transposed is computed so, unless somebody else reads it whole") {
+    const NodeRef sum = reshape(reduce(Op::Add, parameter(0, {6, 5, 4}), {1}), {6, 4});
+    const NodeRef cut = simple(shrink(sum, {1, 0}, {2, 4}));
+    CHECK(count(cut, Op::Shrink) == 1);
+    CHECK(print_graph(std::span(&cut, 1)).find("reduce f32[2, 4, 1]") != std::string::npos);
+    const NodeRef turned = simple(permute(sum, {1, 0}));
+    CHECK(print_graph(std::span(&turned, 1)).find("reduce f32[4, 6, 1]") != std::string::npos);
+    const auto both = schedule::simplify(std::vector<NodeRef>{permute(sum, {1, 0}), sum});
+    CHECK(both.roots[1] == sum);
+    CHECK(both.roots[0]->op == Op::Permute);
+}
+
+TEST_CASE("a scatter of one index per row becomes a comparison with the index") {
+    const NodeRef base = constant(f32, 0, {3, 7}), index = parameter(0, {3, 1}, i64), value = parameter(1, {3, 1});
+    CHECK(simple(scatter(Op::Add, base, index, value, 1))->op == Op::Where);
+    const NodeRef wide = scatter(Op::Add, base, parameter(0, {3, 2}, i64), parameter(1, {3, 2}), 1);
+    CHECK(simple(wide)->op == Op::Scatter);
+}
