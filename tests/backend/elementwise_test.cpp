@@ -189,6 +189,43 @@ Case cast_case(DType from, Way way, Op op, std::string name) {
     return c;
 }
 
+// op(x, c) for every constant c at the edges: divisions, shifts and limits by constants have spellings of their own.
+Case constant_case(DType t, Way way, std::string name) {
+    Case c;
+    c.nest = std::make_shared<Nest>(std::move(name));
+    Nest& n = *c.nest;
+    const std::vector<Word> values = edges(t);
+    const auto count = static_cast<std::int64_t>(values.size());
+    n.input("x", t, count);
+    c.memories.emplace_back(t, count);
+    for (std::int64_t i = 0; i < count; ++i) c.memories[0].set(i, values[i]);
+    c.inputs = 1;
+    std::vector<std::pair<Op, Word>> uses;
+    for (const Op op : {Op::Max, Op::Min, Op::IDiv, Op::Mod, Op::Shl, Op::Shr})
+        for (std::size_t v = 0; v < values.size(); v += 3)
+            if (allowed(op, t)) uses.emplace_back(op, values[v]);
+    for (const auto& [op, constant] : uses) {
+        n.output("out", t, count);
+        c.memories.emplace_back(t, count);
+        c.names.push_back(str(ir::name_of(op), " with ", word_to_string(t, constant)));
+        std::vector<Word> expected;
+        for (const Word value : values) {
+            const Word in[2] = {value, constant};
+            expected.push_back(ir::info(op).eval(t, in));
+        }
+        c.expected.push_back(std::move(expected));
+    }
+    n.k.body = loops_over(n, way, count, [&](const NodeRef& i) {
+        Body body;
+        for (std::size_t o = 0; o < uses.size(); ++o) {
+            const NodeRef constant = n.k.make(Op::Const, t, {}, ir::ConstArg{uses[o].second});
+            body.emplace_back(Store{static_cast<int>(o) + 1, i, n.k.binary(uses[o].first, n.k.load(0, i), constant)});
+        }
+        return body;
+    });
+    return c;
+}
+
 }  // namespace
 
 TEST_CASE("every op has the op table's results on every dtype") {
@@ -197,6 +234,14 @@ TEST_CASE("every op has the op table's results on every dtype") {
         if (!is_half(t))
             for (const Way way : {Way::Serial, Way::Vector16, Way::Vector8, Way::Odd})
                 cases.push_back(arithmetic_case(t, way, str("ops_", t, "_", static_cast<int>(way))));
+    check_cases(cases);
+}
+
+TEST_CASE("ops with a constant have the op table's results too") {
+    std::vector<Case> cases;
+    for (const DType t : {u8, i16, u32, i64, f32, f64})
+        for (const Way way : {Way::Serial, Way::Vector16})
+            cases.push_back(constant_case(t, way, str("constants_", t, "_", static_cast<int>(way))));
     check_cases(cases);
 }
 

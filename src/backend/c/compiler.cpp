@@ -123,26 +123,29 @@ Compiler find_compiler() {
 Target target() {
     const char* asked = std::getenv("WEFT_CPU");
     const std::string_view cpu = asked ? asked : "";
-    if (cpu == "avx2") return {"-march=x86-64-v3", 32};
-    if (cpu == "sse") return {"-march=x86-64-v2", 16};
+    if (cpu == "avx2") return {{"-march=x86-64-v3"}, 32};
+    if (cpu == "sse") return {{"-march=x86-64-v2"}, 16};
     if (!cpu.empty() && cpu != "native")
         throw ValueError(str("WEFT_CPU=", cpu, " is not a processor that the c backend knows; choose native, avx2 or sse"));
 #if defined(__x86_64__)
     const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    return {"-march=native", wide ? 64 : __builtin_cpu_supports("avx2") ? 32 : 16};
+    if (wide) return {{"-march=native", "-mprefer-vector-width=512"}, 64};  // loops over lanes in one piece
+    return {{"-march=native"}, __builtin_cpu_supports("avx2") ? 32 : 16};
 #else
-    return {"-march=native", 16};
+    return {{"-march=native"}, 16};
 #endif
 }
 
 std::vector<std::string> compile_flags() {
-    return {
-        "-std=gnu11", "-O2", target().flag, "-shared", "-fPIC", "-w", "-Wno-psabi",
+    std::vector<std::string> flags = {
+        "-std=gnu11", "-O2", "-shared", "-fPIC", "-w", "-Wno-psabi",
         "-ffp-contract=off",     // a*b + c is two roundings unless it says fma
         "-fno-strict-overflow",  // integers and pointers wrap
         "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math",
         "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
     };
+    for (std::string& flag : target().flags) flags.push_back(std::move(flag));
+    return flags;
 }
 
 void compile_file(const Compiler& compiler, const std::filesystem::path& source, const std::filesystem::path& object) {

@@ -18,7 +18,7 @@ Compiler find_compiler();
 
 // The processor to compile for: this one, or with WEFT_CPU=avx2 or sse one that can less (to test, or to compare).
 struct Target {
-    std::string flag;
+    std::vector<std::string> flags;
     int register_bytes = 16;  // of a vector register
 };
 Target target();

@@ -76,7 +76,7 @@ private:
 struct Accesses {
     std::vector<std::int64_t> constants;
     std::vector<std::pair<std::int64_t, int>> lanes;  // constant, extent of the vector loop
-    bool other = false;
+    bool other = false, any = false;
 };
 
 class Analyser {
@@ -87,7 +87,10 @@ public:
         find_lanes(out_.body);
         if (widest_) out_.lanes = widest_ <= 4 ? 4 : widest_ <= 8 ? 8 : 16;
         scan(out_.body);
-        for (std::size_t b = 0; b < kernel_.buffers.size(); ++b) out_.places.push_back(place_of(static_cast<int>(b)));
+        for (std::size_t b = 0; b < kernel_.buffers.size(); ++b) {
+            out_.places.push_back(place_of(static_cast<int>(b)));
+            out_.places.back().used = accesses_[b].any;
+        }
     }
 
 private:
@@ -131,8 +134,9 @@ private:
     }
 
     void access(int b, const NodeRef& index) {
-        if (kernel_.buffers[b].role != Buffer::Role::Local) return;
         Accesses& accesses = accesses_[b];
+        accesses.any = true;
+        if (kernel_.buffers[b].role != Buffer::Role::Local) return;
         if (index->op == Op::Const) {
             accesses.constants.push_back(static_cast<std::int64_t>(index->as<ir::ConstArg>().value));
             return;
@@ -154,16 +158,16 @@ private:
         const Accesses& accesses = accesses_[b];
         const bool few = buffer.size <= kMostVariables && !accesses.other;
         if (buffer.lane_loop >= 0 && out_.lane_vars.contains(buffer.lane_loop)) {
-            if (few && accesses.lanes.empty()) return {Place::LaneVectors};
-            return on_stack(buffer, {Place::LaneArray}, static_cast<std::size_t>(out_.lanes));
+            if (few && accesses.lanes.empty()) return {.form = Place::LaneVectors};
+            return on_stack(buffer, {.form = Place::LaneArray}, static_cast<std::size_t>(out_.lanes));
         }
         if (const auto serial = serial_lanes_.find(buffer.lane_loop); serial != serial_lanes_.end())
-            return on_stack(buffer, {Place::Array, serial->second, serial->first}, static_cast<std::size_t>(serial->second));
-        if (few && accesses.lanes.empty()) return {Place::Scalars};
+            return on_stack(buffer, {.form = Place::Array, .unit = serial->second, .lane_var = serial->first}, static_cast<std::size_t>(serial->second));
+        if (few && accesses.lanes.empty()) return {.form = Place::Scalars};
         if (!accesses.other)
-            if (const int unit = unit_of(accesses); unit && buffer.size <= unit * kMostVariables) return {Place::Vectors, unit};
-        if (buffer.place == Buffer::Place::Scratch) return {Place::Pointer};
-        return on_stack(buffer, {Place::Array}, 1);
+            if (const int unit = unit_of(accesses); unit && buffer.size <= unit * kMostVariables) return {.form = Place::Vectors, .unit = unit};
+        if (buffer.place == Buffer::Place::Scratch) return {.form = Place::Pointer};
+        return on_stack(buffer, {.form = Place::Array}, 1);
     }
 
     Place on_stack(const Buffer& buffer, Place place, std::size_t copies) const {

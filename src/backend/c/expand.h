@@ -19,6 +19,7 @@ struct Place {
         LaneArray,    // private to each lane: an array of vectors
     };
     Form form = Pointer;
+    bool used = false;
     int unit = 1;
     int lane_var = -1;  // Array: private to each iteration of this loop (lanes that run one after the other), `unit` of them
 };

@@ -163,6 +163,13 @@ std::string Prelude::op(Op op, DType t, int lanes) {
     return define(name, fill(text, values));
 }
 
+std::string Prelude::limit(Op op, DType t, int lanes) {
+    const std::string type = lanes ? vector(t, lanes) : value_type(t), name = str(op == Op::Max ? "at_least_" : "at_most_", type);
+    const std::string_view compare = op == Op::Max ? "x <= b" : "x >= b";  // false for NaN, which stays
+    if (!lanes) return define(name, str("HELPER ", type, " ", name, "(", type, " x, ", type, " b) { return ", compare, " ? b : x; }\n"));
+    return define(name, str("HELPER ", type, " ", name, "(", type, " x, ", type, " b) { return ", select(t, lanes), "(", compare, ", b, x); }\n"));
+}
+
 std::string Prelude::check(DType t, int lanes) {
     const std::string scalar = str("check_", memory_type(t)), name = lanes ? str(scalar, "x", lanes) : scalar;
     if (!lanes)

@@ -23,6 +23,7 @@ public:
     std::string iota(int lanes);                                // (): 0, 1, 2 … as i64
     std::string select(DType t, int lanes);                     // (mask, a, b)
     std::string op(ir::Op op, DType t, int lanes);              // (operands), as the op table's eval
+    std::string limit(ir::Op op, DType t, int lanes);           // (x, b): Max or Min with a b that is not NaN: one comparison
     std::string bits(DType from, DType to);                     // (x): a scalar's bits as another type
     std::string convert(DType from, DType to, int lanes);       // (x): a single step; see cast_path
     std::string widen_mask(std::size_t from, std::size_t to, int lanes);  // (mask): to masks of another element size

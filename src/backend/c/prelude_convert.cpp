@@ -21,10 +21,17 @@ void append_int_steps(std::vector<DType>& path, DType to) {
     path.push_back(to);
 }
 
-std::string limit(DType from, DType to, bool upper) {  // as core's saturate(): the upper one is one past the largest integer
+std::string range_end(DType from, DType to, bool upper) {  // as core's saturate(): the upper one is one past the largest integer
     const int bits = static_cast<int>(8 * size_of(to)) - (is_signed_int(to) ? 1 : 0);
     const std::string power = str("0x1p", bits, from == DType::F32 ? "f" : "");
     return upper ? power : is_signed_int(to) ? "-" + power : from == DType::F32 ? "0.0f" : "0.0";
+}
+
+Word extreme(DType t, bool upper) {
+    return visit_dtype(t, [&](auto zero) {
+        using Limits = std::numeric_limits<decltype(zero)>;
+        return to_word(upper ? Limits::max() : Limits::min());
+    });
 }
 
 constexpr std::string_view kHalfToFloat = R"(HELPER f32 f16_to_f32(u16 h) {
@@ -146,10 +153,9 @@ std::string Prelude::convert(DType from, DType to, int lanes) {
                              "    if (x >= $U) return $B;\n"
                              "    return ($T)x;\n"
                              "}\n",
-                             {{'T', value_type(to)}, {'F', value_type(from)}, {'N', name}, {'L', limit(from, to, false)},
-                              {'U', limit(from, to, true)},
-                              {'A', visit_dtype(to, [&](auto zero) { return literal(to, to_word(std::numeric_limits<decltype(zero)>::min())); })},
-                              {'B', visit_dtype(to, [&](auto zero) { return literal(to, to_word(std::numeric_limits<decltype(zero)>::max())); })}}));
+                             {{'T', value_type(to)}, {'F', value_type(from)}, {'N', name}, {'L', range_end(from, to, false)},
+                              {'U', range_end(from, to, true)},
+                              {'A', literal(to, extreme(to, false))}, {'B', literal(to, extreme(to, true))}}));
 }
 
 std::string Prelude::conversion(DType from, DType to, int lanes, const std::string& name) {
@@ -178,16 +184,10 @@ std::string Prelude::conversion(DType from, DType to, int lanes, const std::stri
     for (std::size_t i = 1; i < path.size(); ++i) narrow = str("__builtin_convertvector(", narrow, ", ", vector(path[i], lanes), ")");
     splat(from, lanes);
     splat(mask_type, lanes);
-    const auto extreme = [&](bool upper) {
-        return visit_dtype(to, [&](auto zero) {
-            using L = std::numeric_limits<decltype(zero)>;
-            return literal(DType::I64, to_word(upper ? L::max() : L::min()));
-        });
-    };
     const std::string mask_vector = vector(mask_dtype(mask), lanes);
     values.insert(values.end(), {{'M', vector(mask_type, lanes)}, {'W', vector(wide, lanes)}, {'K', mask_vector},
-                                 {'L', limit(from, to, false)}, {'U', limit(from, to, true)}, {'A', extreme(false)},
-                                 {'B', extreme(true)}, {'R', narrow}, {'1', as_mask("(v >= end)")},
+                                 {'L', range_end(from, to, false)}, {'U', range_end(from, to, true)}, {'A', literal(DType::I64, extreme(to, false))},
+                                 {'B', literal(DType::I64, extreme(to, true))}, {'R', narrow}, {'1', as_mask("(v >= end)")},
                                  {'2', as_mask("(v <= begin)")}, {'3', as_mask("within")}});
     return fill("HELPER $T $N($F v) {  // saturates, NaN gives 0\n"
                 "    const $F begin = all_$F($L), end = all_$F($U);\n"

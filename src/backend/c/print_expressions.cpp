@@ -43,6 +43,13 @@ bool shifts_plainly(const ir::Node& node) {
     return node.source(1).as<ir::ConstArg>().value < 8 * size_of(node.dtype);
 }
 
+// Max or Min of floats with a constant, which a range reduction has many of.
+bool is_limit(const ir::Node& node) {
+    if ((node.op != Op::Max && node.op != Op::Min) || !is_float(node.dtype) || !is_constant(node.source(1))) return false;
+    const double limit = word_to_double(node.dtype, node.source(1).as<ir::ConstArg>().value);
+    return limit == limit;
+}
+
 // The operator for an op, if C's own does exactly what the op table says.
 std::string operator_of(const ir::Node& node) {
     if (divides_plainly(node)) return node.op == Op::IDiv ? "$0 / $1" : "$0 % $1";
@@ -152,6 +159,7 @@ Value Printer::scalar_op(const Node& node, const std::vector<Value>& in) {
     if (node.op == Op::Abs && is_float(t)) return {call(t == DType::F32 ? "__builtin_fabsf" : "__builtin_fabs", operands)};
     if ((node.op == Op::Abs && is_unsigned(t)) || (node.op == Op::Trunc && !is_float(t))) return in[0];
     const std::string pattern = operator_of(node);
+    if (is_limit(node)) return {call(prelude_.limit(node.op, t, 0), operands)};
     if (pattern.empty()) return {call(prelude_.op(node.op, t, 0), operands)};
     const std::string text = "(" + spell(pattern, operands) + ")";
     const bool promoted = is_int(node.dtype) && size_of(node.dtype) < 4;  // C computes those as int
@@ -170,6 +178,7 @@ Value Printer::vector_op(const Node& node, const std::vector<Value>& in) {
     if (node.op == Op::Recip) return {str("(", as_vector({literal(t, cast_word(DType::I64, t, 1))}, t), " / ", operands[0], ")"), true};
     if ((node.op == Op::Abs && is_unsigned(t)) || (node.op == Op::Trunc && !is_float(t))) return in[0];
     const std::string pattern = operator_of(node);
+    if (is_limit(node)) return {call(prelude_.limit(node.op, t, lanes_), operands), true};
     if (pattern.empty()) return {call(prelude_.op(node.op, t, lanes_), operands), true};
     const bool compare = ir::info(node.op).kind == ir::OpKind::Compare;
     return {"(" + spell(pattern, operands) + ")", true, compare ? size_of(t) : 0};

@@ -90,6 +90,7 @@ std::string Printer::header_comment() const {
     for (const std::string& line : kernel_.schedule) text += str("   schedule: ", for_comment(line), "\n");
     for (std::size_t b = 0; b < kernel_.buffers.size(); ++b) {
         const Buffer& buffer = kernel_.buffers[b];
+        if (!expanded_.places[b].used) continue;
         constexpr std::string_view kRoles[] = {"in ", "out ", "local "};
         text += str("   ", kRoles[static_cast<int>(buffer.role)], names_[b], ": ", buffer.dtype, "[", buffer.size, "]\n");
     }
@@ -122,6 +123,7 @@ std::string Printer::declarations() {
     for (std::size_t b = 0; b < kernel_.buffers.size(); ++b) {
         const Buffer& buffer = kernel_.buffers[b];
         const std::string type = memory_type(buffer.dtype);
+        if (!expanded_.places[b].used) continue;
         if (buffer.role == Buffer::Role::Input) text += str("    const ", type, "* restrict const ", names_[b], " = buffers[", b, "];\n");
         else if (buffer.role == Buffer::Role::Output) text += str("    ", type, "* restrict const ", names_[b], " = buffers[", b, "];\n");
         else if (expanded_.places[b].form != Place::Pointer) text += declare_local(static_cast<int>(b));
