@@ -43,7 +43,11 @@ TEST_CASE("wrong shapes") {
     refuses<ShapeError>([&] { cat({a, b}); }, {"cat(", "f32[2, 3]", "f32[4, 5]", "axis 0"});
     refuses<ShapeError>([&] { mse_loss(a, b); }, {"mse_loss(", "[2, 3]", "[4, 5]"});
     refuses<ShapeError>([&] { cross_entropy(a, tensor({0, 1, 2})); }, {"cross_entropy(", "i64[3]", "[2]"});
-    refuses<ShapeError>([&] { conv2d(zeros({1, 3, 8, 8}), zeros({4, 2, 3, 3})); }, {"conv2d(", "[1, 3, 8, 8]", "[4, 2, 3, 3]"});
+    refuses<ShapeError>(
+        [&] {
+            conv2d(zeros({1, 3, 8, 8}), zeros({4, 2, 3, 3}));
+        },
+        {"conv2d(", "[1, 3, 8, 8]", "[4, 2, 3, 3]"});
     refuses<ShapeError>([&] { nn::Linear(3, 4)(b); }, {"linear(x: f32[4, 5], weight: f32[4, 3]", "5", "3"});
     refuses<ShapeError>([&] { nn::BatchNorm2d(3)(a); }, {"BatchNorm2d", "[n, channels, h, w]", "[2, 3]"});
     Tensor x = ones({2, 3});
@@ -83,13 +87,26 @@ TEST_CASE("indices that are only known when the graph runs") {
         CAPTURE(name);
         const BackendScope backend(name);
         const Tensor five = tensor({2}) * 2 + 1;  // computed
-        refuses<IndexError>([&] { take(v, five).realize(); }, {"take(x: f32[3], positions: i64[1], axis: 0)", "[-3, 3)", "got 5"});
-        refuses<IndexError>([&] { gather(a, 1, five.reshape({1, 1})).item(); }, {"gather(x: f32[2, 3], axis: 1", "[0, 3)", "got 5"});
-        refuses<IndexError>([&] { scatter(a, 1, five.reshape({1, 1}), 1).realize(); }, {"scatter(x: f32[2, 3]", "[0, 3)", "got 5"});
+        refuses<IndexError>([&] { take(v, five).realize(); },
+                            {"take(x: f32[3], positions: i64[1], axis: 0)", "[-3, 3)", "got 5"});
+        refuses<IndexError>(
+            [&] {
+                gather(a, 1, five.reshape({1, 1})).item();
+            },
+            {"gather(x: f32[2, 3], axis: 1", "[0, 3)", "got 5"});
+        refuses<IndexError>(
+            [&] {
+                scatter(a, 1, five.reshape({1, 1}), 1).realize();
+            },
+            {"scatter(x: f32[2, 3]", "[0, 3)", "got 5"});
         refuses<IndexError>([&] { index_add(v, 0, five, ones({1})).realize(); }, {"index_add(x: f32[3]", "got 5"});
         refuses<IndexError>([&] { one_hot(five, 3).realize(); }, {"one_hot(index: i64[1], classes: 3)", "got 5"});
         refuses<IndexError>([&] { embedding(a, five).realize(); }, {"embedding(weight: f32[2, 3]", "[0, 2)", "got 5"});
-        refuses<IndexError>([&] { cross_entropy(a, tensor({0, 5})).item(); }, {"cross_entropy(logits: f32[2, 3], labels: i64[2])", "got 5"});
+        refuses<IndexError>(
+            [&] {
+                cross_entropy(a, tensor({0, 5})).item();
+            },
+            {"cross_entropy(logits: f32[2, 3], labels: i64[2])", "got 5"});
         refuses<IndexError>([&] { nll_loss(a, tensor({0, -1})).item(); }, {"nll_loss(", "f32[2, 3]", "got -1"});
         CHECK(a.sum().item() == 6);
     }
@@ -114,7 +131,8 @@ TEST_CASE("wrong types, reads and gradients") {
     refuses<GradError>([&] { n.sum().backward(); }, {"backward(self: i64[])", "floats"});
     refuses<GradError>([&] { a.backward(); }, {"backward(self: f32[2, 3])", "sum()"});
     refuses<GradError>([&] { a.sum().backward(); }, {"backward(self: f32[])", "requires a gradient"});
-    refuses<GradError>([&] { gradient(a.sum(), std::vector<Tensor>{n}); }, {"gradient(target: i64[3])", "floats have a gradient"});
+    refuses<GradError>([&] { gradient(a.sum(), std::vector<Tensor>{n}); },
+                       {"gradient(target: i64[3])", "floats have a gradient"});
     refuses<ValueError>([&] { optim::SGD sgd({a}); }, {"leaves", "set_requires_grad()"});
     refuses<ValueError>([&] { BackendScope other("gpu"); }, {"gpu", "ref"});
     CHECK(n.sum().item() == 6);
@@ -163,7 +181,8 @@ template <class T>
 void check_division() {
     const T low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
     const T minus_one = static_cast<T>(-1);  // of unsigned types the largest number: an ordinary divisor
-    const std::vector<T> a = {low, low, low, high, high, 7, 0, 0, minus_one, 1}, b = {0, minus_one, 1, 0, minus_one, 0, 0, minus_one, low, low};
+    const std::vector<T> a = {low, low, low, high, high, 7, 0, 0, minus_one, 1},
+                         b = {0, minus_one, 1, 0, minus_one, 0, 0, minus_one, low, low};
     std::vector<T> quotients, remainders;
     for (std::size_t i = 0; i < a.size(); ++i) {
         T q = 0, r = 0;

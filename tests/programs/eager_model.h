@@ -168,7 +168,8 @@ public:
     }
 
     // positions: of the view's elements among the base's.
-    CellRef view(const CellRef& base, const Shape& shape, const std::vector<int>& positions, bool detached, bool writable) {
+    CellRef view(const CellRef& base, const Shape& shape, const std::vector<int>& positions, bool detached,
+                 bool writable) {
         auto cell = std::make_shared<Cell>();
         cell->memory = base->memory;
         cell->shape = shape;

@@ -16,8 +16,8 @@ namespace weft::testing {
 namespace {
 
 // The states of an undisturbed training, before the first step and after each.
-std::vector<std::vector<Bits>> undisturbed(const MakeOptimizer& make, int steps, std::int64_t batch = 6, std::int64_t features = 4,
-                                           std::int64_t hidden = 8) {
+std::vector<std::vector<Bits>> undisturbed(const MakeOptimizer& make, int steps, std::int64_t batch = 6,
+                                           std::int64_t features = 4, std::int64_t hidden = 8) {
     Training training(make, batch, features, hidden);
     std::vector<std::vector<Bits>> states{training.state()};
     for (int i = 0; i < steps; ++i) {
@@ -52,7 +52,7 @@ TEST_CASE("a bad label in step 5 of a training: the step has not happened") {
     const BackendScope backend("ref");
     for (const NamedOptimizer& optimizer : optimizers()) {
         const auto expected = undisturbed(optimizer.make, 8);
-        for (const int when : {0, 1, 2}) {  // the loss is read before backward(), after it, or never
+        for (const int when : {0, 1, 2}) {       // the loss is read before backward(), after it, or never
             for (const int bad_step : {0, 4}) {  // the first step makes the optimiser's state
                 CAPTURE(optimizer.name);
                 CAPTURE(when);

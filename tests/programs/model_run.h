@@ -34,7 +34,8 @@ private:
     using Numbers = eager_model::Numbers;
 
     static Value value_of(const Cell& cell) {
-        return {cell.dtype(), cell.shape, cell.read(), cell.may_need_grad(), cell.detached ? eager_model::kNoOp : cell.memory->oldest};
+        return {cell.dtype(), cell.shape, cell.read(), cell.may_need_grad(),
+                cell.detached ? eager_model::kNoOp : cell.memory->oldest};
     }
     CellRef& to(const Statement& s) { return variables[static_cast<std::size_t>(s.draft.to)]; }
     CellRef& a(const Statement& s) { return variables[static_cast<std::size_t>(s.draft.a)]; }
@@ -54,7 +55,8 @@ private:
 
     CellRef looked_at(const Statement& s) {
         if (s.view.look == Look::Whole) return a(s);
-        return model_.view(a(s), s.view.shape, s.view.positions, s.view.look == Look::Detach, s.view.look != Look::Expand);
+        return model_.view(a(s), s.view.shape, s.view.positions, s.view.look == Look::Detach,
+                           s.view.look != Look::Expand);
     }
 
     // ---- arithmetic --------------------------------------------------------------------------------------------------
@@ -66,15 +68,18 @@ private:
 
     // A tensor without axes raises the kind, but not the width.
     static DType type_of(const Value& x, const Value& y) {
-        if (x.shape.empty() == y.shape.empty() || is_float(x.dtype) != is_float(y.dtype)) return promote(x.dtype, y.dtype);
+        if (x.shape.empty() == y.shape.empty() || is_float(x.dtype) != is_float(y.dtype))
+            return promote(x.dtype, y.dtype);
         return x.shape.empty() ? y.dtype : x.dtype;
     }
 
     Value combined(const Value& x, const Value& y, const std::function<Number(Number, Number)>& f) {
-        Value result{type_of(x, y), *broadcast_shape(x.shape, y.shape), {}, x.grown || y.grown, std::min(x.oldest, y.oldest)};
+        Value result{
+            type_of(x, y), *broadcast_shape(x.shape, y.shape), {}, x.grown || y.grown, std::min(x.oldest, y.oldest)};
         for (std::int64_t i = 0; i < numel(result.shape); ++i)
-            result.elements.push_back(f(x.elements[static_cast<std::size_t>(broadcast_position(i, result.shape, x.shape))],
-                                        y.elements[static_cast<std::size_t>(broadcast_position(i, result.shape, y.shape))]));
+            result.elements.push_back(
+                f(x.elements[static_cast<std::size_t>(broadcast_position(i, result.shape, x.shape))],
+                  y.elements[static_cast<std::size_t>(broadcast_position(i, result.shape, y.shape))]));
         return result;
     }
     Value combined(const Value& x, const Value& y, Binary f) {
@@ -84,12 +89,15 @@ private:
         for (Number& number : x.elements) number = f(number);
         return x;
     }
-    static Value number(const Value& like, std::int64_t value) { return {like.dtype, {}, {{static_cast<double>(value)}}}; }
+    static Value number(const Value& like, std::int64_t value) {
+        return {like.dtype, {}, {{static_cast<double>(value)}}};
+    }
 
     // Elements of x, picked; -1: zero.
     static Value picked(const Value& x, const Shape& shape, const std::vector<int>& positions) {
         Value result{x.dtype, shape, {}, x.grown, x.oldest};
-        for (const int at : positions) result.elements.push_back(at < 0 ? Number{} : x.elements[static_cast<std::size_t>(at)]);
+        for (const int at : positions)
+            result.elements.push_back(at < 0 ? Number{} : x.elements[static_cast<std::size_t>(at)]);
         return result;
     }
 
@@ -157,14 +165,16 @@ private:
         }
         const bool differentiates = s.draft.act == Act::Backward || s.draft.act == Act::Gradient;
         const auto promising = [&](const Cell& c) { return c.needs_grad() && !c.memory->leaf && !model_.let_go(c); };
-        if (!(differentiates && dice[0] % 8 != 0 && find(s.draft.a, promising)) && !find(s.draft.a, [](const Cell&) { return true; }))
+        if (!(differentiates && dice[0] % 8 != 0 && find(s.draft.a, promising)) &&
+            !find(s.draft.a, [](const Cell&) { return true; }))
             return false;
         const std::optional<View> view = resolve_view(s.draft, a(s)->shape);
         if (!view) return false;
         s.view = *view;
         s.number = roll(dice[3], 7) - 3;
         const CellRef cell = looked_at(s);
-        if (!cell->shape.empty()) s.axis = static_cast<int>(roll(dice[2], static_cast<std::int64_t>(cell->shape.size())));
+        if (!cell->shape.empty())
+            s.axis = static_cast<int>(roll(dice[2], static_cast<std::int64_t>(cell->shape.size())));
         switch (s.draft.act) {
             case Act::Copy: to(s) = a(s); return true;
             case Act::Look: to(s) = cell; return true;
@@ -195,11 +205,13 @@ private:
 
     bool make(Statement& s) {
         const auto& dice = s.draft.dice;
-        static const std::vector<Shape> kShapes = {{}, {1}, {3}, {4}, {2, 2}, {2, 3}, {3, 2}, {3, 4}, {1, 3}, {2, 2, 3}, {2, 3}, {3}};
+        static const std::vector<Shape> kShapes = {{},     {1},    {3},    {4},       {2, 2}, {2, 3},
+                                                   {3, 2}, {3, 4}, {1, 3}, {2, 2, 3}, {2, 3}, {3}};
         s.shape = kShapes[static_cast<std::size_t>(roll(dice[0], static_cast<std::int64_t>(kShapes.size())))];
         s.dtype = std::array{f32, f32, f32, f64, f32, i32, i64}[static_cast<std::size_t>(roll(dice[1], 7))];
         s.number = roll(dice[3], 5) - 2;
-        Value value{s.dtype, s.shape, Numbers(static_cast<std::size_t>(numel(s.shape)), {static_cast<double>(s.number)})};
+        Value value{s.dtype, s.shape,
+                    Numbers(static_cast<std::size_t>(numel(s.shape)), {static_cast<double>(s.number)})};
         if (dice[2] % 3 != 0) {
             Rng rng(static_cast<std::uint64_t>(dice[3]));
             for (Number& element : value.elements) {
@@ -242,14 +254,17 @@ private:
             case Act::Sub:
             case Act::Mul: {
                 if (!find(s.draft.b, fits)) return {};
-                const Binary f = s.draft.act == Act::Add ? &ModelRun::plus : s.draft.act == Act::Sub ? &ModelRun::minus : &ModelRun::times;
+                const Binary f = s.draft.act == Act::Add   ? &ModelRun::plus
+                                 : s.draft.act == Act::Sub ? &ModelRun::minus
+                                                           : &ModelRun::times;
                 return combined(x, value_of(*b(s)), f);
             }
             case Act::AddNumber: return combined(x, number(x, s.number), &ModelRun::plus);
             case Act::MulNumber: return combined(x, number(x, s.number), &ModelRun::times);
             case Act::Where:
                 if (!find(s.draft.b, fits)) return {};
-                return combined(x, value_of(*b(s)), [&](Number p, Number q) { return p.value > static_cast<double>(s.number) ? p : q; });
+                return combined(x, value_of(*b(s)),
+                                [&](Number p, Number q) { return p.value > static_cast<double>(s.number) ? p : q; });
             case Act::Matmul: {
                 const auto chained = [&](const Cell& other) {
                     return is_float(other.dtype()) && other.shape.size() == 2 && other.shape[0] == x.shape[1];
@@ -303,7 +318,8 @@ private:
         if (x.shape.empty()) return {};
         const auto axis = static_cast<std::size_t>(s.axis);
         Rng rng(static_cast<std::uint64_t>(s.draft.dice[1]));
-        for (std::int64_t i = 0; i < 1 + s.draft.dice[3] % 3; ++i) s.positions.push_back(rng.within(-x.shape[axis], x.shape[axis] - 1));
+        for (std::int64_t i = 0; i < 1 + s.draft.dice[3] % 3; ++i)
+            s.positions.push_back(rng.within(-x.shape[axis], x.shape[axis] - 1));
         Shape shape = x.shape;
         shape[axis] = static_cast<std::int64_t>(s.positions.size());
         std::vector<int> positions;
@@ -328,11 +344,10 @@ private:
         const bool by_number = act == Act::Fill || act == Act::AddNumberTo || act == Act::MulNumberInto;
         if (!by_number && !find(s.draft.b, fits)) return false;
         const Value y = by_number ? number(x, s.number) : value_of(*b(s));
-        const Value value =
-            act == Act::Assign || act == Act::Fill        ? combined(x, y, [](Number, Number q) { return q; })
-            : act == Act::AddTo || act == Act::AddNumberTo ? combined(x, y, &ModelRun::plus)
-            : act == Act::SubFrom                          ? combined(x, y, &ModelRun::minus)
-                                                           : combined(x, y, &ModelRun::times);
+        const Value value = act == Act::Assign || act == Act::Fill ? combined(x, y, [](Number, Number q) { return q; })
+                            : act == Act::AddTo || act == Act::AddNumberTo ? combined(x, y, &ModelRun::plus)
+                            : act == Act::SubFrom                          ? combined(x, y, &ModelRun::minus)
+                                                                           : combined(x, y, &ModelRun::times);
         s.refused = model_.refuses_write(cell);
         if (!s.refused && !model_.tape.overflow) model_.write(cell, value);
         return true;

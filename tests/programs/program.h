@@ -17,8 +17,47 @@ inline constexpr int kVariables = 6;
 inline constexpr std::int64_t kMostElements = 16;
 
 enum class Act {
-    Make, Neg, Relu, Square, Clone, Contiguous, Cast, Sum, Cumsum, Add, Sub, Mul, AddNumber, MulNumber, Where, Matmul, Cat, Pad, Take,
-    Look, Copy, Drop, Assign, Fill, AddTo, SubFrom, MulInto, AddNumberTo, MulNumberInto, RequireGrad, RequireNoGrad, Backward, Grad, ZeroGrad, SetGrad, Gradient, Realize, RealizePending, RealizeBoth, Read, Pin
+    Make,
+    Neg,
+    Relu,
+    Square,
+    Clone,
+    Contiguous,
+    Cast,
+    Sum,
+    Cumsum,
+    Add,
+    Sub,
+    Mul,
+    AddNumber,
+    MulNumber,
+    Where,
+    Matmul,
+    Cat,
+    Pad,
+    Take,
+    Look,
+    Copy,
+    Drop,
+    Assign,
+    Fill,
+    AddTo,
+    SubFrom,
+    MulInto,
+    AddNumberTo,
+    MulNumberInto,
+    RequireGrad,
+    RequireNoGrad,
+    Backward,
+    Grad,
+    ZeroGrad,
+    SetGrad,
+    Gradient,
+    Realize,
+    RealizePending,
+    RealizeBoth,
+    Read,
+    Pin
 };
 
 enum class Look { Whole, At, Slice, Transpose, Reshape, Flip, Unsqueeze, Expand, Detach };
@@ -42,14 +81,14 @@ struct Draft {
 
 struct Statement {
     Draft draft;
-    View view;               // of a
+    View view;  // of a
     DType dtype = f32;
     Shape shape;
     std::int64_t number = 0;
     int axis = 0;
-    bool flag = false;       // keepdim; retain_graph
-    bool refused = false;    // Weft is to throw GradError, and nothing happens
-    bool again = false;      // a second backward() follows, which Weft is to refuse
+    bool flag = false;     // keepdim; retain_graph
+    bool refused = false;  // Weft is to throw GradError, and nothing happens
+    bool again = false;    // a second backward() follows, which Weft is to refuse
     std::vector<double> numbers;
     std::vector<std::int64_t> positions;
 };
@@ -71,8 +110,7 @@ inline int ravel(const std::vector<int>& index, const Shape& shape) {
 inline int broadcast_position(std::int64_t at, const Shape& whole, const Shape& shape) {
     const std::vector<int> index = unravel(at, whole);
     std::vector<int> own(shape.size());
-    for (std::size_t d = 0; d < shape.size(); ++d)
-        own[d] = shape[d] == 1 ? 0 : index[d + whole.size() - shape.size()];
+    for (std::size_t d = 0; d < shape.size(); ++d) own[d] = shape[d] == 1 ? 0 : index[d + whole.size() - shape.size()];
     return ravel(own, shape);
 }
 inline std::optional<Shape> broadcast_shape(const Shape& a, const Shape& b) {
@@ -146,7 +184,8 @@ inline std::optional<View> resolve_view(const Draft& draft, const Shape& shape) 
             std::vector<std::int64_t> divisors;
             for (std::int64_t d = 1; d <= count; ++d)
                 if (count % d == 0) divisors.push_back(d);
-            const std::int64_t rows = divisors[static_cast<std::size_t>(roll(dice[1], static_cast<std::int64_t>(divisors.size())))];
+            const std::int64_t rows =
+                divisors[static_cast<std::size_t>(roll(dice[1], static_cast<std::int64_t>(divisors.size())))];
             view.shape = dice[2] % 3 == 0 ? Shape{count} : Shape{rows, count / rows};
             for (int i = 0; i < count; ++i) view.positions.push_back(i);
             break;
@@ -178,7 +217,8 @@ inline std::string to_string(const View& view, const std::string& base) {
         case Look::Whole: return base;
         case Look::At: return str(base, ".select(", view.axis, ", ", view.start, ")");
         case Look::Slice:
-            return str(base, ".slice(", view.axis, ", ", view.start, ":", view.stop < 0 ? "" : str(view.stop), ":", view.step, ")");
+            return str(base, ".slice(", view.axis, ", ", view.start, ":", view.stop < 0 ? "" : str(view.stop), ":",
+                       view.step, ")");
         case Look::Transpose: return str(base, ".t()");
         case Look::Reshape: return str(base, ".reshape(", view.shape, ")");
         case Look::Flip: return str(base, ".flip(", view.axis, ")");
@@ -197,11 +237,13 @@ std::string list_of(const std::vector<T>& values) {
 }
 
 inline std::string to_string(const Statement& s) {
-    const std::string to = str("v", s.draft.to), b = str("v", s.draft.b), self = str("v", s.draft.a), a = to_string(s.view, self);
+    const std::string to = str("v", s.draft.to), b = str("v", s.draft.b), self = str("v", s.draft.a),
+                      a = to_string(s.view, self);
     const auto text = [&]() -> std::string {
         switch (s.draft.act) {
             case Act::Make:
-                if (!s.numbers.empty()) return str(to, " = tensor([", list_of(s.numbers), "], ", s.dtype, ").reshape(", s.shape, ")");
+                if (!s.numbers.empty())
+                    return str(to, " = tensor([", list_of(s.numbers), "], ", s.dtype, ").reshape(", s.shape, ")");
                 return str(to, " = full(", s.shape, ", ", s.number, ", ", s.dtype, ")");
             case Act::Neg: return str(to, " = -", a);
             case Act::Relu: return str(to, " = relu(", a, ")");
@@ -209,7 +251,8 @@ inline std::string to_string(const Statement& s) {
             case Act::Clone: return str(to, " = ", a, ".clone()");
             case Act::Contiguous: return str(to, " = ", a, ".contiguous()");
             case Act::Cast: return str(to, " = ", a, ".to(", s.dtype, ")");
-            case Act::Sum: return str(to, " = ", a, ".sum(", s.axis < 0 ? "" : str(s.axis), s.flag ? ", keepdim" : "", ")");
+            case Act::Sum:
+                return str(to, " = ", a, ".sum(", s.axis < 0 ? "" : str(s.axis), s.flag ? ", keepdim" : "", ")");
             case Act::Cumsum: return str(to, " = cumsum(", a, ", ", s.axis, ")");
             case Act::Add: return str(to, " = ", a, " + ", b);
             case Act::Sub: return str(to, " = ", a, " - ", b);
@@ -233,7 +276,9 @@ inline std::string to_string(const Statement& s) {
             case Act::MulNumberInto: return str(a, " *= ", s.number);
             case Act::RequireGrad: return str(self, ".requires_grad_()");
             case Act::RequireNoGrad: return str(self, ".requires_grad_(False)");
-            case Act::Backward: return str(a, ".backward(", s.number, s.flag ? ", retain_graph" : "", ")", s.again ? ", twice: GradError" : "");
+            case Act::Backward:
+                return str(a, ".backward(", s.number, s.flag ? ", retain_graph" : "", ")",
+                           s.again ? ", twice: GradError" : "");
             case Act::Grad: return str(to, " = ", self, ".grad");
             case Act::ZeroGrad: return str(self, ".grad = None");
             case Act::SetGrad: return str(self, ".grad = ", b);
@@ -256,16 +301,43 @@ inline std::vector<Draft> random_program(std::uint64_t seed) {
     std::vector<Draft> program;
     const bool gradients = rng.chance(0.7);
     // How often each act comes up, so that most programs build, write, and read in turn.
-    static const std::vector<std::pair<Act, int>> kOften = {
-        {Act::Make, 8}, {Act::Neg, 2}, {Act::Relu, 2}, {Act::Square, 2}, {Act::Clone, 3}, {Act::Contiguous, 2}, {Act::Cast, 2},
-        {Act::Sum, 5}, {Act::Cumsum, 1}, {Act::Add, 6}, {Act::Sub, 3}, {Act::Mul, 5}, {Act::AddNumber, 4}, {Act::MulNumber, 4},
-        {Act::Where, 2}, {Act::Matmul, 3}, {Act::Cat, 2}, {Act::Pad, 1}, {Act::Take, 2}, {Act::Look, 12}, {Act::Copy, 3},
-        {Act::Drop, 3}, {Act::Assign, 8}, {Act::Fill, 6}, {Act::AddTo, 6}, {Act::SubFrom, 2}, {Act::MulInto, 2},
-        {Act::AddNumberTo, 5}, {Act::MulNumberInto, 2}, {Act::Realize, 3}, {Act::RealizePending, 2}, {Act::RealizeBoth, 1},
-        {Act::Read, 3}, {Act::Pin, 2}};
+    static const std::vector<std::pair<Act, int>> kOften = {{Act::Make, 8},
+                                                            {Act::Neg, 2},
+                                                            {Act::Relu, 2},
+                                                            {Act::Square, 2},
+                                                            {Act::Clone, 3},
+                                                            {Act::Contiguous, 2},
+                                                            {Act::Cast, 2},
+                                                            {Act::Sum, 5},
+                                                            {Act::Cumsum, 1},
+                                                            {Act::Add, 6},
+                                                            {Act::Sub, 3},
+                                                            {Act::Mul, 5},
+                                                            {Act::AddNumber, 4},
+                                                            {Act::MulNumber, 4},
+                                                            {Act::Where, 2},
+                                                            {Act::Matmul, 3},
+                                                            {Act::Cat, 2},
+                                                            {Act::Pad, 1},
+                                                            {Act::Take, 2},
+                                                            {Act::Look, 12},
+                                                            {Act::Copy, 3},
+                                                            {Act::Drop, 3},
+                                                            {Act::Assign, 8},
+                                                            {Act::Fill, 6},
+                                                            {Act::AddTo, 6},
+                                                            {Act::SubFrom, 2},
+                                                            {Act::MulInto, 2},
+                                                            {Act::AddNumberTo, 5},
+                                                            {Act::MulNumberInto, 2},
+                                                            {Act::Realize, 3},
+                                                            {Act::RealizePending, 2},
+                                                            {Act::RealizeBoth, 1},
+                                                            {Act::Read, 3},
+                                                            {Act::Pin, 2}};
     static const std::vector<std::pair<Act, int>> kWithGradients = {
         {Act::RequireGrad, 12}, {Act::RequireNoGrad, 1}, {Act::Backward, 14}, {Act::Grad, 5},
-        {Act::ZeroGrad, 3}, {Act::SetGrad, 1}, {Act::Gradient, 6}};
+        {Act::ZeroGrad, 3},     {Act::SetGrad, 1},       {Act::Gradient, 6}};
     std::vector<Act> acts;
     for (const auto& [act, often] : kOften) acts.insert(acts.end(), static_cast<std::size_t>(often), act);
     if (gradients)

@@ -18,7 +18,7 @@ namespace weft::testing {
 namespace {
 
 constexpr std::uint64_t kBaseSeed = 4711;
-constexpr std::uint64_t kPrograms = 1200;
+constexpr std::uint64_t kPrograms = 4000;
 
 std::uint64_t from_environment(const char* name, std::uint64_t fallback) {
     const char* text = std::getenv(name);
@@ -66,7 +66,8 @@ public:
     }
 
     void compare(const Tensor& tensor, const eager_model::CellRef& cell, const std::string& what) {
-        if (tensor.defined() != (cell != nullptr)) complain(str(what, tensor.defined() ? " is" : " is not", " defined"));
+        if (tensor.defined() != (cell != nullptr))
+            complain(str(what, tensor.defined() ? " is" : " is not", " defined"));
         if (!cell) return;
         if (tensor.shape() != cell->shape || tensor.dtype() != cell->dtype())
             complain(str(what, " is ", tensor.dtype(), tensor.shape(), ", not ", cell->dtype(), cell->shape));
@@ -90,10 +91,12 @@ public:
     void compare_all(const ModelRun& model) {
         for (int i = 0; i < kVariables; ++i) compare(at(i), model.variables[static_cast<std::size_t>(i)], str("v", i));
         for (int i = 0; i < kVariables; ++i)
-            if (at(i).defined()) compare_grad(at(i).grad(), model.variables[static_cast<std::size_t>(i)]->grad, str("v", i, ".grad"));
+            if (at(i).defined())
+                compare_grad(at(i).grad(), model.variables[static_cast<std::size_t>(i)]->grad, str("v", i, ".grad"));
         for (const Pinned& pinned : pinned_)
             for (std::size_t i = 0; i < pinned.expected.size(); ++i)
-                if (pinned.element(static_cast<std::int64_t>(i)) != pinned.expected[i]) complain("pinned memory has changed");
+                if (pinned.element(static_cast<std::int64_t>(i)) != pinned.expected[i])
+                    complain("pinned memory has changed");
     }
 
 private:
@@ -109,7 +112,8 @@ private:
                 return x.index_by(index);
             }
             case Look::Slice:
-                return x.slice(view.axis, {view.start, view.stop < 0 ? std::nullopt : std::optional(view.stop), view.step});
+                return x.slice(view.axis,
+                               {view.start, view.stop < 0 ? std::nullopt : std::optional(view.stop), view.step});
             case Look::Transpose: return x.t();
             case Look::Reshape: return x.reshape(view.shape);
             case Look::Flip: return x.flip(view.axis);
@@ -142,7 +146,9 @@ private:
             case Act::ZeroGrad: self.zero_grad(); return;
             case Act::SetGrad: self.set_grad(b); return;
             case Act::RealizePending: realize({}); return;
-            case Act::Pin: pinned_.push_back({self.memory(), model.variables[static_cast<std::size_t>(s.draft.a)]->values()}); return;
+            case Act::Pin:
+                pinned_.push_back({self.memory(), model.variables[static_cast<std::size_t>(s.draft.a)]->values()});
+                return;
             default: break;
         }
         Tensor a = looked_at(s.view, self);
@@ -248,7 +254,8 @@ Outcome run(const std::vector<Draft>& program) {
     const Outcome with = run(program, true);
     if (!with.complaint.empty()) return with;
     Outcome without = run(program, false);
-    if (without.complaint.empty() && without.seen != with.seen) without.complaint = "other bits with donation than without";
+    if (without.complaint.empty() && without.seen != with.seen)
+        without.complaint = "other bits with donation than without";
     return without;
 }
 

@@ -28,7 +28,11 @@ struct NamedOptimizer {
     MakeOptimizer make;
 };
 inline std::vector<NamedOptimizer> optimizers() {
-    return {{"SGD", [](auto p) { return std::make_unique<optim::SGD>(p, optim::SGDOptions{.lr = 0.1, .momentum = 0.9, .dampening = 0.3}); }},
+    return {{"SGD",
+             [](auto p) {
+                 return std::make_unique<optim::SGD>(p,
+                                                     optim::SGDOptions{.lr = 0.1, .momentum = 0.9, .dampening = 0.3});
+             }},
             {"Adam", [](auto p) { return std::make_unique<optim::Adam>(p, optim::AdamOptions{.lr = 0.05}); }}};
 }
 
