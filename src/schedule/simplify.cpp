@@ -3,6 +3,7 @@
 
 #include "core/checked.h"
 #include "ir/build.h"
+#include "ir/walk.h"
 #include "schedule/views_into_reduce.h"
 
 #include <weft/error.h>
@@ -15,6 +16,12 @@ namespace {
 using namespace ir;
 using namespace ir::pattern;
 
+// A value that may raise stays, even where it does not matter: a wrong label is a mistake in any case.
+bool may_raise(const NodeRef& root) {
+    const std::vector<const Node*> nodes = topological_order(std::span(&root, 1));
+    return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) { return node->op == Op::Check; });
+}
+
 // x*1 and x-0 may drop a flush of a subnormal, never another bit. x+0 turns -0 into 0, x*0 loses NaN: they stay.
 const std::vector<Rule> kArithmeticRules = {
     rule("mul-one", x * 1, [](const Match& m) { return m[x]; }),
@@ -23,12 +30,12 @@ const std::vector<Rule> kArithmeticRules = {
     rule("neg-neg", op(Op::Neg, {op(Op::Neg, {x})}), [](const Match& m) { return m[x]; }),
     rule("add-zero", x + 0, [](const Match& m) -> NodeRef { return is_float(m[x]->dtype) ? nullptr : m[x]; }),
     rule("mul-zero", x * 0, [](const Match& m) -> NodeRef {
-        return is_float(m[x]->dtype) ? nullptr : constant(m[x]->dtype, 0, m[x]->shape);
+        return is_float(m[x]->dtype) || may_raise(m[x]) ? nullptr : constant(m[x]->dtype, 0, m[x]->shape);
     }),
     rule("mul-mul", (x * c0) * c1, [](const Match& m) -> NodeRef {  // floats would change bits
         return is_float(m[x]->dtype) ? nullptr : m[x] * (m[c0] * m[c1]);
     }),
-    rule("where-same", op(Op::Where, {x, y, y}), [](const Match& m) { return m[y]; }),
+    rule("where-same", op(Op::Where, {x, y, y}), [](const Match& m) -> NodeRef { return may_raise(m[x]) ? nullptr : m[y]; }),
     rule("where-constant", op(Op::Where, {c0, x, y}), [](const Match& m) {
         return constant_value(m[c0])->as<ConstArg>().value ? m[x] : m[y];
     }),

@@ -38,6 +38,14 @@ TEST_CASE("identities that keep every bit are applied, others are not") {
     CHECK(constant_value(simple(i * like(i, 0))) != nullptr);
 }
 
+TEST_CASE("a check survives where its value does not matter") {
+    const NodeRef index = check(parameter(0, {4}, i64), 0, 10, "out of range"), p = parameter(1, {4});
+    CHECK(simple(index * like(index, 0))->op == Op::Mul);
+    const NodeRef chosen = schedule::simplify(std::vector<NodeRef>{
+        graph().make(Op::Where, f32, {4}, {equal_to(index, like(index, 1)), p, p})}).roots[0];
+    CHECK(chosen->op == Op::Where);
+}
+
 TEST_CASE("a long sum with few results is cut into chunks fixed by its shape; a short or wide one is not") {
     const NodeRef all = simple(reduce(Op::Add, parameter(0, {1 << 20}), {0}));
     CHECK(count(all, Op::Reduce) == 2);
