@@ -227,8 +227,8 @@ Tensor dot(const Tensor& a, const Tensor& b);    // of two 1-d tensors of one le
 Tensor outer(const Tensor& a, const Tensor& b);  // of two 1-d tensors: [n] and [m] give [n, m]
 
 // ---- indices that are data -------------------------------------------------------------------------------------------
-// Index tensors are integers. A bad index throws IndexError when the graph runs; negative ones are bad, except for index()
-// and take(), where they count from the end.
+// Index tensors are integers. A bad index throws IndexError when the graph runs; negative ones are bad, except for index(),
+// take() and take_along_dim(), where they count from the end.
 
 // x[positions] along an axis; the result has the positions' shape in place of that axis.
 //

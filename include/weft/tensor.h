@@ -190,8 +190,8 @@ private:
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);  // runs it; large tensors are summarised
 
-// d(output)/d(targets), times `seed` (ones if undefined): ordinary lazy tensors, so higher derivatives work. Never lets go
-// of the graph and touches no .grad. An unused target gets zeros.
+// d(output)/d(targets), times `seed` (1 if undefined, for an output of one element): ordinary lazy tensors, so higher derivatives
+// work. Never lets go of the graph and touches no .grad. An unused target gets zeros.
 std::vector<Tensor> gradient(const Tensor& output, std::span<const Tensor> targets, const Tensor& seed = {});
 
 // While one lives, ops on this thread record no gradient.

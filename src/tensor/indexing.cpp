@@ -130,7 +130,7 @@ Tensor take_along_dim(const Tensor& x, const Tensor& index, int axis) {
     from[d] = to[d] = 1;  // this axis does not broadcast
     from = to = check.broadcast(from, to);
     from[d] = size, to[d] = picked;
-    const NodeRef at = ir::expand(checked_index(check, "index", index, size), to);
+    const NodeRef at = ir::expand(wrapped_index(check, index, d, size), to);
     return make_tensor(ir::gather(ir::expand(node_of(x), from), at, d));
 }
 

@@ -19,7 +19,7 @@ auto read_fact(const Tensor& tensor, Read read) {
 
 }  // namespace
 
-Tensor::Tensor(Scalar value) : Tensor(make_tensor(ir::constant(value.dtype(), value))) {}
+Tensor::Tensor(Scalar value) : Tensor(tensor(value)) {}
 
 Shape Tensor::shape() const {
     return read_fact(*this, [](const ir::Node& node) { return node.shape; });

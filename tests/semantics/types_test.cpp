@@ -54,6 +54,8 @@ LINE("S4: an integer that does not fit raises at the call; a negative one wraps 
     CHECK_THROWS_AS(full({2}, 300, u8), ValueError);
     CHECK(error_of<ValueError>([] { tensor({1, 300}, u8); }) == "tensor(): 300 does not fit u8");
     CHECK(error_of<ValueError>([] { tensor({~0ull}); }) == "tensor(): 18446744073709551615 does not fit i64");
+    CHECK_THROWS_AS(Tensor(~0ull), ValueError);
+    CHECK_THROWS_AS(pad(x, {1, 1}, 300), ValueError);
     CHECK_THROWS_AS(tensor({1}, u8).assign(256), ValueError);
     CHECK_THROWS_AS(tensor({1}, u8).fill_(-257), ValueError);
     line.ints(x + -1, {255, 6});
