@@ -30,7 +30,9 @@ using ir::Node;
 using ir::NodeRef;
 using ir::Op;
 
-Tensor data(const Shape& shape, unsigned seed = 1) { return from_data(noise(static_cast<std::size_t>(numel(shape)), seed), shape); }
+Tensor data(const Shape& shape, unsigned seed = 1) {
+    return from_data(noise(static_cast<std::size_t>(numel(shape)), seed), shape);
+}
 
 struct Planned {
     schedule::Plan plan;
@@ -140,7 +142,7 @@ std::int64_t resident_bytes() {
     return resident * 4096;
 }
 
-// ---- chains that use a value twice in every step ------------------------------------------------------------------------
+// ---- chains that use a value twice in every step --------------------------------------------------------------------
 
 TEST_CASE("x = x + x.t(), thirty times") {
     const auto chain = [](int length, const Tensor& start) {
@@ -209,7 +211,7 @@ TEST_CASE("rows that depend on rows before them: a hundred softmaxes in a chain"
     check_values(chain(20, x));
 }
 
-// ---- convolutions: no fusion may multiply their work ---------------------------------------------------------------------
+// ---- convolutions: no fusion may multiply their work ----------------------------------------------------------------
 
 TEST_CASE("a convolution under a pool is computed once") {
     const Tensor x = data({2, 3, 12, 12}, 1), w = data({4, 3, 3, 3}, 2), b = data({4}, 3);
@@ -234,7 +236,8 @@ TEST_CASE("gradients of convolutions do no more multiply-adds than they say") {
         check_work({g[0], g[1]});
         check_values(g[0]);
         check_values(g[1]);
-        // The gradient of the input: every tap of every output once. A loop over gates that are false would be stride² times that.
+        // The gradient of the input: every tap of every output once. A loop over gates that are false would be stride²
+        // times that.
         const std::int64_t forward = terms_of(Roots{node_of(y)});
         CHECK(terms_of(plan({g[0]}).plan) <= 2.5 * static_cast<double>(stride * stride * forward));
     }
@@ -248,7 +251,7 @@ TEST_CASE("a reduction is not repeated along an axis that it does not depend on"
     check_work({sum(matmul(x, y), Axes{0}), sum(matmul(x, y), Axes{1})});
 }
 
-// ---- large graphs --------------------------------------------------------------------------------------------------------
+// ---- large graphs ---------------------------------------------------------------------------------------------------
 
 Roots random_dag(int count, std::uint64_t seed) {
     Rng rng(seed);
@@ -258,7 +261,8 @@ Roots random_dag(int count, std::uint64_t seed) {
     while (static_cast<int>(pool.size()) < count) {
         const auto size = static_cast<std::int64_t>(pool.size());
         const auto operand = [&]() -> const NodeRef& {
-            return pool[static_cast<std::size_t>(rng.chance(0.8) ? size - 1 - rng.below(std::min<std::int64_t>(20, size)) : rng.below(size))];
+            return pool[static_cast<std::size_t>(
+                rng.chance(0.8) ? size - 1 - rng.below(std::min<std::int64_t>(20, size)) : rng.below(size))];
         };
         const NodeRef a = operand(), b = operand();
         NodeRef fresh;
@@ -295,7 +299,8 @@ TEST_CASE("a random graph of 600 nodes has the oracle's values") {
 TEST_CASE("the gradient of a deep network plans in time") {
     const auto network = [](int depth) {
         std::vector<Tensor> weights;
-        for (int i = 0; i < depth; ++i) weights.push_back(data({8, 8}, static_cast<unsigned>(i) + 5).set_requires_grad());
+        for (int i = 0; i < depth; ++i)
+            weights.push_back(data({8, 8}, static_cast<unsigned>(i) + 5).set_requires_grad());
         Tensor x = data({4, 8});
         for (const Tensor& w : weights) x = layer_norm(relu(matmul(x, w)) + x, {8});
         return plan(gradient(sum(x * x), weights));
@@ -330,11 +335,14 @@ TEST_CASE("a chain of a million nodes is built, run and freed on a small stack")
         const WordLists words = compute(roots, {});
         CHECK(words[0].size() == 4);
         // -(-(a + 1) + 1) is a: an even number of rounds changes nothing
-        CHECK(words == compute({ir::unary(Op::Neg, ir::unary(Op::Neg, [&] {
-                                    const Node* leaf = x.get();
-                                    while (!leaf->sources.empty()) leaf = leaf->sources[0].get();
-                                    return NodeRef(leaf);
-                                }()))}, {}));
+        CHECK(words == compute({ir::unary(Op::Neg, ir::unary(Op::Neg,
+                                                             [&] {
+                                                                 const Node* leaf = x.get();
+                                                                 while (!leaf->sources.empty())
+                                                                     leaf = leaf->sources[0].get();
+                                                                 return NodeRef(leaf);
+                                                             }()))},
+                               {}));
     });
     CHECK(counters().live_nodes - before < 2000000);
 }

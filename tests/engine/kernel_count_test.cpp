@@ -1,8 +1,10 @@
-// The numbers that fusion and the caches promise: how many kernels a piece of work launches, and that later steps compile nothing. All
-// of this is decided before a backend is asked, so `ref` counts for all.
+// The numbers that fusion and the caches promise: how many kernels a piece of work launches, and that later steps
+// compile nothing. All of this is decided before a backend is asked, so `ref` counts for all.
 #include "tests/tensor/support.h"
 
 #include <weft/debug.h>
+#include <weft/nn.h>
+#include <weft/optim.h>
 #include <weft/weft.h>
 
 #include <doctest/doctest.h>
@@ -14,7 +16,9 @@
 namespace weft::testing {
 namespace {
 
-Tensor data(const Shape& shape, unsigned seed = 1) { return from_data(noise(static_cast<std::size_t>(numel(shape)), seed), shape); }
+Tensor data(const Shape& shape, unsigned seed = 1) {
+    return from_data(noise(static_cast<std::size_t>(numel(shape)), seed), shape);
+}
 Tensor parameter(const Shape& shape, unsigned seed) { return data(shape, seed).set_requires_grad(); }
 Tensor labels(std::int64_t n, std::int64_t classes) { return (arange(n) * 7 % classes).realize(); }
 
@@ -45,7 +49,8 @@ TEST_CASE("a chain of elementwise ops and views is one kernel") {
     }
     CHECK(launches_one([&] {  // 500 ops and views
               Tensor x = a;
-              for (int i = 0; i < 100; ++i) x = ((x.t() + 0.5f).flip(0) * 0.75f).reshape({i % 2 ? 30 : 40, -1, 1}).squeeze(2);
+              for (int i = 0; i < 100; ++i)
+                  x = ((x.t() + 0.5f).flip(0) * 0.75f).reshape({i % 2 ? 30 : 40, -1, 1}).squeeze(2);
               return x;
           }) == 1);
 }
@@ -54,8 +59,14 @@ TEST_CASE("a view of computed memory is no kernel") {
     const BackendScope ref("ref");
     const Tensor x = (data({6, 8}, 1) + 1).realize();
     CHECK(launches([&] {
-              return std::vector<Tensor>{x.t(), x[2], x.reshape({48}), x.flip(1), x.slice(0, {1, 5, 2}), x.unsqueeze(1).expand({6, 3, 8}),
-                                         x.permute({1, 0})[{Slice{2, 7}, 3}], x.reshape({2, 3, 2, 4}).permute({2, 0, 3, 1})};
+              return std::vector<Tensor>{x.t(),
+                                         x[2],
+                                         x.reshape({48}),
+                                         x.flip(1),
+                                         x.slice(0, {1, 5, 2}),
+                                         x.unsqueeze(1).expand({6, 3, 8}),
+                                         x.permute({1, 0})[{Slice{2, 7}, 3}],
+                                         x.reshape({2, 3, 2, 4}).permute({2, 0, 3, 1})};
           }) == 0);
 }
 
@@ -149,7 +160,8 @@ TEST_CASE("an Adam update of one tensor is one kernel, whatever is asked for fir
             CAPTURE(n);
             CAPTURE(step);
             const Tensor g = data({n}, 7 + static_cast<unsigned>(step));
-            const Tensor correction1 = scalar_variable(1 - std::pow(0.9, step)), correction2 = scalar_variable(1 - std::pow(0.999, step));
+            const Tensor correction1 = scalar_variable(1 - std::pow(0.9, step)),
+                         correction2 = scalar_variable(1 - std::pow(0.999, step));
             const CounterScope count;
             m.assign(m * 0.9f + g * 0.1f);
             v.assign(v * 0.999f + g * g * 0.001f);
@@ -165,7 +177,7 @@ TEST_CASE("an Adam update of one tensor is one kernel, whatever is asked for fir
     }
 }
 
-// ---- training steps ----------------------------------------------------------------------------------------------------
+// ---- training steps -------------------------------------------------------------------------------------------------
 
 // A network, its data, and how a step updates the parameters.
 struct Training {
@@ -257,7 +269,8 @@ TEST_CASE("a training step with Adam compiles once") {
         Tensor m, v;
     };
     std::vector<Moments> moments;
-    for (const Tensor& p : t.parameters) moments.push_back({zeros(p.shape()).contiguous().realize(), zeros(p.shape()).contiguous().realize()});
+    for (const Tensor& p : t.parameters)
+        moments.push_back({zeros(p.shape()).contiguous().realize(), zeros(p.shape()).contiguous().realize()});
     t.update = [&, p = t.parameters](int i) {
         const Tensor rate = scalar_variable(0.01 * std::sqrt(1 - std::pow(0.999, i + 1)) / (1 - std::pow(0.9, i + 1)));
         for (std::size_t k = 0; k < p.size(); ++k) {
@@ -301,13 +314,70 @@ TEST_CASE("batch norm's running statistics are part of the step, and it compiles
     t.parameters.push_back(shift);
     const auto p = t.parameters;
     t.network = [=](const Tensor& x) {
-        return linear(relu(batch_norm(linear(x, p[0], p[1]), mean, variance, scale, shift, {.training = true})), p[2], p[3]);
+        return linear(relu(batch_norm(linear(x, p[0], p[1]), mean, variance, scale, shift, {.training = true})), p[2],
+                      p[3]);
     };
     t.update = [p](int) {
         for (Tensor w : p) w.sub_(w.grad() * 0.1f);
     };
     check_steps(t, 16);
     CHECK(mean.to_vector<float>() != std::vector<float>(32, 0.0f));
+}
+
+// The same with layers and optimisers, which draw their scalars and create their state themselves.
+void check_optimiser(nn::Module& net, optim::Optimizer& optimiser, const Shape& input, std::int64_t most_kernels,
+                     int steady = 1) {
+    for (int i = 0; i < 5; ++i) {
+        CAPTURE(i);
+        const Tensor x = data(input, 60 + static_cast<unsigned>(i)), y = labels(input[0], 10);
+        optimiser.set_lr(0.01 / (i + 1));
+        const CounterScope count;
+        optimiser.zero_grad();
+        const Tensor loss = cross_entropy(net(x), y);
+        loss.backward();
+        optimiser.step();
+        loss.item();
+        CHECK(count.runs() == 1);
+        CHECK(count.kernels_launched() <= most_kernels);
+        if (i < steady) continue;
+        CHECK(count.kernels_compiled() == 0);
+        CHECK(count.plans_made() == 0);
+        CHECK(count.plan_cache_hits() == 1);
+    }
+}
+
+TEST_CASE("layers and optimisers: the MLP 784-128-10 in at most 12 kernels") {
+    const BackendScope ref("ref");
+    nn::Sequential net;
+    net.add<nn::Linear>(784, 128);
+    net.add<nn::ReLU>();
+    net.add<nn::Linear>(128, 10);
+    SUBCASE("SGD") {
+        optim::SGD sgd(net.parameters(), {.lr = 0.1});
+        check_optimiser(net, sgd, {8, 784}, 12);
+    }
+    SUBCASE("SGD with momentum: the first step makes the buffers") {
+        optim::SGD sgd(net.parameters(), {.lr = 0.1, .momentum = 0.9});
+        check_optimiser(net, sgd, {8, 784}, 12, 2);
+    }
+    SUBCASE("Adam: the first step makes the moments") {
+        optim::Adam adam(net.parameters());
+        check_optimiser(net, adam, {8, 784}, 12, 2);
+    }
+}
+
+TEST_CASE("layers and optimisers: a convolutional network with batch norm and dropout compiles once") {
+    const BackendScope ref("ref");
+    nn::Sequential net;
+    net.add<nn::Conv2d>(1, 4, 3);
+    net.add<nn::BatchNorm2d>(4);
+    net.add<nn::ReLU>();
+    net.add<nn::MaxPool2d>(2);
+    net.add<nn::Flatten>();
+    net.add<nn::Dropout>(0.25);
+    net.add<nn::Linear>(4 * 5 * 5, 10);
+    optim::Adam adam(net.parameters());
+    check_optimiser(net, adam, {4, 1, 12, 12}, 30, 2);
 }
 
 TEST_CASE("X[i:i+n] in a loop is one plan for all i") {

@@ -62,8 +62,8 @@ std::vector<const Node*> nodes_of(const Roots& roots) {
     return ir::topological_order(roots);
 }
 
-// Every Buffer with memory of its own: the originals stay as they are when an output takes over the copy. Leaves that share a storage
-// go on sharing one.
+// Every Buffer with memory of its own: the originals stay as they are when an output takes over the copy. Leaves that
+// share a storage go on sharing one.
 Roots on_copies(const Roots& roots) {
     const std::lock_guard lock(ir::graph_lock());
     std::unordered_map<const ir::Storage*, ir::StorageRef> copies;
@@ -84,7 +84,9 @@ Roots on_copies(const Roots& roots) {
 const ir::Storage* viewed_storage(const Node* node) {
     while (node->op != Op::Buffer) {
         const ir::OpKind kind = ir::info(node->op).kind;
-        if ((kind != ir::OpKind::Movement && kind != ir::OpKind::Marker) || node->op == Op::Insert || node->sources.empty()) return nullptr;
+        if ((kind != ir::OpKind::Movement && kind != ir::OpKind::Marker) || node->op == Op::Insert ||
+            node->sources.empty())
+            return nullptr;
         node = node->sources[0].get();
     }
     return node->as<ir::BufferArg>().storage.get();
@@ -95,14 +97,15 @@ bool is_nan_word(DType dtype, Word word) { return is_float(dtype) && std::isnan(
 bool same(DType dtype, Word a, Word b) { return a == b || (is_nan_word(dtype, a) && is_nan_word(dtype, b)); }
 
 std::string element(const Node& node, std::size_t position, Word a, Word b) {
-    return str("element ", position, " of ", ir::print_line(node), " is ", word_to_string(node.dtype, a), " (", a, ") and ",
-               word_to_string(node.dtype, b), " (", b, ")");
+    return str("element ", position, " of ", ir::print_line(node), " is ", word_to_string(node.dtype, a), " (", a,
+               ") and ", word_to_string(node.dtype, b), " (", b, ")");
 }
 
 }  // namespace
 
 std::string to_string(const Mode& mode) {
-    return str(mode.backend, mode.optimise ? ", optimised" : ", plain", mode.without.empty() ? "" : " without ", mode.without, ", ", mode.threads, " threads", mode.donate ? ", donating" : "",
+    return str(mode.backend, mode.optimise ? ", optimised" : ", plain", mode.without.empty() ? "" : " without ",
+               mode.without, ", ", mode.threads, " threads", mode.donate ? ", donating" : "",
                mode.keep_denormals ? "" : ", flushing");
 }
 
@@ -133,17 +136,18 @@ std::string first_difference(const Roots& roots, const WordLists& a, const WordL
     for (std::size_t r = 0; r < roots.size(); ++r) {
         if (a[r].size() != b[r].size()) return str("root ", r, " has ", a[r].size(), " and ", b[r].size(), " elements");
         for (std::size_t i = 0; i < a[r].size(); ++i)
-            if (!same(roots[r]->dtype, a[r][i], b[r][i])) return str("root ", r, ": ", element(*roots[r], i, a[r][i], b[r][i]));
+            if (!same(roots[r]->dtype, a[r][i], b[r][i]))
+                return str("root ", r, ": ", element(*roots[r], i, a[r][i], b[r][i]));
     }
     return {};
 }
 
-// ---- the oracle --------------------------------------------------------------------------------------------------------
+// ---- the oracle -----------------------------------------------------------------------------------------------------
 
 namespace {
 
-// Maths has an error of a few units in the last place, and the order of a float sum is the engine's own. The largest of equal zeros
-// may have either sign.
+// Maths has an error of a few units in the last place, and the order of a float sum is the engine's own. The largest of
+// equal zeros may have either sign.
 bool is_inexact(const Node& node) {
     if (!is_float(node.dtype)) return false;
     return ir::is_math(node.op) || node.op == Op::Pow || node.op == Op::Reduce || node.op == Op::Scan;
@@ -202,12 +206,14 @@ Tolerance tolerance_of(const Node& node, const Terms* terms) {
     const Op op = node.as<ir::ReduceArg>().op;
     if (op == Op::Max || op == Op::Min) return {};
     if (op == Op::Mul)
-        return {.absolute = tiny, .relative = eps * static_cast<double>(terms->count),
+        return {.absolute = tiny,
+                .relative = eps * static_cast<double>(terms->count),
                 .any = terms->largest > huge || terms->smallest < tiny};
     // A blocked sum's error grows like the root of a block's length.
     const double factor = 4 + 4 * std::sqrt(static_cast<double>(std::min<std::int64_t>(terms->count, 600)));
     const double scanned = node.op == Op::Scan ? static_cast<double>(terms->count) : factor;  // one long chain
-    return {.absolute = std::max(factor, scanned) * eps * terms->sum + tiny, .any = terms->sum > huge || terms->product_overflowed};
+    return {.absolute = std::max(factor, scanned) * eps * terms->sum + tiny,
+            .any = terms->sum > huge || terms->product_overflowed};
 }
 
 bool within(double got, double expected, const Tolerance& allowed) {
@@ -221,8 +227,22 @@ bool is_well_conditioned(const Roots& roots) {
     for (const Node* node : nodes_of(roots)) {
         const bool of_floats = !node->sources.empty() && is_float(node->source(node->op == Op::Where ? 1 : 0).dtype);
         switch (node->op) {
-            case Op::CmpLt: case Op::CmpLe: case Op::CmpEq: case Op::Trunc: case Op::Mod: case Op::Div: case Op::Recip: case Op::Sqrt:
-            case Op::Log: case Op::Log2: case Op::Log1p: case Op::Tan: case Op::Pow: case Op::Asin: case Op::Acos: case Op::Bitcast:
+            case Op::CmpLt:
+            case Op::CmpLe:
+            case Op::CmpEq:
+            case Op::Trunc:
+            case Op::Mod:
+            case Op::Div:
+            case Op::Recip:
+            case Op::Sqrt:
+            case Op::Log:
+            case Op::Log2:
+            case Op::Log1p:
+            case Op::Tan:
+            case Op::Pow:
+            case Op::Asin:
+            case Op::Acos:
+            case Op::Bitcast:
                 if (of_floats) return false;
                 break;
             case Op::Cast:
@@ -240,7 +260,8 @@ std::string far_apart(const Roots& roots, const WordLists& a, const WordLists& b
         const DType dtype = roots[r]->dtype;
         double largest = 0;
         for (const Word word : a[r])
-            if (const double x = std::fabs(word_to_double(dtype, word)); std::isfinite(x)) largest = std::max(largest, x);
+            if (const double x = std::fabs(word_to_double(dtype, word)); std::isfinite(x))
+                largest = std::max(largest, x);
         for (std::size_t i = 0; i < a[r].size(); ++i) {
             const double x = word_to_double(dtype, a[r][i]), y = word_to_double(dtype, b[r][i]);
             if (same(dtype, a[r][i], b[r][i]) || std::fabs(x - y) <= (is_half(dtype) ? 2e-2 : 1e-3) * largest) continue;
@@ -270,7 +291,8 @@ std::string oracle_complaint(const Roots& roots) {
         for (const NodeRef& source : node->sources) operands.push_back(seen_as.at(source.get()));
         const NodeRef rebuilt = operands.empty() ? NodeRef(node) : ir::with_sources(*node, operands);
         const auto inexact = place.find(node);
-        seen_as.emplace(node, inexact == place.end() ? rebuilt : words_leaf(node->dtype, node->shape, got[inexact->second]));
+        seen_as.emplace(node,
+                        inexact == place.end() ? rebuilt : words_leaf(node->dtype, node->shape, got[inexact->second]));
         for (std::size_t r = 0; r < asked.size(); ++r)
             if (asked[r].get() == node) {
                 wanted[r] = rebuilt;
@@ -283,7 +305,8 @@ std::string oracle_complaint(const Roots& roots) {
     for (std::size_t r = asked.size(); r-- > 0;) {
         const Node& node = *asked[r];
         const bool inexact = place.contains(&node), folds = node.op == Op::Reduce || node.op == Op::Scan;
-        const std::vector<Terms> terms = inexact && folds ? terms_of(node, expected[asked.size() + r]) : std::vector<Terms>();
+        const std::vector<Terms> terms =
+            inexact && folds ? terms_of(node, expected[asked.size() + r]) : std::vector<Terms>();
         for (std::size_t i = 0; i < got[r].size(); ++i) {
             const Word a = got[r][i], b = expected[r][i];
             if (same(node.dtype, a, b)) continue;
@@ -297,7 +320,7 @@ std::string oracle_complaint(const Roots& roots) {
     return far_apart(roots, compute(roots, {.optimise = false}), got);
 }
 
-// ---- backends and plans --------------------------------------------------------------------------------------------------
+// ---- backends and plans ---------------------------------------------------------------------------------------------
 
 bool have_backend(std::string_view name) {
     try {
@@ -316,7 +339,8 @@ Roots with_other_constants(const Roots& roots, std::uint64_t seed) {
     return ir::rebuild(roots, [&](const Node& node, const ir::Sources& sources) {
         // A number that bounds an index stays: only floats change.
         if (node.op == Op::Const && is_float(node.dtype))
-            return ir::graph().make(Op::Const, node.dtype, {}, {}, ir::ConstArg{random_word(rng, node.dtype, Data::Tame)});
+            return ir::graph().make(Op::Const, node.dtype, {}, {},
+                                    ir::ConstArg{random_word(rng, node.dtype, Data::Tame)});
         return sources.empty() ? NodeRef(&node) : ir::with_sources(node, sources);
     });
 }
@@ -345,7 +369,7 @@ void compile_together(std::span<const Roots> graphs, const Mode& mode) {
     runtime::compile(kernels);
 }
 
-// ---- a smaller graph ---------------------------------------------------------------------------------------------------
+// ---- a smaller graph ------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -363,8 +387,7 @@ std::vector<NodeRef> replacements(const Node& node) {
     try {
         const NodeRef self(&node);
         result.push_back(words_leaf(node.dtype, node.shape, evaluate_eagerly(self)));
-    } catch (const std::exception&) {
-    }
+    } catch (const std::exception&) {}
     for (const NodeRef& source : node.sources)
         if (source->dtype == node.dtype && source->shape == node.shape) result.push_back(source);
     return result;
@@ -387,7 +410,8 @@ Roots shrink_graph(Roots roots, const std::function<bool(const Roots&)>& fails) 
         for (auto it = order.begin(); it != order.end() && !smaller && !late(); ++it)
             for (const NodeRef& by : replacements(**it)) {
                 const Roots next = replaced(roots, *it, by);
-                if (nodes_of(next).size() >= order.size() && !(by->op == Op::Buffer && (*it)->op != Op::Buffer)) continue;
+                if (nodes_of(next).size() >= order.size() && !(by->op == Op::Buffer && (*it)->op != Op::Buffer))
+                    continue;
                 if (!fails(next)) continue;
                 roots = next;
                 smaller = true;
@@ -407,7 +431,8 @@ std::string describe(const Roots& roots, std::size_t root) {
         const schedule::Plan plan = plan_of(roots);
         const int wanted = root < plan.outputs.size() ? plan.outputs[root] : -1;
         for (const schedule::PlanStep& step : plan.steps) {
-            if (step.kernel.custom || std::find(step.values.begin(), step.values.end(), wanted) == step.values.end()) continue;
+            if (step.kernel.custom || std::find(step.values.begin(), step.values.end(), wanted) == step.values.end())
+                continue;
             Roots values;
             for (const auto& output : step.kernel.graph.outputs) values.push_back(output.value);
             {

@@ -1,5 +1,5 @@
-// tests/support/random.h: a small generator of random numbers for tests: the same on every platform, and cheap to fork, so that one
-// choice more or less in one place does not change all the others.
+// tests/support/random.h: a small generator of random numbers for tests: the same on every platform, and cheap to fork,
+// so that one choice more or less in one place does not change all the others.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,12 @@ namespace weft::testing {
 
 class Rng {
 public:
-    explicit Rng(std::uint64_t seed) : state_(mixed(seed + 0x1234567)) {}  // mixed: the next seed is no shifted copy of this one
-    std::uint64_t next() { return mixed(state_ += 0x9e3779b97f4a7c15); }   // splitmix64
-    std::int64_t below(std::int64_t n) { return n <= 0 ? 0 : static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(n)); }
+    explicit Rng(std::uint64_t seed)
+        : state_(mixed(seed + 0x1234567)) {}  // mixed: the next seed is no shifted copy of this one
+    std::uint64_t next() { return mixed(state_ += 0x9e3779b97f4a7c15); }  // splitmix64
+    std::int64_t below(std::int64_t n) {
+        return n <= 0 ? 0 : static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(n));
+    }
     std::int64_t within(std::int64_t low, std::int64_t high) { return low + below(high - low + 1); }  // both included
     bool chance(double p) { return unit() < p; }
     double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }

@@ -1,5 +1,5 @@
-// tests/support/random_graph.cpp: grows a pool of nodes by one random op after the other. A step that does not fit its operands (too
-// large, no such axis) gives nothing, and another one is tried.
+// tests/support/random_graph.cpp: grows a pool of nodes by one random op after the other. A step that does not fit its
+// operands (too large, no such axis) gives nothing, and another one is tried.
 #include "tests/support/random_graph.h"
 
 #include "ir/build.h"
@@ -20,17 +20,19 @@ namespace {
 using namespace ir;
 
 const std::vector<DType> kDTypes = {bool_, u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64};
-const std::vector<Op> kMaths = {Op::Exp, Op::Exp2, Op::Expm1, Op::Log, Op::Log2, Op::Log1p, Op::Sin, Op::Cos, Op::Tan,
-                                Op::Asin, Op::Acos, Op::Atan, Op::Sinh, Op::Cosh, Op::Tanh, Op::Erf};
-const std::vector<Op> kFloatBinary = {Op::Add, Op::Sub, Op::Mul, Op::Mul, Op::Add, Op::Div, Op::Pow, Op::Mod, Op::Max, Op::Min};
-const std::vector<Op> kIntBinary = {Op::Add, Op::Sub, Op::Mul, Op::Pow, Op::IDiv, Op::Mod, Op::Max, Op::Min,
-                                    Op::And, Op::Or, Op::Xor, Op::Shl, Op::Shr};
+const std::vector<Op> kMaths = {Op::Exp, Op::Exp2, Op::Expm1, Op::Log,  Op::Log2, Op::Log1p, Op::Sin,  Op::Cos,
+                                Op::Tan, Op::Asin, Op::Acos,  Op::Atan, Op::Sinh, Op::Cosh,  Op::Tanh, Op::Erf};
+const std::vector<Op> kFloatBinary = {Op::Add, Op::Sub, Op::Mul, Op::Mul, Op::Add,
+                                      Op::Div, Op::Pow, Op::Mod, Op::Max, Op::Min};
+const std::vector<Op> kIntBinary = {Op::Add, Op::Sub, Op::Mul, Op::Pow, Op::IDiv, Op::Mod, Op::Max,
+                                    Op::Min, Op::And, Op::Or,  Op::Xor, Op::Shl,  Op::Shr};
 const std::vector<Op> kBoolBinary = {Op::And, Op::Or, Op::Xor, Op::Max, Op::Min};
 
 class Generator {
 public:
     Generator(std::uint64_t seed, const GraphOptions& options) : rng_(seed), options_(options) {
-        data_ = options.normal_range ? rng_.pick({Data::Whole, Data::Tame}) : rng_.pick({Data::Whole, Data::Tame, Data::Tame, Data::Wild});
+        data_ = options.normal_range ? rng_.pick({Data::Whole, Data::Tame})
+                                     : rng_.pick({Data::Whole, Data::Tame, Data::Tame, Data::Wild});
         only_movement_ = rng_.chance(0.05);
         main_dtype_ = rng_.chance(0.5) ? f32 : rng_.pick(kDTypes);
     }
@@ -42,7 +44,9 @@ public:
             Rng here = rng_.fork();  // what one step draws does not move the others
             std::swap(here, rng_);
             const std::size_t before = pool_.size();
-            if (const NodeRef fresh = step(); fresh && numel(fresh->shape) <= options_.most_elements && fresh->rank() <= 6) add(fresh);
+            if (const NodeRef fresh = step();
+                fresh && numel(fresh->shape) <= options_.most_elements && fresh->rank() <= 6)
+                add(fresh);
             std::swap(here, rng_);
             made += pool_.size() > before;
         }
@@ -55,7 +59,7 @@ public:
     }
 
 private:
-    // ---- drawing --------------------------------------------------------------------------------------------------------
+    // ---- drawing ----------------------------------------------------------------------------------------------------
 
     void add(const NodeRef& node) {
         if (std::find(pool_.begin(), pool_.end(), node) == pool_.end()) pool_.push_back(node);
@@ -71,7 +75,8 @@ private:
 
     Shape random_shape() {
         Shape shape;
-        for (std::int64_t rank = rng_.pick({0, 1, 1, 2, 2, 2, 3, 3, 4, 5}); rank > 0; --rank) shape.push_back(random_size());
+        for (std::int64_t rank = rng_.pick({0, 1, 1, 2, 2, 2, 3, 3, 4, 5}); rank > 0; --rank)
+            shape.push_back(random_size());
         while (numel(shape) > options_.most_elements) *std::max_element(shape.begin(), shape.end()) = 2;
         return shape;
     }
@@ -79,26 +84,33 @@ private:
     NodeRef leaf(DType dtype, const Shape& shape) {
         const double kind = rng_.unit();
         if (kind < 0.08) return constant_word(dtype, random_word(rng_, dtype, data_), shape);
-        if (kind < 0.14 && !shape.empty()) {
+        if (kind < 0.12) return special_constant(dtype, shape);
+        if (kind < 0.18 && !shape.empty()) {
             Shape line(shape.size(), 1);
             const std::size_t axis = static_cast<std::size_t>(rng_.below(static_cast<std::int64_t>(shape.size())));
             line[axis] = shape[axis];
             return expand(reshape(cast(iota(shape[axis]), dtype), line), shape);
         }
-        if (kind < 0.19) {
+        if (kind < 0.23) {
             const NodeRef var = variable(dtype, random_word(rng_, dtype, data_));
             return shape.empty() ? var : expand(reshape(var, Shape(shape.size(), 1)), shape);
         }
         return random_leaf(rng_, dtype, shape, data_);
     }
 
+    NodeRef special_constant(DType dtype, const Shape& shape) {  // what identities are about
+        return constant(dtype, rng_.pick({0.0, 1.0, -0.0, -1.0}), shape);
+    }
+
     const NodeRef& recent() {  // the newest ones are drawn most: graphs grow deep as well as wide
         const auto size = static_cast<std::int64_t>(pool_.size());
-        return pool_[static_cast<std::size_t>(rng_.chance(0.6) ? size - 1 - rng_.below(std::min<std::int64_t>(3, size)) : rng_.below(size))];
+        return pool_[static_cast<std::size_t>(rng_.chance(0.6) ? size - 1 - rng_.below(std::min<std::int64_t>(3, size))
+                                                               : rng_.below(size))];
     }
 
     // Another operand that broadcasts with x, of its dtype.
     NodeRef partner(const NodeRef& x) {
+        if (rng_.chance(0.1)) return special_constant(x->dtype, x->shape);
         if (rng_.chance(0.5))
             for (int tries = 0; tries < 6; ++tries) {
                 const NodeRef& y = recent();
@@ -131,7 +143,7 @@ private:
 
     int some_axis(const NodeRef& x) { return static_cast<int>(rng_.below(x->rank())); }
 
-    // ---- steps ----------------------------------------------------------------------------------------------------------
+    // ---- steps ------------------------------------------------------------------------------------------------------
 
     NodeRef step() {
         if (only_movement_ || rng_.chance(0.32)) return movement();
@@ -211,12 +223,14 @@ private:
         for (int d = 0; d < x->rank(); ++d)
             if (rng_.chance(0.5)) axes.push_back(d);
         if (axes.empty()) axes.push_back(x->rank() - 1);
-        const Op op = is_bool(x->dtype) ? rng_.pick({Op::Max, Op::Min}) : rng_.pick({Op::Add, Op::Add, Op::Add, Op::Mul, Op::Max, Op::Min});
+        const Op op = is_bool(x->dtype) ? rng_.pick({Op::Max, Op::Min})
+                                        : rng_.pick({Op::Add, Op::Add, Op::Add, Op::Mul, Op::Max, Op::Min});
         NodeRef result = reduce(op, x, axes);
         if (rng_.chance(0.4)) {  // used along its rows again, as a mean or a maximum is
             const NodeRef spread = expand(result, x->shape);
             add(result);
-            return is_bool(x->dtype) ? binary(Op::Xor, x, spread) : binary(rng_.pick({Op::Sub, Op::Mul, Op::Max}), x, spread);
+            return is_bool(x->dtype) ? binary(Op::Xor, x, spread)
+                                     : binary(rng_.pick({Op::Sub, Op::Mul, Op::Max}), x, spread);
         }
         if (rng_.chance(0.3)) {  // without the axes
             Shape kept;
@@ -230,7 +244,8 @@ private:
     NodeRef scan_step() {
         const NodeRef x = recent();
         if (x->rank() == 0) return nullptr;
-        const Op op = is_bool(x->dtype) ? rng_.pick({Op::Max, Op::Min}) : rng_.pick({Op::Add, Op::Add, Op::Mul, Op::Max, Op::Min});
+        const Op op = is_bool(x->dtype) ? rng_.pick({Op::Max, Op::Min})
+                                        : rng_.pick({Op::Add, Op::Add, Op::Mul, Op::Max, Op::Min});
         return scan(op, x, some_axis(x));
     }
 
@@ -277,7 +292,8 @@ private:
         const std::int64_t batch = rng_.chance(0.3) ? rng_.within(1, 3) : 1;
         Shape domain{batch}, left{batch}, right{batch};
         Dims summed;
-        for (const auto& [sizes, in_left, in_right] : {std::tuple{m, true, false}, std::tuple{n, false, true}, std::tuple{k, true, true}})
+        for (const auto& [sizes, in_left, in_right] :
+             {std::tuple{m, true, false}, std::tuple{n, false, true}, std::tuple{k, true, true}})
             for (const std::int64_t size : sizes) {
                 if (in_left && in_right) summed.push_back(static_cast<std::int64_t>(domain.size()));
                 domain.push_back(size);
@@ -288,12 +304,13 @@ private:
         NodeRef a = operand(dtype, left), b = operand(dtype, right);
         if (rng_.chance(0.3)) a = expand(reduce(Op::Max, a, {static_cast<std::int64_t>(domain.size()) - 1}), left);
         NodeRef out = reduce(Op::Add, expand(a, domain) * expand(b, domain), summed);
-        if (rng_.chance(0.6)) out = out + operand(dtype, [&] {  // bias
-            Shape shape = out->shape;
-            for (std::int64_t& size : shape)
-                if (rng_.chance(0.5)) size = 1;
-            return shape;
-        }());
+        if (rng_.chance(0.6))
+            out = out + operand(dtype, [&] {  // bias
+                      Shape shape = out->shape;
+                      for (std::int64_t& size : shape)
+                          if (rng_.chance(0.5)) size = 1;
+                      return shape;
+                  }());
         if (rng_.chance(0.5)) out = binary(Op::Max, out, constant(dtype, 0, out->shape));
         return out;
     }
@@ -313,7 +330,7 @@ private:
         return nullptr;
     }
 
-    // ---- views ----------------------------------------------------------------------------------------------------------
+    // ---- views ------------------------------------------------------------------------------------------------------
 
     NodeRef movement() {
         const NodeRef x = recent();
@@ -415,7 +432,8 @@ private:
     NodeRef unskew_step(const NodeRef& x) {
         const auto [arg, found] = skew_axes(x);
         if (!found || numel(x->shape) == 0) return nullptr;
-        const std::int64_t least = (x->shape[arg.axis] - 1) * arg.stride + (x->shape[arg.window] - 1) * arg.dilation + 1;
+        const std::int64_t least =
+            (x->shape[arg.axis] - 1) * arg.stride + (x->shape[arg.window] - 1) * arg.dilation + 1;
         const std::int64_t inputs = least + (rng_.chance(0.5) ? 0 : rng_.below(4));
         if (numel(x->shape) / x->shape[arg.axis] * inputs > options_.most_elements) return nullptr;
         return unskew(x, arg, inputs);
@@ -448,7 +466,8 @@ private:
         }
         NodeRef value;
         for (int tries = 0; tries < 4 && !value; ++tries)  // something computed, if it is large enough
-            if (const NodeRef& x = recent(); x->dtype == base->dtype && numel(x->shape) == numel(sizes)) value = reshape(x, sizes);
+            if (const NodeRef& x = recent(); x->dtype == base->dtype && numel(x->shape) == numel(sizes))
+                value = reshape(x, sizes);
         return insert(base, value ? value : leaf(base->dtype, sizes), starts);
     }
 
@@ -462,6 +481,8 @@ private:
 
 }  // namespace
 
-std::vector<NodeRef> random_graph(std::uint64_t seed, const GraphOptions& options) { return Generator(seed, options).run(); }
+std::vector<NodeRef> random_graph(std::uint64_t seed, const GraphOptions& options) {
+    return Generator(seed, options).run();
+}
 
 }  // namespace weft::testing

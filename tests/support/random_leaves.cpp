@@ -33,7 +33,8 @@ double wild_double(Rng& rng) {
 Word integer_word(Rng& rng, DType dtype, Data data) {
     if (dtype == DType::Bool) return rng.next() & 1;
     if (data == Data::Wild) {
-        const Word bits = rng.chance(0.2) ? rng.pick<Word>({0, 1, ~Word{0}, Word{1} << 63, ~(Word{1} << 63)}) : rng.next();
+        const Word bits =
+            rng.chance(0.2) ? rng.pick<Word>({0, 1, ~Word{0}, Word{1} << 63, ~(Word{1} << 63)}) : rng.next();
         return cast_word(DType::U64, dtype, bits);
     }
     const std::int64_t low = is_unsigned(dtype) ? 0 : -6;
@@ -47,9 +48,10 @@ Word random_word(Rng& rng, DType dtype, Data data) {
     double value = 0;
     switch (data) {
         case Data::Whole: value = static_cast<double>(rng.within(-4, 4)); break;
-        case Data::Tame: value = 4 * rng.unit() - 2; break;
+        case Data::Tame: value = rng.chance(0.03) ? 0 : 4 * rng.unit() - 2; break;
         case Data::Wild: value = wild_double(rng); break;
     }
+    if (value == 0 && rng.chance(0.3)) value = -0.0;
     return cast_word(DType::F64, dtype, to_word(value));
 }
 
@@ -59,9 +61,11 @@ ir::NodeRef random_leaf(Rng& rng, DType dtype, const Shape& shape, Data data) {
     std::iota(order.begin(), order.end(), 0);
     const int layout = static_cast<int>(rng.below(3));  // 0: dense, 1: permuted, 2: anything
     if (layout > 0)
-        for (std::size_t i = rank; i > 1; --i) std::swap(order[i - 1], order[static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(i)))]);
+        for (std::size_t i = rank; i > 1; --i)
+            std::swap(order[i - 1], order[static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(i)))]);
     Dims strides(rank, 1);
-    std::int64_t step = layout == 2 && rng.chance(0.3) ? rng.within(2, 3) : 1, offset = layout == 2 ? rng.below(4) : 0, reach = offset;
+    std::int64_t step = layout == 2 && rng.chance(0.3) ? rng.within(2, 3) : 1, offset = layout == 2 ? rng.below(4) : 0,
+                 reach = offset;
     for (std::size_t i = rank; i-- > 0;) {
         const std::size_t axis = order[i];
         const std::int64_t size = shape[axis];
@@ -81,7 +85,8 @@ ir::NodeRef random_leaf(Rng& rng, DType dtype, const Shape& shape, Data data) {
     }
     const auto storage = std::make_shared<HostStorage>(static_cast<std::size_t>(reach + 1) * size_of(dtype));
     for (std::int64_t i = 0; i <= reach; ++i)
-        store_word(dtype, storage->memory.data() + static_cast<std::size_t>(i) * size_of(dtype), random_word(rng, dtype, data));
+        store_word(dtype, storage->memory.data() + static_cast<std::size_t>(i) * size_of(dtype),
+                   random_word(rng, dtype, data));
     return ir::buffer(storage, dtype, shape, offset, strides);
 }
 
@@ -99,7 +104,8 @@ ir::NodeRef random_indices(Rng& rng, const Shape& shape, std::int64_t below) {
 
 ir::NodeRef words_leaf(DType dtype, const Shape& shape, const std::vector<Word>& words) {
     const auto storage = std::make_shared<HostStorage>(std::max<std::size_t>(1, words.size()) * size_of(dtype));
-    for (std::size_t i = 0; i < words.size(); ++i) store_word(dtype, storage->memory.data() + i * size_of(dtype), words[i]);
+    for (std::size_t i = 0; i < words.size(); ++i)
+        store_word(dtype, storage->memory.data() + i * size_of(dtype), words[i]);
     return ir::buffer(storage, dtype, shape, 0, row_major_strides(shape));
 }
 

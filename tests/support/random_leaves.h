@@ -7,9 +7,9 @@
 namespace weft::testing {
 
 enum class Data : std::uint8_t {
-    Whole,   // small whole numbers: sums of them are exact
-    Tame,    // about -2 … 2
-    Wild,    // with zeros of both signs, subnormals, infinities, NaNs, extremes
+    Whole,  // small whole numbers: sums of them are exact
+    Tame,   // about -2 … 2
+    Wild,   // with zeros of both signs, subnormals, infinities, NaNs, extremes
 };
 
 Word random_word(Rng& rng, DType dtype, Data data);

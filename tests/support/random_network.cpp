@@ -1,5 +1,5 @@
-// tests/support/random_network.cpp: what people really write: softmax, norms, convolutions, attention, losses, and their gradients;
-// and the large graphs, which are such pieces with sizes that reach threads, blocks and splits.
+// tests/support/random_network.cpp: what people really write: softmax, norms, convolutions, attention, losses, and
+// their gradients; and the large graphs, which are such pieces with sizes that reach threads, blocks and splits.
 #include "tests/support/random_network.h"
 
 #include "ir/build.h"
@@ -33,7 +33,9 @@ private:
         if (learns && rng_.chance(0.7)) parameters_.push_back(x.set_requires_grad());
         return x;
     }
-    Tensor labels(const Shape& shape, std::int64_t classes) { return make_tensor(random_indices(rng_, shape, classes)); }
+    Tensor labels(const Shape& shape, std::int64_t classes) {
+        return make_tensor(random_indices(rng_, shape, classes));
+    }
     std::int64_t some(std::int64_t low, std::int64_t high) { return rng_.within(low, high); }
 
     Tensor piece() {
@@ -66,10 +68,13 @@ private:
 
     Tensor conv_piece() {
         const std::int64_t groups = some(1, 2), in = groups * some(1, 3), out = groups * some(1, 4), k = some(1, 3);
-        const Conv2dOptions options{.stride = Pair(some(1, 3), some(1, 2)), .padding = Pair(some(0, 2)),
-                                    .dilation = Pair(some(1, 2), 1), .groups = groups};
+        const Conv2dOptions options{.stride = Pair(some(1, 3), some(1, 2)),
+                                    .padding = Pair(some(0, 2)),
+                                    .dilation = Pair(some(1, 2), 1),
+                                    .groups = groups};
         const Tensor x = input({some(1, 2), in, some(5, 9), some(5, 8)});
-        const Tensor y = conv2d(x, input({out, in / groups, k, some(1, 3)}), rng_.chance(0.5) ? input({out}) : Tensor(), options);
+        const Tensor y =
+            conv2d(x, input({out, in / groups, k, some(1, 3)}), rng_.chance(0.5) ? input({out}) : Tensor(), options);
         return rng_.chance(0.5) ? relu(y) : y;
     }
 
@@ -98,7 +103,8 @@ private:
     Tensor loss_piece() {
         const std::int64_t n = some(1, 8), classes = some(1, 12);
         if (rng_.chance(0.3)) return mse_loss(input({n, classes}), input({n, classes}));
-        return cross_entropy(input({n, classes}), labels({n}, classes), {.label_smoothing = rng_.chance(0.3) ? 0.1 : 0});
+        return cross_entropy(input({n, classes}), labels({n}, classes),
+                             {.label_smoothing = rng_.chance(0.3) ? 0.1 : 0});
     }
 
     Tensor embedding_piece() {
@@ -141,10 +147,10 @@ std::vector<Tensor> large_piece(Rng& rng, std::uint64_t which) {
             const Tensor a = leaf(rng, {some(90, 130), some(400, 500)}), b = leaf(rng, {a.size(1)});
             return {relu(a * b + 1), a - b};
         }
-        case 1: return {sum(leaf(rng, {some(3, 9), some(513, 1100)}), Axes{1})};           // a chain in blocks
-        case 2: return {sum(leaf(rng, {some(513, 1300), some(3, 40)}), Axes{0})};          // … down the columns
-        case 3: return {sum(leaf(rng, {2, some(33000, 36000)}), Axes{1})};                 // blocks of lanes
-        case 4: return {sum(leaf(rng, {8, 16500})), max(leaf(rng, {some(1000, 5000)}))};   // split into chunks
+        case 1: return {sum(leaf(rng, {some(3, 9), some(513, 1100)}), Axes{1})};          // a chain in blocks
+        case 2: return {sum(leaf(rng, {some(513, 1300), some(3, 40)}), Axes{0})};         // … down the columns
+        case 3: return {sum(leaf(rng, {2, some(33000, 36000)}), Axes{1})};                // blocks of lanes
+        case 4: return {sum(leaf(rng, {8, 16500})), max(leaf(rng, {some(1000, 5000)}))};  // split into chunks
         case 5: {  // a long contraction of two batches in f64
             const std::int64_t k = some(1025, 1300);
             return {matmul(leaf(rng, {2, some(3, 9), k}, f64), leaf(rng, {k, some(3, 9)}, f64))};
@@ -171,10 +177,13 @@ std::vector<Tensor> large_piece(Rng& rng, std::uint64_t which) {
         case 11: return {cumsum(leaf(rng, {some(60, 100), some(300, 500)}), rng.pick({0, 1}))};
         case 12: {
             const std::int64_t k = some(60, 90);
-            const Tensor a = leaf(rng, {some(30, 70), k}, rng.pick({f32, f64, f16})), b = leaf(rng, {k, some(30, 70)}, a.dtype());
+            const Tensor a = leaf(rng, {some(30, 70), k}, rng.pick({f32, f64, f16})),
+                         b = leaf(rng, {k, some(30, 70)}, a.dtype());
             return {matmul(a, b), sum(a, Axes{0})};
         }
-        default: return {sum(leaf(rng, {some(20, 40), some(9, 17), some(200, 300)}), rng.pick({Axes{0, 2}, Axes{1}, Axes{0, 1}}))};
+        default:
+            return {sum(leaf(rng, {some(20, 40), some(9, 17), some(200, 300)}),
+                        rng.pick({Axes{0, 2}, Axes{1}, Axes{0, 1}}))};
     }
 }
 

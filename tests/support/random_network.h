@@ -1,4 +1,5 @@
-// tests/support/random_network.h: small pieces of networks with random sizes, through the public ops, some with their gradients.
+// tests/support/random_network.h: small pieces of networks with random sizes, through the public ops, some with their
+// gradients.
 #pragma once
 
 #include "ir/node.h"
