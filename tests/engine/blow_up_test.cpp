@@ -1,9 +1,6 @@
 // Graphs that make a naive fuser explode: in time, in kernel size, in work, in memory or in stack.
-#include "core/str.h"
 #include "ir/build.h"
-#include "ir/contraction.h"
 #include "ir/walk.h"
-#include "schedule/simplify.h"
 #include "tensor/cell.h"
 #include "tests/support/differential.h"
 #include "tests/support/random.h"
