@@ -1,4 +1,5 @@
-// The c backend around its printer: compilers that are missing or fail, the cache on disk, what source() and machine() show.
+// The c backend around its printer: compilers that are missing or fail, the cache on disk, what source() and machine()
+// show.
 #include "backend/c/cache.h"
 #include "backend/c/compiler.h"
 #include "backend/support.h"
@@ -73,11 +74,13 @@ TEST_CASE("c: a compiler that is missing or fails raises, and a later compile wo
     const Nest n = scaled(1.25f);
     {
         const Setting compiler("WEFT_CC", "/bin/false");
-        CHECK_THROWS_WITH_AS(compile_one(backend::c_backend(), n.k), doctest::Contains("/bin/false failed with status 1"), BackendError);
+        CHECK_THROWS_WITH_AS(compile_one(backend::c_backend(), n.k),
+                             doctest::Contains("/bin/false failed with status 1"), BackendError);
     }
     {
         const Setting compiler("WEFT_CC", "/nowhere/cc");
-        CHECK_THROWS_WITH_AS(compile_one(backend::c_backend(), n.k), doctest::Contains("WEFT_CC = \"/nowhere/cc\" is not a program"), BackendError);
+        CHECK_THROWS_WITH_AS(compile_one(backend::c_backend(), n.k),
+                             doctest::Contains("WEFT_CC = \"/nowhere/cc\" is not a program"), BackendError);
         CHECK(backend::c_backend().describe() == "c: no C compiler was found");
     }
     {
@@ -85,14 +88,17 @@ TEST_CASE("c: a compiler that is missing or fails raises, and a later compile wo
         std::ofstream(script) << "#!/bin/sh\necho 'this is what went wrong'\nexit 3\n";
         fs::permissions(script, fs::perms::owner_all);
         const Setting compiler("WEFT_CC", script.string());
-        CHECK_THROWS_WITH_AS(compile_one(backend::c_backend(), n.k), doctest::Contains("this is what went wrong"), BackendError);
+        CHECK_THROWS_WITH_AS(compile_one(backend::c_backend(), n.k), doctest::Contains("this is what went wrong"),
+                             BackendError);
     }
     {
         const Setting path("PATH", folder.path.string() + "/empty"), compiler("WEFT_CC", ""), other("CC", "");
-        CHECK_THROWS_WITH_AS(compile_one(backend::c_backend(), n.k), doctest::Contains("no cc, gcc or clang on PATH"), BackendError);
+        CHECK_THROWS_WITH_AS(compile_one(backend::c_backend(), n.k), doctest::Contains("no cc, gcc or clang on PATH"),
+                             BackendError);
     }
     check_scaled(n, 1.25f);
-    for (const fs::path& file : files_in(folder.path / "cache")) CHECK(file.extension() == ".so");  // nothing is left lying about
+    for (const fs::path& file : files_in(folder.path / "cache"))
+        CHECK(file.extension() == ".so");  // nothing is left lying about
 }
 
 TEST_CASE("c: the cache is private, found again, and damage is mended") {
@@ -111,7 +117,8 @@ TEST_CASE("c: the cache is private, found again, and damage is mended") {
     const auto written = fs::last_write_time(file);
     const auto size = fs::file_size(file);
     {
-        const Setting compiler("WEFT_CC", std::getenv("WEFT_CC") ? std::getenv("WEFT_CC") : "cc");  // the same key, no compiler needed
+        const Setting compiler(
+            "WEFT_CC", std::getenv("WEFT_CC") ? std::getenv("WEFT_CC") : "cc");  // the same key, no compiler needed
         check_scaled(scaled(2.5f), 2.5f);
     }
     CHECK(files_in(cached).size() == 1);

@@ -1,5 +1,5 @@
-// Every elementwise op and cast, on every dtype, at its edges: `c` (scalars, whole vectors, part vectors) and `ref` against the
-// op table's evaluators.
+// Every elementwise op and cast, on every dtype, at its edges: `c` (scalars, whole vectors, part vectors) and `ref`
+// against the op table's evaluators.
 #include "backend/support.h"
 
 #include <cmath>
@@ -15,15 +15,17 @@ std::vector<Word> edges_of() {
     std::vector<Word> words;
     using Limits = std::numeric_limits<T>;
     if constexpr (std::is_floating_point_v<T>) {
-        for (const double x : {0.0, 1.0, 0.5, 1.5, 2.5, 3.7, 7.0, 100.25, 127.0, 128.5, 255.0, 256.5, 32767.0, 65504.0, 65519.9, 65520.0,
-                               1e-7, 6e-8, 2.98e-8, 1e10, 0x1p31, 0x1p31 - 128, 0x1p32, 0x1p63, 0x1p64, 1e30, 1e-30})
+        for (const double x : {0.0,     1.0,   0.5,    1.5,          2.5,     3.7,     7.0,     100.25, 127.0,
+                               128.5,   255.0, 256.5,  32767.0,      65504.0, 65519.9, 65520.0, 1e-7,   6e-8,
+                               2.98e-8, 1e10,  0x1p31, 0x1p31 - 128, 0x1p32,  0x1p63,  0x1p64,  1e30,   1e-30})
             for (const double s : {x, -x}) words.push_back(to_word(static_cast<T>(s)));
         for (const T x : {Limits::infinity(), Limits::max(), Limits::min(), Limits::denorm_min(), Limits::quiet_NaN()})
             for (const T s : {x, static_cast<T>(-x)}) words.push_back(to_word(s));
     } else {
         for (const std::int64_t x : {0, 1, 2, 3, 7, 8, 13, 15, 16, 31, 32, 63, 64, 65, 100, 127, 128, 255})
             for (const std::int64_t s : {x, -x}) words.push_back(to_word(static_cast<T>(s)));
-        for (const T x : {Limits::min(), Limits::max(), static_cast<T>(Limits::min() + 1), static_cast<T>(Limits::max() / 3)})
+        for (const T x :
+             {Limits::min(), Limits::max(), static_cast<T>(Limits::min() + 1), static_cast<T>(Limits::max() / 3)})
             words.push_back(to_word(x));
     }
     return words;
@@ -61,7 +63,8 @@ Body loops_over(Nest& n, Way way, std::int64_t count, const Make& make) {
     Body body;
     if (count / lanes) {
         const NodeRef i = n.k.new_var(count / lanes), l = n.k.new_var(lanes);
-        body.push_back(Nest::loop(i, LoopKind::Serial, {Nest::loop(l, LoopKind::Vector, make(n.affine({{i, lanes}, {l, 1}})))}));
+        body.push_back(
+            Nest::loop(i, LoopKind::Serial, {Nest::loop(l, LoopKind::Vector, make(n.affine({{i, lanes}, {l, 1}})))}));
     }
     if (count % lanes) {
         const NodeRef l = n.k.new_var(count % lanes);
@@ -74,7 +77,7 @@ struct Case {
     std::shared_ptr<Nest> nest;
     std::vector<Memory> memories;
     int inputs = 0;
-    std::vector<std::string> names;          // per output
+    std::vector<std::string> names;           // per output
     std::vector<std::vector<Word>> expected;  // per output
 };
 
@@ -95,9 +98,11 @@ void check_cases(const std::vector<Case>& cases) {
                     const Word got = out.get(static_cast<std::int64_t>(i));
                     if (same(out.dtype(), got, c.expected[o][i])) continue;
                     std::string operands;
-                    for (int in = 0; in < c.inputs; ++in) operands += word_to_string(c.memories[in].dtype(), c.memories[in].get(i)) + " ";
-                    FAIL_CHECK(str(backend, " ", c.nest->k.name, ": ", c.names[o], " of ", operands, "gave ", word_to_string(out.dtype(), got),
-                                   " instead of ", word_to_string(out.dtype(), c.expected[o][i])));
+                    for (int in = 0; in < c.inputs; ++in)
+                        operands += word_to_string(c.memories[in].dtype(), c.memories[in].get(i)) + " ";
+                    FAIL_CHECK(str(backend, " ", c.nest->k.name, ": ", c.names[o], " of ", operands, "gave ",
+                                   word_to_string(out.dtype(), got), " instead of ",
+                                   word_to_string(out.dtype(), c.expected[o][i])));
                     break;
                 }
             }
@@ -110,8 +115,9 @@ bool allowed(Op op, DType t) {
     using R = ir::DTypeRule;
     if (is_half(t)) return false;
     if (op == Op::Pow || op == Op::IDiv) return is_int(t);
-    return rule == R::Any || rule == R::ToBool || (rule == R::Number && !is_bool(t)) || (rule == R::FloatOnly && is_float(t)) ||
-           (rule == R::IntOrBool && !is_float(t)) || (rule == R::IntOnly && is_int(t));
+    return rule == R::Any || rule == R::ToBool || (rule == R::Number && !is_bool(t)) ||
+           (rule == R::FloatOnly && is_float(t)) || (rule == R::IntOrBool && !is_float(t)) ||
+           (rule == R::IntOnly && is_int(t));
 }
 
 Case arithmetic_case(DType t, Way way, std::string name) {
@@ -277,7 +283,8 @@ TEST_CASE("where, on every dtype, with scalar and vector conditions") {
                 c.expected[0].push_back(m ? x : y);
                 c.expected[1].push_back(c.memories[0].get(3) ? x : y);
             }
-            for (std::int64_t i = 0; i < count; ++i) c.expected[1][i] = c.memories[0].get(3) ? c.memories[1].get(i) : c.memories[2].get(i);
+            for (std::int64_t i = 0; i < count; ++i)
+                c.expected[1][i] = c.memories[0].get(3) ? c.memories[1].get(i) : c.memories[2].get(i);
             c.inputs = 3;
             c.names = {"where", "where of a scalar"};
             n.k.body = loops_over(n, way, count, [&](const NodeRef& i) {

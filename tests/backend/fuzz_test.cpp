@@ -1,5 +1,5 @@
-// Random nests: loops of all kinds, expressions of all ops and dtypes, loads of all forms, locals that are stored and read again.
-// `c` must equal `ref` bit for bit (any NaN equals any other).
+// Random nests: loops of all kinds, expressions of all ops and dtypes, loads of all forms, locals that are stored and
+// read again. `c` must equal `ref` bit for bit (any NaN equals any other).
 #include "backend/support.h"
 
 #include <cmath>
@@ -96,7 +96,8 @@ private:
             at = n_.k.add(at, n_.k.mul(vars_[v], n_.at(span)));
             span *= extent;
         }
-        if (const std::int64_t stride = kSize / span; stride > 1 && chance(30)) at = n_.k.mul(at, n_.at(1 + below(static_cast<int>(std::min<std::int64_t>(stride, 3)))));
+        if (const std::int64_t stride = kSize / span; stride > 1 && chance(30))
+            at = n_.k.mul(at, n_.at(1 + below(static_cast<int>(std::min<std::int64_t>(stride, 3)))));
         if (std::find(stored_.begin(), stored_.end(), out) != stored_.end()) return fallback_store();
         stored_.push_back(out);
         return Store{out, at, expression(n_.k.buffers[out].dtype, 4, true)};
@@ -111,7 +112,8 @@ private:
         const DType t = pick(kTypes);
         const bool scratch = !in_lanes && chance(40);
         const int size = scratch ? 16 : 1 + below(3);
-        const int local = n_.local("local", t, size, scratch ? Buffer::Place::Scratch : Buffer::Place::Register, in_lanes ? lane_ : -1);
+        const int local = n_.local("local", t, size, scratch ? Buffer::Place::Scratch : Buffer::Place::Register,
+                                   in_lanes ? lane_ : -1);
         if (scratch) {  // filled by a loop of its own
             const NodeRef l = n_.k.new_var(16);
             vars_.push_back(l);
@@ -164,19 +166,25 @@ private:
 
     NodeRef converted(const NodeRef& x, DType t) {
         if (x->dtype == t) return x;
-        return n_.k.make(size_of(t) == size_of(x->dtype) && !is_bool(t) && !is_bool(x->dtype) && !is_float(t) && chance(30) ? Op::Bitcast : Op::Cast, t, {x});
+        return n_.k.make(
+            size_of(t) == size_of(x->dtype) && !is_bool(t) && !is_bool(x->dtype) && !is_float(t) && chance(30)
+                ? Op::Bitcast
+                : Op::Cast,
+            t, {x});
     }
 
     NodeRef leaf(DType t, bool loads) {
         if (!locals_.empty() && loads && chance(35)) {
             const int local = locals_[static_cast<std::size_t>(below(static_cast<int>(locals_.size())))];
             const auto& buffer = n_.k.buffers[local];
-            const NodeRef at = buffer.place == Buffer::Place::Scratch ? (chance(50) && lane_ >= 0 ? bounded(lane_var(), 16) : bounded(index(99), 16))
-                                                                      : n_.at(0);
+            const NodeRef at = buffer.place == Buffer::Place::Scratch
+                                   ? (chance(50) && lane_ >= 0 ? bounded(lane_var(), 16) : bounded(index(99), 16))
+                                   : n_.at(0);
             return converted(n_.k.load(local, at), t);
         }
         if (loads && chance(60)) return load_input(t);
-        if (!vars_.empty() && chance(60)) return converted(vars_[static_cast<std::size_t>(below(static_cast<int>(vars_.size())))], t);
+        if (!vars_.empty() && chance(60))
+            return converted(vars_[static_cast<std::size_t>(below(static_cast<int>(vars_.size())))], t);
         return n_.k.constant(t, is_bool(t) ? Scalar(chance(50)) : Scalar((below(400) - 200) / 8.0));
     }
 
@@ -189,7 +197,9 @@ private:
     NodeRef expression(DType t, int depth, bool loads) {
         if (depth == 0 || chance(20)) return leaf(t, loads);
         if (!made_.empty() && chance(15))  // share: the same node in several statements
-            if (const NodeRef& old = made_[static_cast<std::size_t>(below(static_cast<int>(made_.size())))]; loads && old->dtype == t && usable(old)) return old;
+            if (const NodeRef& old = made_[static_cast<std::size_t>(below(static_cast<int>(made_.size())))];
+                loads && old->dtype == t && usable(old))
+                return old;
         const NodeRef result = make(t, depth, loads);
         made_.push_back(result);
         return result;
@@ -200,7 +210,9 @@ private:
         while (!pending.empty()) {
             const ir::Node* at = pending.back();
             pending.pop_back();
-            if (at->op == Op::LoopVar && std::none_of(vars_.begin(), vars_.end(), [&](const NodeRef& v) { return v.get() == at; })) return false;
+            if (at->op == Op::LoopVar &&
+                std::none_of(vars_.begin(), vars_.end(), [&](const NodeRef& v) { return v.get() == at; }))
+                return false;
             if (at->op == Op::Load) {
                 const int b = at->as<ir::LoadArg>().buffer;
                 if (b >= n_.k.parameters && std::find(locals_.begin(), locals_.end(), b) == locals_.end()) return false;
@@ -212,7 +224,8 @@ private:
 
     NodeRef make(DType t, int depth, bool loads) {
         const auto sub = [&](DType u) { return expression(u, depth - 1, loads); };
-        if (is_half(t) || chance(15)) return chance(30) ? n_.k.where(sub(bool_), sub(t), sub(t)) : converted(sub(pick(kTypes)), t);
+        if (is_half(t) || chance(15))
+            return chance(30) ? n_.k.where(sub(bool_), sub(t), sub(t)) : converted(sub(pick(kTypes)), t);
         if (is_bool(t) && chance(60)) {
             DType u = pick(kTypes);
             if (is_half(u)) u = f32;
@@ -232,7 +245,8 @@ private:
             return n_.k.binary(pick(ops), sub(t), sub(t));
         }
         if (chance(15)) return n_.k.unary(chance(50) ? Op::Neg : Op::Abs, sub(t));
-        const Op ops[] = {Op::Add, Op::Sub, Op::Mul, Op::IDiv, Op::Mod, Op::Max, Op::Min, Op::And, Op::Or, Op::Xor, Op::Shl, Op::Shr, Op::Pow};
+        const Op ops[] = {Op::Add, Op::Sub, Op::Mul, Op::IDiv, Op::Mod, Op::Max, Op::Min,
+                          Op::And, Op::Or,  Op::Xor, Op::Shl,  Op::Shr, Op::Pow};
         return n_.k.binary(pick(ops), sub(t), chance(20) ? n_.k.constant(t, 1 + below(9)) : sub(t));
     }
 
@@ -247,7 +261,9 @@ private:
 bool same_bits(const Memory& a, const Memory& b) {
     for (std::int64_t i = 0; i < a.count(); ++i) {
         if (a.get(i) == b.get(i)) continue;
-        if (!is_float(a.dtype()) || !std::isnan(word_to_double(a.dtype(), a.get(i))) || !std::isnan(word_to_double(b.dtype(), b.get(i)))) return false;
+        if (!is_float(a.dtype()) || !std::isnan(word_to_double(a.dtype(), a.get(i))) ||
+            !std::isnan(word_to_double(b.dtype(), b.get(i))))
+            return false;
     }
     return true;
 }
@@ -270,7 +286,8 @@ TEST_CASE("random kernels: c equals ref") {
         const Result a = run_program(*expected[i], nest.k, memories), b = run_program(*got[i], nest.k, memories, {}, 2);
         for (std::size_t m = 0; m < memories.size(); ++m) {
             if (same_bits(a.memories[m], b.memories[m])) continue;
-            FAIL_CHECK(str(nest.k.name, ": ", nest.k.buffers[m].name, " differs\n", got[i]->source(), "\n", kernel::print(nest.k)));
+            FAIL_CHECK(str(nest.k.name, ": ", nest.k.buffers[m].name, " differs\n", got[i]->source(), "\n",
+                           kernel::print(nest.k)));
             break;
         }
     }

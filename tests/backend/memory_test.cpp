@@ -66,9 +66,12 @@ TEST_CASE("vector loops of every extent, with broadcasts, strides, gathers and s
             const int x = n.input("x", t, 200), at = n.input("at", i32, 16);
             const NodeRef i = n.k.new_var(3), l = n.k.new_var(e);
             const NodeRef somewhere = n.k.cast(n.k.load(at, l), i64);
-            const NodeRef values[] = {n.k.load(x, n.affine({{i, 7}})), n.k.load(x, n.affine({{i, 16}, {l, 1}}, 3)),
-                                      n.k.load(x, n.affine({{i, 50}, {l, 4}})), n.k.load(x, n.affine({{i, 1}, {l, -3}}, 60)),
-                                      n.k.load(x, somewhere), n.k.load(x, n.k.binary(Op::IDiv, n.affine({{l, 5}, {i, 1}}), n.at(3)))};
+            const NodeRef values[] = {n.k.load(x, n.affine({{i, 7}})),
+                                      n.k.load(x, n.affine({{i, 16}, {l, 1}}, 3)),
+                                      n.k.load(x, n.affine({{i, 50}, {l, 4}})),
+                                      n.k.load(x, n.affine({{i, 1}, {l, -3}}, 60)),
+                                      n.k.load(x, somewhere),
+                                      n.k.load(x, n.k.binary(Op::IDiv, n.affine({{l, 5}, {i, 1}}), n.at(3)))};
             Body body;
             std::vector<Memory> memories{numbers(t, 200), Memory(i32, 16)};
             for (int q = 0; q < 16; ++q) memories[1].set(q, to_word(q * 53 % 199));
@@ -100,12 +103,17 @@ TEST_CASE("gates, of scalars and of lanes, keep their loads inside the buffer") 
                 return n.k.binary(Op::And, n.k.binary(Op::CmpLe, zero, at), n.k.binary(Op::CmpLt, at, end));
             };
             const NodeRef shifted = n.affine({{i, 11}, {l, 1}}, -9), strided = n.affine({{i, 11}, {l, 3}}, -9);
-            const NodeRef twisted = n.k.binary(Op::Sub, n.k.binary(Op::IDiv, n.affine({{l, 7}, {i, 20}}), n.at(2)), n.at(9));
+            const NodeRef twisted =
+                n.k.binary(Op::Sub, n.k.binary(Op::IDiv, n.affine({{l, 7}, {i, 20}}), n.at(2)), n.at(9));
             const NodeRef row = n.k.binary(Op::CmpLt, i, n.at(2)), fixed = n.affine({{i, 9}}, 0);
-            const NodeRef values[] = {n.k.load(x, shifted, inside(shifted)), n.k.load(x, strided, inside(strided)),
-                                      n.k.load(x, twisted, inside(twisted)), n.k.load(x, n.affine({{i, 18}, {l, 1}}), row),
-                                      n.k.load(x, n.affine({{i, 45}}), n.k.binary(Op::And, lane_parity(n, l), n.k.binary(Op::CmpLt, i, n.at(1)))),
-                                      n.k.load(x, n.affine({{i, 9}}), n.k.binary(Op::CmpLt, fixed, end))};
+            const NodeRef values[] = {
+                n.k.load(x, shifted, inside(shifted)),
+                n.k.load(x, strided, inside(strided)),
+                n.k.load(x, twisted, inside(twisted)),
+                n.k.load(x, n.affine({{i, 18}, {l, 1}}), row),
+                n.k.load(x, n.affine({{i, 45}}),
+                         n.k.binary(Op::And, lane_parity(n, l), n.k.binary(Op::CmpLt, i, n.at(1)))),
+                n.k.load(x, n.affine({{i, 9}}), n.k.binary(Op::CmpLt, fixed, end))};
             Body body;
             for (int v = 0; v < 6; ++v) body.emplace_back(Store{out, n.affine({{i, 96}, {l, 1}}, v * 16), values[v]});
             n.k.body = {Nest::loop(i, LoopKind::Serial, {Nest::loop(l, LoopKind::Vector, std::move(body))})};
@@ -117,16 +125,21 @@ TEST_CASE("a register tile: 8 x 48 accumulators, unrolled, with a vector loop in
     for (const int rows : {8, 3}) {
         constexpr std::int64_t kK = 20, kN = 96;
         Nest n(str("tile_", rows));
-        const int a = n.input("a", f32, rows * 2 * kK), b = n.input("b", f32, kK * kN), c = n.output("c", f32, rows * 2 * kN);
+        const int a = n.input("a", f32, rows * 2 * kK), b = n.input("b", f32, kK * kN),
+                  c = n.output("c", f32, rows * 2 * kN);
         const int acc = n.local("acc", f32, rows * 48, Buffer::Place::Register);
         const NodeRef i = n.k.new_var(2), j = n.k.new_var(kN / 48), t = n.k.new_var(kK);
         const auto tile = [&](auto make) {
             const NodeRef r = n.k.new_var(rows), v = n.k.new_var(3), l = n.k.new_var(16);
             const NodeRef at = n.affine({{r, 48}, {v, 16}, {l, 1}});
-            return Nest::loop(r, LoopKind::Unrolled, {Nest::loop(v, LoopKind::Unrolled, {Nest::loop(l, LoopKind::Vector, make(r, v, l, at))})});
+            return Nest::loop(
+                r, LoopKind::Unrolled,
+                {Nest::loop(v, LoopKind::Unrolled, {Nest::loop(l, LoopKind::Vector, make(r, v, l, at))})});
         };
         Body inner;
-        inner.push_back(tile([&](auto&, auto&, auto&, const NodeRef& at) { return Body{Store{acc, at, n.k.constant(f32, 0)}}; }));
+        inner.push_back(tile([&](auto&, auto&, auto&, const NodeRef& at) {
+            return Body{Store{acc, at, n.k.constant(f32, 0)}};
+        }));
         Stmt steps = tile([&](const NodeRef& r, const NodeRef& v, const NodeRef& l, const NodeRef& at) {
             const NodeRef left = n.k.load(a, n.affine({{i, rows * kK}, {r, kK}, {t, 1}}));
             const NodeRef right = n.k.load(b, n.affine({{t, kN}, {j, 48}, {v, 16}, {l, 1}}));
@@ -137,7 +150,8 @@ TEST_CASE("a register tile: 8 x 48 accumulators, unrolled, with a vector loop in
             return Body{Store{c, n.affine({{i, rows * kN}, {r, kN}, {j, 48}, {v, 16}, {l, 1}}), n.k.load(acc, at)}};
         }));
         n.k.body = {Nest::loop(i, LoopKind::Parallel, {Nest::loop(j, LoopKind::Serial, std::move(inner))})};
-        const std::vector<Memory> memories{numbers(f32, rows * 2 * kK, 3), numbers(f32, kK * kN, 5), Memory(f32, rows * 2 * kN)};
+        const std::vector<Memory> memories{numbers(f32, rows * 2 * kK, 3), numbers(f32, kK * kN, 5),
+                                           Memory(f32, rows * 2 * kN)};
         Batch batch;
         batch.add(n, memories);
         batch.add(n, memories, {}, 1);
@@ -160,13 +174,19 @@ TEST_CASE("a sum in lanes: whole steps, a short last vector, and a fold by halve
                 Nest n(str("fold_", t, "_", rest, "_", static_cast<int>(place)));
                 const int x = n.input("x", t, length), out = n.output("out", t, 1);
                 const int acc = n.local("acc", t, lanes, place), fold = n.local("fold", t, lanes, place);
-                const NodeRef l0 = n.k.new_var(lanes), q = n.k.new_var(3), l = n.k.new_var(lanes), tail = n.k.new_var(std::max(left, 1));
+                const NodeRef l0 = n.k.new_var(lanes), q = n.k.new_var(3), l = n.k.new_var(lanes),
+                              tail = n.k.new_var(std::max(left, 1));
                 Body body{Nest::loop(l0, LoopKind::Vector, {Store{acc, l0, n.k.constant(t, 0)}})};
-                body.push_back(Nest::loop(q, LoopKind::Serial, {Nest::loop(l, LoopKind::Vector,
-                    {Store{acc, l, n.k.add(n.k.load(acc, l), n.k.load(x, n.affine({{q, lanes}, {l, 1}})))}})}));
+                body.push_back(Nest::loop(
+                    q, LoopKind::Serial,
+                    {Nest::loop(
+                        l, LoopKind::Vector,
+                        {Store{acc, l, n.k.add(n.k.load(acc, l), n.k.load(x, n.affine({{q, lanes}, {l, 1}})))}})}));
                 if (left)
-                    body.push_back(Nest::loop(tail, LoopKind::Vector,
-                        {Store{acc, tail, n.k.add(n.k.load(acc, tail), n.k.load(x, n.affine({{tail, 1}}, 3 * lanes)))}}));
+                    body.push_back(Nest::loop(
+                        tail, LoopKind::Vector,
+                        {Store{acc, tail,
+                               n.k.add(n.k.load(acc, tail), n.k.load(x, n.affine({{tail, 1}}, 3 * lanes)))}}));
                 const NodeRef l2 = n.k.new_var(lanes);
                 body.push_back(Nest::loop(l2, LoopKind::Vector, {Store{fold, l2, n.k.load(acc, l2)}}));
                 for (int half = lanes / 2; half >= 1; half /= 2) {
@@ -185,18 +205,24 @@ TEST_CASE("locals private to each lane, with serial loops inside the vector loop
     for (const DType t : kSome) {
         Nest n(str("private_", t));
         const int x = n.input("x", t, 160), out = n.output("out", t, 3 * 32);
-        const NodeRef i = n.k.new_var(3), l = n.k.new_var(11), q = n.k.new_var(5), r = n.k.new_var(4), u = n.k.new_var(2);
-        const int own = n.local("own", t, 1, Buffer::Place::Register, 1), pair = n.local("pair", t, 2, Buffer::Place::Register, 1);
+        const NodeRef i = n.k.new_var(3), l = n.k.new_var(11), q = n.k.new_var(5), r = n.k.new_var(4),
+                      u = n.k.new_var(2);
+        const int own = n.local("own", t, 1, Buffer::Place::Register, 1),
+                  pair = n.local("pair", t, 2, Buffer::Place::Register, 1);
         const int row = n.local("row", t, 4, Buffer::Place::Register, 1);
         const NodeRef zero = n.at(0), in = n.k.load(x, n.affine({{q, 31}, {l, 2}, {i, 1}}));
         Body body{Store{own, zero, n.k.load(x, l)}};
         body.push_back(Nest::loop(u, LoopKind::Unrolled, {Store{pair, u, n.k.load(x, n.affine({{u, 20}, {l, 1}}))}}));
         const auto both = [&](const NodeRef& a, const NodeRef& b) {
-            return is_half(t) ? n.k.cast(n.k.add(n.k.cast(a, f32), n.k.cast(b, f32)), t) : n.k.binary(is_bool(t) ? Op::Xor : Op::Add, a, b);
+            return is_half(t) ? n.k.cast(n.k.add(n.k.cast(a, f32), n.k.cast(b, f32)), t)
+                              : n.k.binary(is_bool(t) ? Op::Xor : Op::Add, a, b);
         };
-        body.push_back(Nest::loop(q, LoopKind::Serial, {Store{own, zero, both(n.k.load(own, zero), in)},
-                                                        Store{pair, n.at(1), both(n.k.load(pair, zero), n.k.load(own, zero))}}));
-        body.push_back(Nest::loop(r, LoopKind::Serial, {Store{row, r, both(n.k.load(pair, n.at(1)), n.k.load(x, n.affine({{r, 3}, {l, 1}})))}}));
+        body.push_back(Nest::loop(q, LoopKind::Serial,
+                                  {Store{own, zero, both(n.k.load(own, zero), in)},
+                                   Store{pair, n.at(1), both(n.k.load(pair, zero), n.k.load(own, zero))}}));
+        body.push_back(
+            Nest::loop(r, LoopKind::Serial,
+                       {Store{row, r, both(n.k.load(pair, n.at(1)), n.k.load(x, n.affine({{r, 3}, {l, 1}})))}}));
         const NodeRef picked = n.k.load(row, n.k.binary(Op::Mod, n.k.add(l, i), n.at(4)));
         body.emplace_back(Store{out, n.affine({{i, 32}, {l, 1}}), both(n.k.load(own, zero), n.k.load(row, n.at(2)))});
         body.emplace_back(Store{out, n.affine({{i, 32}, {l, 1}}, 16), picked});
@@ -215,8 +241,10 @@ TEST_CASE("lanes that count differently run one after the other") {
     Loop inner{q, LoopKind::Serial, {Store{own, zero, sum}}};
     inner.count = n.k.binary(Op::Sub, n.k.mul(l, n.at(2)), n.at(4));
     const NodeRef l2 = n.k.new_var(9);
-    n.k.body = {Nest::loop(p, LoopKind::Serial, {Nest::loop(l, LoopKind::Vector, {Store{own, zero, start}, std::move(inner),
-                                                                                   Store{out, l, n.k.load(own, zero)}})})};
+    n.k.body = {
+        Nest::loop(p, LoopKind::Serial,
+                   {Nest::loop(l, LoopKind::Vector,
+                               {Store{own, zero, start}, std::move(inner), Store{out, l, n.k.load(own, zero)}})})};
     check_equal(n, {numbers(f32, 200), Memory(f32, 16)});
 }
 
@@ -225,12 +253,14 @@ TEST_CASE("a loop that may not run touches nothing when it does not") {
     const int x = n.input("x", f32, 4), at = n.input("at", i64, 8), out = n.output("out", f32, 8);
     const NodeRef i = n.k.new_var(8), once = n.k.new_var(1), many = n.k.new_var(3);
     const NodeRef index = n.k.load(at, i);
-    const NodeRef good = n.k.binary(Op::And, n.k.binary(Op::CmpLe, n.at(0), index), n.k.binary(Op::CmpLt, index, n.at(4)));
+    const NodeRef good =
+        n.k.binary(Op::And, n.k.binary(Op::CmpLe, n.at(0), index), n.k.binary(Op::CmpLt, index, n.at(4)));
     Loop taken{once, LoopKind::Serial, {Store{out, i, n.k.load(x, n.check(index, 0, 4, "never reached"))}}};
     taken.count = n.k.cast(good, i64);
     Loop rest{many, LoopKind::Serial, {Store{out, i, n.k.add(n.k.load(out, i), n.k.constant(f32, 1))}}};
     rest.count = index;
-    n.k.body = {Nest::loop(i, LoopKind::Serial, {Store{out, i, n.k.constant(f32, -1)}, std::move(taken), std::move(rest)})};
+    n.k.body = {
+        Nest::loop(i, LoopKind::Serial, {Store{out, i, n.k.constant(f32, -1)}, std::move(taken), std::move(rest)})};
     const std::int64_t big = std::int64_t(1) << 40;
     check_equal(n, {numbers(f32, 4), Memory::of<std::int64_t>({3, -1, big, 2, 4, 0, -big, 1}), Memory(f32, 8)});
 }
@@ -241,24 +271,29 @@ TEST_CASE("values are read again after a store, and only then") {
     const int keep = n.local("keep", f32, 4, Buffer::Place::Scratch);
     const NodeRef i = n.k.new_var(4), j = n.k.new_var(4), zero = n.at(0);
     const NodeRef head = n.k.load(x, zero), kept = n.k.load(keep, i);
-    n.k.body = {Nest::loop(i, LoopKind::Serial,
-                           {Store{keep, i, n.k.mul(head, n.k.constant(f32, 3))}, Store{x, zero, n.k.add(kept, n.k.load(x, i))},
-                            Store{y, n.affine({{i, 16}}), n.k.add(head, kept)},
-                            Nest::loop(j, LoopKind::Serial, {Store{x, j, n.k.add(n.k.load(x, j), head)},
-                                                             Store{y, n.affine({{i, 16}, {j, 1}}, 1), n.k.mul(head, kept)}}),
-                            Store{y, n.affine({{i, 16}}, 9), head}})};
+    n.k.body = {
+        Nest::loop(i, LoopKind::Serial,
+                   {Store{keep, i, n.k.mul(head, n.k.constant(f32, 3))}, Store{x, zero, n.k.add(kept, n.k.load(x, i))},
+                    Store{y, n.affine({{i, 16}}), n.k.add(head, kept)},
+                    Nest::loop(j, LoopKind::Serial,
+                               {Store{x, j, n.k.add(n.k.load(x, j), head)},
+                                Store{y, n.affine({{i, 16}, {j, 1}}, 1), n.k.mul(head, kept)}}),
+                    Store{y, n.affine({{i, 16}}, 9), head}})};
     check_equal(n, {numbers(f32, 16), numbers(f32, 64)});
 }
 
 TEST_CASE("locals that share scratch one after the other") {
     Nest n("overlay");
     const int x = n.input("x", f32, 64), out = n.output("out", f32, 64);
-    const int first = n.local("first", f32, 64, Buffer::Place::Scratch), second = n.local("second", f32, 64, Buffer::Place::Scratch);
+    const int first = n.local("first", f32, 64, Buffer::Place::Scratch),
+              second = n.local("second", f32, 64, Buffer::Place::Scratch);
     n.k.buffers[second].scratch_offset = n.k.buffers[first].scratch_offset;
     Body body;
     const auto step = [&](int to, int from, float by) {
         const NodeRef i = n.k.new_var(4), l = n.k.new_var(16), at = n.affine({{i, 16}, {l, 1}});
-        body.push_back(Nest::loop(i, LoopKind::Serial, {Nest::loop(l, LoopKind::Vector, {Store{to, at, n.k.mul(n.k.load(from, at), n.k.constant(f32, by))}})}));
+        body.push_back(Nest::loop(
+            i, LoopKind::Serial,
+            {Nest::loop(l, LoopKind::Vector, {Store{to, at, n.k.mul(n.k.load(from, at), n.k.constant(f32, by))}})}));
     };
     step(first, x, 2);
     step(out, first, 3);
@@ -277,8 +312,9 @@ TEST_CASE("checks record the first failure of used lanes and pass a harmless val
             const NodeRef i = n.k.new_var(3), l = n.k.new_var(e), index = n.affine({{i, 16}, {l, 1}});
             n.check(n.at(0), 0, 1, "another check");
             const NodeRef checked = n.check(n.k.load(at, index), 2, 10, "an index");
-            n.k.body = {Nest::loop(i, LoopKind::Serial, {Nest::loop(l, e == 1 ? LoopKind::Serial : LoopKind::Vector,
-                                                                    {Store{out, index, n.k.load(x, n.k.cast(checked, i64))}})})};
+            n.k.body = {Nest::loop(i, LoopKind::Serial,
+                                   {Nest::loop(l, e == 1 ? LoopKind::Serial : LoopKind::Vector,
+                                               {Store{out, index, n.k.load(x, n.k.cast(checked, i64))}})})};
             std::vector<Memory> memories{Memory(t, 48), numbers(f32, 10), Memory(f32, 48)};
             for (int q = 0; q < 48; ++q) memories[0].set(q, to_word(std::int64_t(2 + q % 8)));
             batch.add(n, memories);
@@ -297,7 +333,8 @@ TEST_CASE("run-time scalars of every dtype") {
         const int out = n.output("out", t, 16), first = n.output("first", t, 1);
         const NodeRef value = n.scalar(t), l = n.k.new_var(13);
         n.k.body = {Nest::loop(l, LoopKind::Vector, {Store{out, l, value}}), Store{first, n.at(0), value}};
-        batch.add(std::move(n), {Memory(t, 16), Memory(t, 1)}, {is_bool(t) ? Word(1) : cast_word(f32, t, to_word(-2.5f))});
+        batch.add(std::move(n), {Memory(t, 16), Memory(t, 1)},
+                  {is_bool(t) ? Word(1) : cast_word(f32, t, to_word(-2.5f))});
     }
 }
 
@@ -309,7 +346,8 @@ TEST_CASE("streamed outputs, aligned or not") {
         const int x = n.input("x", t, 256), out = n.output("out", t, 256);
         n.k.buffers[out].stream = true;
         const NodeRef i = n.k.new_var(9), l = n.k.new_var(lanes), at = n.affine({{i, lanes}, {l, 1}}, 3);
-        n.k.body = {Nest::loop(i, LoopKind::Parallel, {Nest::loop(l, LoopKind::Vector, {Store{out, at, n.k.load(x, at)}})})};
+        n.k.body = {
+            Nest::loop(i, LoopKind::Parallel, {Nest::loop(l, LoopKind::Vector, {Store{out, at, n.k.load(x, at)}})})};
         batch.add(std::move(n), {numbers(t, 256), Memory(t, 256)}, {}, 4);
     }
 }
@@ -318,7 +356,8 @@ TEST_CASE("empty loops do nothing") {
     Nest n("empty");
     const int x = n.input("x", f32, 1), out = n.output("out", f32, 4);
     const NodeRef i = n.k.new_var(0), j = n.k.new_var(4);
-    n.k.body = {Nest::loop(i, LoopKind::Serial, {Nest::loop(j, LoopKind::Vector, {Store{out, j, n.k.load(x, n.at(5))}})})};
+    n.k.body = {
+        Nest::loop(i, LoopKind::Serial, {Nest::loop(j, LoopKind::Vector, {Store{out, j, n.k.load(x, n.at(5))}})})};
     check_equal(n, {numbers(f32, 1), numbers(f32, 4)});
 }
 

@@ -9,8 +9,8 @@ TEST_CASE("ref: a matrix product by loops") {
     const NodeRef i = n.k.new_var(2), j = n.k.new_var(4), t = n.k.new_var(3);
     const int sum = n.local("sum", f32, 1, Buffer::Place::Register);
     const NodeRef zero = n.at(0);
-    const NodeRef product = n.k.fma(n.k.load(a, n.affine({{i, 3}, {t, 1}})), n.k.load(b, n.affine({{t, 4}, {j, 1}})),
-                                    n.k.load(sum, zero));
+    const NodeRef product =
+        n.k.fma(n.k.load(a, n.affine({{i, 3}, {t, 1}})), n.k.load(b, n.affine({{t, 4}, {j, 1}})), n.k.load(sum, zero));
     Body inner{Store{sum, zero, n.k.constant(f32, 0)}, Nest::loop(t, LoopKind::Serial, {Store{sum, zero, product}}),
                Store{c, n.affine({{i, 4}, {j, 1}}), n.k.load(sum, zero)}};
     n.k.body = {Nest::loop(i, LoopKind::Parallel, {Nest::loop(j, LoopKind::Serial, std::move(inner))})};
@@ -55,7 +55,8 @@ TEST_CASE("ref: an access beyond its buffer is an internal error that names it")
 
 TEST_CASE("find names the choices") {
     CHECK(backend::find("ref").name() == "ref");
-    CHECK_THROWS_WITH_AS(backend::find("fortran"), "there is no backend \"fortran\"; choose \"c\" or \"ref\"", ValueError);
+    CHECK_THROWS_WITH_AS(backend::find("fortran"), "there is no backend \"fortran\"; choose \"c\" or \"ref\"",
+                         ValueError);
 }
 
 }  // namespace weft::test

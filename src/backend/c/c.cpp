@@ -1,5 +1,5 @@
-// backend/c/c.cpp: the backend that prints kernels as C, has them compiled into shared objects, and loads those. Compiled
-// kernels are kept on disk by the hash of their source, the compiler, its flags and the processor.
+// backend/c/c.cpp: the backend that prints kernels as C, has them compiled into shared objects, and loads those.
+// Compiled kernels are kept on disk by the hash of their source, the compiler, its flags and the processor.
 #include "backend/backend.h"
 #include "backend/c/cache.h"
 #include "backend/c/compiler.h"
@@ -48,8 +48,12 @@ private:
 
 class CProgram final : public Program {
 public:
-    CProgram(std::shared_ptr<const Library> library, Function function, std::string symbol, std::string source, fs::path file)
-        : library_(std::move(library)), function_(function), symbol_(std::move(symbol)), source_(std::move(source)),
+    CProgram(std::shared_ptr<const Library> library, Function function, std::string symbol, std::string source,
+             fs::path file)
+        : library_(std::move(library)),
+          function_(function),
+          symbol_(std::move(symbol)),
+          source_(std::move(source)),
           file_(std::move(file)) {}
 
     void run(void* const* buffers, const Word* scalars, std::int64_t begin, std::int64_t end, std::byte* scratch,
@@ -60,7 +64,8 @@ public:
     std::string machine() const override {
         const std::string objdump = find_on_path("objdump");
         if (objdump.empty()) return {};
-        const Outcome outcome = run_command({objdump, "-d", "--no-show-raw-insn", "--disassemble=" + symbol_, file_.string()});
+        const Outcome outcome =
+            run_command({objdump, "-d", "--no-show-raw-insn", "--disassemble=" + symbol_, file_.string()});
         return outcome.started && outcome.status == 0 ? outcome.output : "";
     }
 
@@ -92,7 +97,9 @@ std::string text_of(const std::vector<Piece>& pieces) {
 
 std::string function_of(const Job& job) { return str(job.printed.comment, "void ", job.symbol, job.printed.function); }
 
-std::string source_of(const Job& job) { return str(kScalarTypes, text_of(job.printed.helpers), "\n", function_of(job)); }
+std::string source_of(const Job& job) {
+    return str(kScalarTypes, text_of(job.printed.helpers), "\n", function_of(job));
+}
 
 class CBackend final : public Backend {
 public:

@@ -70,8 +70,8 @@ const fs::path& private_folder() {
         Folder() {
             std::string name = (fs::temp_directory_path() / "weft-XXXXXX").string();
             if (!::mkdtemp(name.data()))
-                throw BackendError(str("the c backend finds no folder for compiled kernels: ", name, ": ", std::strerror(errno),
-                                       "; set WEFT_CACHE to a folder that you own"));
+                throw BackendError(str("the c backend finds no folder for compiled kernels: ", name, ": ",
+                                       std::strerror(errno), "; set WEFT_CACHE to a folder that you own"));
             path = name;
         }
         ~Folder() {
@@ -88,8 +88,10 @@ fs::path choose_folder() {
         const fs::path folder = fs::absolute(*chosen);
         return usable(folder) ? folder : private_folder();
     }
-    if (const auto caches = environment("XDG_CACHE_HOME"); caches && usable(fs::path(*caches) / "weft")) return fs::path(*caches) / "weft";
-    if (const auto home = environment("HOME"); home && usable(fs::path(*home) / ".cache" / "weft")) return fs::path(*home) / ".cache" / "weft";
+    if (const auto caches = environment("XDG_CACHE_HOME"); caches && usable(fs::path(*caches) / "weft"))
+        return fs::path(*caches) / "weft";
+    if (const auto home = environment("HOME"); home && usable(fs::path(*home) / ".cache" / "weft"))
+        return fs::path(*home) / ".cache" / "weft";
     return private_folder();
 }
 

@@ -100,7 +100,8 @@ int wait_for(pid_t child) {
 }  // namespace
 
 std::string find_on_path(std::string_view program) {
-    if (program.find('/') != std::string_view::npos) return is_program(std::string(program)) ? std::string(program) : "";
+    if (program.find('/') != std::string_view::npos)
+        return is_program(std::string(program)) ? std::string(program) : "";
     const char* path = std::getenv("PATH");
     std::istringstream folders(path ? path : "/usr/local/bin:/usr/bin:/bin");
     for (std::string folder; std::getline(folders, folder, ':');) {
@@ -113,11 +114,13 @@ std::string find_on_path(std::string_view program) {
 Compiler find_compiler() {
     for (const char* name : {"WEFT_CC", "CC"})
         if (const char* value = std::getenv(name))
-            if (std::vector<std::string> words = words_of(value); !words.empty()) return as_compiler(std::move(words), name);
+            if (std::vector<std::string> words = words_of(value); !words.empty())
+                return as_compiler(std::move(words), name);
     for (const char* name : {"cc", "gcc", "clang"})
         if (!find_on_path(name).empty()) return as_compiler({name}, "PATH");
-    throw BackendError("the c backend needs a C compiler, and there is no cc, gcc or clang on PATH; install one, name one in "
-                       "WEFT_CC, or choose another backend with WEFT_BACKEND=ref");
+    throw BackendError(
+        "the c backend needs a C compiler, and there is no cc, gcc or clang on PATH; install one, name one in "
+        "WEFT_CC, or choose another backend with WEFT_BACKEND=ref");
 }
 
 Target target() {
@@ -126,9 +129,11 @@ Target target() {
     if (cpu == "avx2") return {{"-march=x86-64-v3"}, 32};
     if (cpu == "sse") return {{"-march=x86-64-v2"}, 16};
     if (!cpu.empty() && cpu != "native")
-        throw ValueError(str("WEFT_CPU=", cpu, " is not a processor that the c backend knows; choose native, avx2 or sse"));
+        throw ValueError(
+            str("WEFT_CPU=", cpu, " is not a processor that the c backend knows; choose native, avx2 or sse"));
 #if defined(__x86_64__)
-    const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    const bool wide =
+        __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     if (wide) return {{"-march=native", "-mprefer-vector-width=512"}, 64};  // loops over lanes in one piece
     return {{"-march=native"}, __builtin_cpu_supports("avx2") ? 32 : 16};
 #else
@@ -138,11 +143,19 @@ Target target() {
 
 std::vector<std::string> compile_flags() {
     std::vector<std::string> flags = {
-        "-std=gnu11", "-O2", "-shared", "-fPIC", "-w", "-Wno-psabi",
+        "-std=gnu11",
+        "-O2",
+        "-shared",
+        "-fPIC",
+        "-w",
+        "-Wno-psabi",
         "-ffp-contract=off",     // a*b + c is two roundings unless it says fma
         "-fno-strict-overflow",  // integers and pointers wrap
-        "-fno-strict-aliasing", "-fno-math-errno", "-fno-trapping-math",
-        "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
+        "-fno-strict-aliasing",
+        "-fno-math-errno",
+        "-fno-trapping-math",
+        "-fno-stack-protector",
+        "-fno-asynchronous-unwind-tables",
     };
     for (std::string& flag : target().flags) flags.push_back(std::move(flag));
     return flags;
@@ -159,9 +172,10 @@ void compile_file(const Compiler& compiler, const std::filesystem::path& source,
         throw BackendError(str("the c backend could not start the compiler ", program, ": ", outcome.output,
                                "; name another one in WEFT_CC, or choose another backend with WEFT_BACKEND=ref"));
     if (outcome.status != 0 || ::access(object.c_str(), R_OK) != 0)
-        throw BackendError(str("the C compiler ", program, " failed with status ", outcome.status,
-                               "; name another one in WEFT_CC, or choose another backend with WEFT_BACKEND=ref. It said:\n",
-                               outcome.output.empty() ? "(nothing)" : first_lines(outcome.output, 12)));
+        throw BackendError(
+            str("the C compiler ", program, " failed with status ", outcome.status,
+                "; name another one in WEFT_CC, or choose another backend with WEFT_BACKEND=ref. It said:\n",
+                outcome.output.empty() ? "(nothing)" : first_lines(outcome.output, 12)));
 }
 
 Outcome run_command(const std::vector<std::string>& command) {

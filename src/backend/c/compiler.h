@@ -1,4 +1,5 @@
-// backend/c/compiler.h: finds a C compiler and runs it (and objdump) as a child process, by argument list and without a shell.
+// backend/c/compiler.h: finds a C compiler and runs it (and objdump) as a child process, by argument list and without a
+// shell.
 #pragma once
 
 #include <filesystem>

@@ -24,8 +24,8 @@ using kernel::LoopKind;
 using kernel::Stmt;
 using kernel::Store;
 
-constexpr std::int64_t kMostVariables = 64;           // C variables that stand for one local
-constexpr std::size_t kMostStackBytes = 256 * 1024;   // of one local
+constexpr std::int64_t kMostVariables = 64;          // C variables that stand for one local
+constexpr std::size_t kMostStackBytes = 256 * 1024;  // of one local
 
 // ---- loops -----------------------------------------------------------------------------------------------------------
 
@@ -48,13 +48,15 @@ public:
             else if (loop->extent() == 0) continue;
             else if (written_out(*loop)) {
                 for (std::int64_t i = 0; i < loop->extent(); ++i) {
-                    Body copy = (*this)(kernel::substitute(kernel_, loop->body, {{loop->id(), kernel_.index(i)}}), in_lanes);
+                    Body copy =
+                        (*this)(kernel::substitute(kernel_, loop->body, {{loop->id(), kernel_.index(i)}}), in_lanes);
                     std::move(copy.begin(), copy.end(), std::back_inserter(result));
                 }
             } else {
                 Loop copy{loop->var, loop->kind, {}, loop->independent, loop->count};
                 // Lanes cannot differ in how often they run an inner loop, and there are no lanes within lanes.
-                if (copy.kind == LoopKind::Vector && (in_lanes || has_count_of(loop->body, loop->id()))) copy.kind = LoopKind::Serial;
+                if (copy.kind == LoopKind::Vector && (in_lanes || has_count_of(loop->body, loop->id())))
+                    copy.kind = LoopKind::Serial;
                 copy.body = (*this)(loop->body, in_lanes || copy.kind == LoopKind::Vector);
                 result.emplace_back(std::move(copy));
             }
@@ -99,11 +101,13 @@ private:
             if (const Loop* loop = stmt.loop()) {
                 if (loop->kind == LoopKind::Vector) {
                     if (loop->extent() > kernel::kMaxLanes)
-                        throw InternalError(str("kernel ", kernel_.name, ": a vector loop of ", loop->extent(), " lanes"));
+                        throw InternalError(
+                            str("kernel ", kernel_.name, ": a vector loop of ", loop->extent(), " lanes"));
                     out_.lane_vars[loop->id()] = static_cast<int>(loop->extent());
                     widest_ = std::max(widest_, static_cast<int>(loop->extent()));
-                }
-                else serial_lanes_[loop->id()] = static_cast<int>(std::min<std::int64_t>(loop->extent(), kernel::kMaxLanes));
+                } else
+                    serial_lanes_[loop->id()] =
+                        static_cast<int>(std::min<std::int64_t>(loop->extent(), kernel::kMaxLanes));
                 find_lanes(loop->body);
             }
     }
@@ -143,8 +147,8 @@ private:
         }
         for (const auto& [id, extent] : out_.lane_vars) {
             if (!ir::depends_on(index, id) || ir::stride_of(*kernel_.interner, index, id) != 1) continue;
-            const NodeRef base = ir::simplify_index(
-                *kernel_.interner, kernel::substitute(kernel_, index, {{id, kernel_.index(0)}}));
+            const NodeRef base =
+                ir::simplify_index(*kernel_.interner, kernel::substitute(kernel_, index, {{id, kernel_.index(0)}}));
             if (base->op != Op::Const) continue;
             accesses.lanes.emplace_back(static_cast<std::int64_t>(base->as<ir::ConstArg>().value), extent);
             return;
@@ -162,10 +166,12 @@ private:
             return on_stack(buffer, {.form = Place::LaneArray}, static_cast<std::size_t>(out_.lanes));
         }
         if (const auto serial = serial_lanes_.find(buffer.lane_loop); serial != serial_lanes_.end())
-            return on_stack(buffer, {.form = Place::Array, .unit = serial->second, .lane_var = serial->first}, static_cast<std::size_t>(serial->second));
+            return on_stack(buffer, {.form = Place::Array, .unit = serial->second, .lane_var = serial->first},
+                            static_cast<std::size_t>(serial->second));
         if (few && accesses.lanes.empty()) return {.form = Place::Scalars};
         if (!accesses.other)
-            if (const int unit = unit_of(accesses); unit && buffer.size <= unit * kMostVariables) return {.form = Place::Vectors, .unit = unit};
+            if (const int unit = unit_of(accesses); unit && buffer.size <= unit * kMostVariables)
+                return {.form = Place::Vectors, .unit = unit};
         if (buffer.place == Buffer::Place::Scratch) return {.form = Place::Pointer};
         return on_stack(buffer, {.form = Place::Array}, 1);
     }

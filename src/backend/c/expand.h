@@ -1,5 +1,5 @@
-// backend/c/expand.h: what the printer wants to know before it prints: the body with its unrolled loops written out, which
-// loops become lanes of vectors, and what each local becomes in C.
+// backend/c/expand.h: what the printer wants to know before it prints: the body with its unrolled loops written out,
+// which loops become lanes of vectors, and what each local becomes in C.
 #pragma once
 
 #include "kernel/kernel.h"
@@ -11,9 +11,9 @@ namespace weft::backend::c {
 
 struct Place {
     enum Form : std::uint8_t {
-        Pointer,      // a parameter, or a local in the scratch block
-        Scalars,      // a C variable per element: sum_0
-        Vectors,      // a vector variable per `unit` elements: acc_0, acc_1; element i is lane i % unit of acc_[i / unit]
+        Pointer,  // a parameter, or a local in the scratch block
+        Scalars,  // a C variable per element: sum_0
+        Vectors,  // a vector variable per `unit` elements: acc_0, acc_1; element i is lane i % unit of acc_[i / unit]
         LaneVectors,  // private to each lane: a vector variable per element
         Array,        // an array on the stack
         LaneArray,    // private to each lane: an array of vectors
@@ -21,14 +21,15 @@ struct Place {
     Form form = Pointer;
     bool used = false;
     int unit = 1;
-    int lane_var = -1;  // Array: private to each iteration of this loop (lanes that run one after the other), `unit` of them
+    int lane_var =
+        -1;  // Array: private to each iteration of this loop (lanes that run one after the other), `unit` of them
 };
 
 struct Expanded {
     kernel::Body body;
-    int lanes = 0;                              // of every vector type in this kernel; 0: it has no vector loop
-    std::unordered_map<int, int> lane_vars;     // vector loops: id of the variable -> extent
-    std::vector<Place> places;                  // per buffer
+    int lanes = 0;                                  // of every vector type in this kernel; 0: it has no vector loop
+    std::unordered_map<int, int> lane_vars;         // vector loops: id of the variable -> extent
+    std::vector<Place> places;                      // per buffer
     std::unordered_map<const ir::Node*, int> uses;  // how many expressions and statements use a node
 };
 

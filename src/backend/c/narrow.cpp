@@ -69,7 +69,8 @@ private:
         for (const Stmt& stmt : body) {
             const Loop* loop = stmt.loop();
             // Lanes that count differently run one by one anyway.
-            if (loop && loop->kind == LoopKind::Vector && loop->extent() > lanes_ && !counts_by(loop->body, loop->id())) {
+            if (loop && loop->kind == LoopKind::Vector && loop->extent() > lanes_ &&
+                !counts_by(loop->body, loop->id())) {
                 distribute(loop->body, loop->id(), parts_of(*loop), out);
             } else if (loop) {
                 out.emplace_back(Loop{loop->var, loop->kind, split(loop->body), loop->independent, loop->count});
@@ -102,7 +103,11 @@ private:
     void distribute(const Body& body, int var, const std::vector<Part>& parts, Body& out) {
         for (const Stmt& stmt : body) {
             if (const Loop* loop = stmt.loop()) {
-                Loop outer{loop->var, loop->kind == LoopKind::Vector ? LoopKind::Serial : loop->kind, {}, loop->independent, loop->count};
+                Loop outer{loop->var,
+                           loop->kind == LoopKind::Vector ? LoopKind::Serial : loop->kind,
+                           {},
+                           loop->independent,
+                           loop->count};
                 distribute(loop->body, var, parts, outer.body);
                 out.emplace_back(std::move(outer));
                 continue;
@@ -111,7 +116,8 @@ private:
                 const Store& store = *stmt.store();
                 const auto renamed = part.buffers.find(store.buffer);
                 const NodeRef index = ir::simplify_index(*result_.interner, in_part(store.index, var, part));
-                Store copy{renamed == part.buffers.end() ? store.buffer : renamed->second, index, in_part(store.value, var, part)};
+                Store copy{renamed == part.buffers.end() ? store.buffer : renamed->second, index,
+                           in_part(store.value, var, part)};
                 out.emplace_back(Loop{part.var, LoopKind::Vector, {std::move(copy)}});
             }
         }
@@ -122,7 +128,8 @@ private:
             if (node.op != Op::Load) return result_.make(node.op, node.dtype, sources, node.arg);
             const int b = node.as<ir::LoadArg>().buffer;
             const auto renamed = part.buffers.find(b);
-            return result_.make(node.op, node.dtype, sources, ir::LoadArg{renamed == part.buffers.end() ? b : renamed->second});
+            return result_.make(node.op, node.dtype, sources,
+                                ir::LoadArg{renamed == part.buffers.end() ? b : renamed->second});
         };
         const NodeRef renamed = part.buffers.empty() ? root : ir::rebuild(std::span(&root, 1), replace)[0];
         return kernel::substitute(result_, renamed, {{var, part.lane}});

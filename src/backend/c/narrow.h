@@ -1,5 +1,5 @@
-// backend/c/narrow.h: fits vector loops to the machine. Logical lanes (16 of f32, 8 of f64) decide bits and stay what they are; a
-// machine with shorter registers runs them as two or more vectors, statement by statement.
+// backend/c/narrow.h: fits vector loops to the machine. Logical lanes (16 of f32, 8 of f64) decide bits and stay what
+// they are; a machine with shorter registers runs them as two or more vectors, statement by statement.
 #pragma once
 
 #include "kernel/kernel.h"

@@ -1,5 +1,6 @@
-// backend/c/prelude.cpp: helpers for arithmetic, selection, checks and lanes; see prelude_memory.cpp and prelude_convert.cpp.
-// Loops over lanes are how C says "an instruction per lane": gcc and clang turn them into vector instructions (fma, sqrt).
+// backend/c/prelude.cpp: helpers for arithmetic, selection, checks and lanes; see prelude_memory.cpp and
+// prelude_convert.cpp. Loops over lanes are how C says "an instruction per lane": gcc and clang turn them into vector
+// instructions (fma, sqrt).
 #include "backend/c/prelude.h"
 
 #include "core/str.h"
@@ -51,7 +52,7 @@ std::string Prelude::bits(DType from, DType to) {
 
 namespace {
 
-// Scalar definitions of what C has no operator for; $T is the type, $U its unsigned twin, $B its width in bits, $N the name.
+// Scalar definitions of what C has no operator for; $T is the type, $B its width in bits, $N the name.
 std::string scalar_definition(Op op, DType t) {
     const bool is_signed = is_signed_int(t), real = is_float(t);
     switch (op) {
@@ -96,7 +97,7 @@ std::string scalar_definition(Op op, DType t) {
     }
 }
 
-// Vector definitions that are better than a loop over lanes; empty where there is none. $M are masks of $V's element size.
+// Vector definitions that are better than a loop over lanes, if there is one. $M are masks of $V's element size.
 std::string vector_definition(Op op, DType t) {
     const bool real = is_float(t);
     switch (op) {
@@ -109,12 +110,14 @@ std::string vector_definition(Op op, DType t) {
                        real ? " | ($M)(a != a)" : "", ", a, b); }\n");
         case Op::Shl:
         case Op::Shr: {
-            const std::string_view result = op == Op::Shl          ? "(a << (b & near)) & near"
+            const std::string_view result = op == Op::Shl      ? "(a << (b & near)) & near"
                                             : is_signed_int(t) ? "a >> ((b & near) | (all_$V($B - 1) & ~near))"
                                                                : "(a >> (b & near)) & near";
-            return str("HELPER $V $N($V a, $V b) {\n"
-                       "    const $V near = ($V)((b >= all_$V(0)) & (b < all_$V($B)));  // shifts by less than the width\n"
-                       "    return ", result, ";\n}\n");
+            return str(
+                "HELPER $V $N($V a, $V b) {\n"
+                "    const $V near = ($V)((b >= all_$V(0)) & (b < all_$V($B)));  // shifts by less than the width\n"
+                "    return ",
+                result, ";\n}\n");
         }
         default: return {};
     }
@@ -124,8 +127,11 @@ std::string vector_definition(Op op, DType t) {
 std::string native_fma(DType t, int lanes) {
     const std::size_t bytes = size_of(t) * static_cast<std::size_t>(lanes);
     const std::string_view suffix = t == DType::F32 ? "ps" : "pd";
-    if (bytes == 64) return str("#if defined(__AVX512F__)\n    return __builtin_ia32_vfmadd", suffix, "512_mask(a, b, c, -1, 4);\n#else\n");
-    if (bytes == 32) return str("#if defined(__FMA__)\n    return __builtin_ia32_vfmadd", suffix, "256(a, b, c);\n#else\n");
+    if (bytes == 64)
+        return str("#if defined(__AVX512F__)\n    return __builtin_ia32_vfmadd", suffix,
+                   "512_mask(a, b, c, -1, 4);\n#else\n");
+    if (bytes == 32)
+        return str("#if defined(__FMA__)\n    return __builtin_ia32_vfmadd", suffix, "256(a, b, c);\n#else\n");
     return {};
 }
 
@@ -147,10 +153,11 @@ std::string Prelude::lane_loop(Op op, DType t, int lanes, const std::string& nam
 }
 
 std::string Prelude::op(Op op, DType t, int lanes) {
-    const std::string scalar = str(ir::name_of(op), "_", memory_type(t)), name = lanes ? str(scalar, "x", lanes) : scalar;
+    const std::string scalar = str(ir::name_of(op), "_", memory_type(t)),
+                      name = lanes ? str(scalar, "x", lanes) : scalar;
     if (defined(name)) return name;
-    std::vector<std::pair<char, std::string>> values = {{'N', name}, {'T', memory_type(t)}, {'B', str(8 * size_of(t))},
-                                                        {'S', t == DType::F32 ? "f" : ""}};
+    std::vector<std::pair<char, std::string>> values = {
+        {'N', name}, {'T', memory_type(t)}, {'B', str(8 * size_of(t))}, {'S', t == DType::F32 ? "f" : ""}};
     if (!lanes) return define(name, fill(scalar_definition(op, t), values));
     const std::string text = vector_definition(op, t);
     if (text.empty()) return lane_loop(op, t, lanes, name);
@@ -164,10 +171,14 @@ std::string Prelude::op(Op op, DType t, int lanes) {
 }
 
 std::string Prelude::limit(Op op, DType t, int lanes) {
-    const std::string type = lanes ? vector(t, lanes) : value_type(t), name = str(op == Op::Max ? "at_least_" : "at_most_", type);
+    const std::string type = lanes ? vector(t, lanes) : value_type(t),
+                      name = str(op == Op::Max ? "at_least_" : "at_most_", type);
     const std::string_view compare = op == Op::Max ? "x <= b" : "x >= b";  // false for NaN, which stays
-    if (!lanes) return define(name, str("HELPER ", type, " ", name, "(", type, " x, ", type, " b) { return ", compare, " ? b : x; }\n"));
-    return define(name, str("HELPER ", type, " ", name, "(", type, " x, ", type, " b) { return ", select(t, lanes), "(", compare, ", b, x); }\n"));
+    if (!lanes)
+        return define(
+            name, str("HELPER ", type, " ", name, "(", type, " x, ", type, " b) { return ", compare, " ? b : x; }\n"));
+    return define(name, str("HELPER ", type, " ", name, "(", type, " x, ", type, " b) { return ", select(t, lanes), "(",
+                            compare, ", b, x); }\n"));
 }
 
 std::string Prelude::check(DType t, int lanes) {
@@ -177,12 +188,14 @@ std::string Prelude::check(DType t, int lanes) {
                                  "    if ((i64)value >= low && (i64)value < high) return value;\n"
                                  "    if (check && !check->code) *check = (Check){code, (i64)value};\n"
                                  "    return ($T)low;\n"
-                                 "}\n", {{'T', memory_type(t)}, {'N', name}}));
+                                 "}\n",
+                                 {{'T', memory_type(t)}, {'N', name}}));
     check(t, 0);
     return define(name, fill("HELPER $V $N($V value, i64 low, i64 high, i64 code, int n, Check* check) {\n"
                              "    for (int l = 0; l < n; ++l) value[l] = $S(value[l], low, high, code, check);\n"
                              "    return value;\n"
-                             "}\n", {{'V', vector(t, lanes)}, {'N', name}, {'S', scalar}}));
+                             "}\n",
+                             {{'V', vector(t, lanes)}, {'N', name}, {'S', scalar}}));
 }
 
 std::string Prelude::shift_lanes(DType t, int lanes, int by) {
@@ -197,7 +210,8 @@ std::string Prelude::shift_lanes(DType t, int lanes, int by) {
                              "    for (int l = 0; l + $B < $L; ++l) r[l] = v[l + $B];\n"
                              "    return r;\n"
                              "#endif\n"
-                             "}\n", {{'V', type}, {'N', name}, {'O', order}, {'B', str(by)}, {'L', str(lanes)}}));
+                             "}\n",
+                             {{'V', type}, {'N', name}, {'O', order}, {'B', str(by)}, {'L', str(lanes)}}));
 }
 
 std::string Prelude::put_lanes(DType t, int lanes, int at, int count) {
@@ -206,7 +220,8 @@ std::string Prelude::put_lanes(DType t, int lanes, int at, int count) {
         return define(name, fill("HELPER $V $N($V old, $V v) {\n"
                                  "    for (int l = 0; l < $C; ++l) old[l + $A] = v[l];\n"
                                  "    return old;\n"
-                                 "}\n", {{'V', type}, {'N', name}, {'C', str(count)}, {'A', str(at)}}));
+                                 "}\n",
+                                 {{'V', type}, {'N', name}, {'C', str(count)}, {'A', str(at)}}));
     const std::string mask = vector(mask_dtype(size_of(t)), lanes);
     std::string ones;
     for (int l = 0; l < lanes; ++l) ones += str(l ? ", " : "", l < count ? "-1" : "0");

@@ -10,7 +10,9 @@ namespace {
 
 DType int_of_size(bool is_signed, std::size_t bytes) {
     const DType t = mask_dtype(bytes);
-    return is_signed ? t : static_cast<DType>(static_cast<int>(t) - static_cast<int>(DType::I8) + static_cast<int>(DType::U8));
+    return is_signed
+               ? t
+               : static_cast<DType>(static_cast<int>(t) - static_cast<int>(DType::I8) + static_cast<int>(DType::U8));
 }
 
 // Vector instructions double or halve a width: gcc takes conversions over a wider gap apart, lane by lane.
@@ -21,7 +23,8 @@ void append_int_steps(std::vector<DType>& path, DType to) {
     path.push_back(to);
 }
 
-std::string range_end(DType from, DType to, bool upper) {  // as core's saturate(): the upper one is one past the largest integer
+std::string range_end(DType from, DType to,
+                      bool upper) {  // as core's saturate(): the upper one is one past the largest integer
     const int bits = static_cast<int>(8 * size_of(to)) - (is_signed_int(to) ? 1 : 0);
     const std::string power = str("0x1p", bits, from == DType::F32 ? "f" : "");
     return upper ? power : is_signed_int(to) ? "-" + power : from == DType::F32 ? "0.0f" : "0.0";
@@ -96,8 +99,10 @@ constexpr std::string_view kFloatsToBrains = R"(HELPER $H $N($F x) {
 
 std::string native_half(bool to_float, int lanes) {
     if (lanes == 16)
-        return to_float ? "#if defined(__AVX512F__)\n    return __builtin_ia32_vcvtph2ps512_mask((i16x16)h, (f32x16){0}, -1, 4);\n#else\n"
-                        : "#if defined(__AVX512F__)\n    return (u16x16)__builtin_ia32_vcvtps2ph512_mask(x, 0, (i16x16){0}, -1);\n#else\n";
+        return to_float ? "#if defined(__AVX512F__)\n    return __builtin_ia32_vcvtph2ps512_mask((i16x16)h, "
+                          "(f32x16){0}, -1, 4);\n#else\n"
+                        : "#if defined(__AVX512F__)\n    return (u16x16)__builtin_ia32_vcvtps2ph512_mask(x, 0, "
+                          "(i16x16){0}, -1);\n#else\n";
     if (lanes == 8)
         return to_float ? "#if defined(__F16C__)\n    return __builtin_ia32_vcvtph2ps256((i16x8)h);\n#else\n"
                         : "#if defined(__F16C__)\n    return (u16x8)__builtin_ia32_vcvtps2ph256(x, 0);\n#else\n";
@@ -129,7 +134,8 @@ std::string Prelude::widen_mask(std::size_t from, std::size_t to, int lanes) {
     const std::string source = vector(path.front(), lanes), target = vector(path.back(), lanes);
     const std::string name = str("mask_", source, "_", target);
     std::string text = "m";
-    for (std::size_t i = 1; i < path.size(); ++i) text = str("__builtin_convertvector(", text, ", ", vector(path[i], lanes), ")");
+    for (std::size_t i = 1; i < path.size(); ++i)
+        text = str("__builtin_convertvector(", text, ", ", vector(path[i], lanes), ")");
     return define(name, str("HELPER ", target, " ", name, "(", source, " m) { return ", text, "; }\n"));
 }
 
@@ -141,8 +147,8 @@ std::string Prelude::convert(DType from, DType to, int lanes) {
     if (is_half(from) || is_half(to)) {
         bits(DType::U32, DType::F32);
         bits(DType::F32, DType::U32);
-        return define(name, std::string(from == DType::F16  ? kHalfToFloat
-                                        : to == DType::F16  ? kFloatToHalf
+        return define(name, std::string(from == DType::F16    ? kHalfToFloat
+                                        : to == DType::F16    ? kFloatToHalf
                                         : from == DType::BF16 ? kBrainToFloat
                                                               : kFloatToBrain));
     }
@@ -153,49 +159,71 @@ std::string Prelude::convert(DType from, DType to, int lanes) {
                              "    if (x >= $U) return $B;\n"
                              "    return ($T)x;\n"
                              "}\n",
-                             {{'T', value_type(to)}, {'F', value_type(from)}, {'N', name}, {'L', range_end(from, to, false)},
+                             {{'T', value_type(to)},
+                              {'F', value_type(from)},
+                              {'N', name},
+                              {'L', range_end(from, to, false)},
                               {'U', range_end(from, to, true)},
-                              {'A', literal(to, extreme(to, false))}, {'B', literal(to, extreme(to, true))}}));
+                              {'A', literal(to, extreme(to, false))},
+                              {'B', literal(to, extreme(to, true))}}));
 }
 
 std::string Prelude::conversion(DType from, DType to, int lanes, const std::string& name) {
-    std::vector<std::pair<char, std::string>> values = {{'N', name}, {'F', vector(from, lanes)}, {'T', vector(to, lanes)}};
+    std::vector<std::pair<char, std::string>> values = {
+        {'N', name}, {'F', vector(from, lanes)}, {'T', vector(to, lanes)}};
     if (is_half(from) || is_half(to)) {
         const bool up = is_half(from), brain = from == DType::BF16 || to == DType::BF16;
         const std::string native = native_half(up, lanes);
         vector(DType::I16, lanes);
         select(DType::U32, lanes);
         splat(DType::U32, lanes);
-        values = {{'N', name}, {'H', vector(DType::U16, lanes)}, {'U', vector(DType::U32, lanes)},
-                  {'I', vector(DType::I32, lanes)}, {'F', vector(DType::F32, lanes)}, {'A', native},
+        values = {{'N', name},
+                  {'H', vector(DType::U16, lanes)},
+                  {'U', vector(DType::U32, lanes)},
+                  {'I', vector(DType::I32, lanes)},
+                  {'F', vector(DType::F32, lanes)},
+                  {'A', native},
                   {'E', native.empty() ? "" : "#endif\n"}};
-        return fill(brain ? (up ? kBrainsToFloats : kFloatsToBrains) : (up ? kHalvesToFloats : kFloatsToHalves), values);
+        return fill(brain ? (up ? kBrainsToFloats : kFloatsToBrains) : (up ? kHalvesToFloats : kFloatsToHalves),
+                    values);
     }
-    if (!is_float(from) || !is_int(to)) return fill("HELPER $T $N($F v) { return __builtin_convertvector(v, $T); }\n", values);
+    if (!is_float(from) || !is_int(to))
+        return fill("HELPER $T $N($F v) { return __builtin_convertvector(v, $T); }\n", values);
     // Float to integer: small integers come from an i32 that is already within their limits.
     const DType wide = size_of(to) < 4 ? DType::I32 : to;
     const std::size_t mask = size_of(from), wide_mask = size_of(wide);
     const DType mask_type = mask_dtype(wide_mask);
     const auto as_mask = [&](const std::string& m) {
-        return mask == wide_mask ? str("(", vector(mask_type, lanes), ")", m) : str(widen_mask(mask, wide_mask, lanes), "(", m, ")");
+        return mask == wide_mask ? str("(", vector(mask_type, lanes), ")", m)
+                                 : str(widen_mask(mask, wide_mask, lanes), "(", m, ")");
     };
     std::string narrow = "(result)";
     const std::vector<DType> path = cast_path(mask_type, to, true);
-    for (std::size_t i = 1; i < path.size(); ++i) narrow = str("__builtin_convertvector(", narrow, ", ", vector(path[i], lanes), ")");
+    for (std::size_t i = 1; i < path.size(); ++i)
+        narrow = str("__builtin_convertvector(", narrow, ", ", vector(path[i], lanes), ")");
     splat(from, lanes);
     splat(mask_type, lanes);
     const std::string mask_vector = vector(mask_dtype(mask), lanes);
-    values.insert(values.end(), {{'M', vector(mask_type, lanes)}, {'W', vector(wide, lanes)}, {'K', mask_vector},
-                                 {'L', range_end(from, to, false)}, {'U', range_end(from, to, true)}, {'A', literal(DType::I64, extreme(to, false))},
-                                 {'B', literal(DType::I64, extreme(to, true))}, {'R', narrow}, {'1', as_mask("(v >= end)")},
-                                 {'2', as_mask("(v <= begin)")}, {'3', as_mask("within")}});
-    return fill("HELPER $T $N($F v) {  // saturates, NaN gives 0\n"
-                "    const $F begin = all_$F($L), end = all_$F($U);\n"
-                "    const $K within = (v > begin) & (v < end);\n"
-                "    const $M whole = ($M)__builtin_convertvector(($F)(($K)v & within), $W);\n"
-                "    const $M result = (whole & $3) | ($1 & all_$M($B)) | ($2 & all_$M($A));\n"
-                "    return ($T)$R;\n"
-                "}\n", values);
+    values.insert(values.end(), {{'M', vector(mask_type, lanes)},
+                                 {'W', vector(wide, lanes)},
+                                 {'K', mask_vector},
+                                 {'L', range_end(from, to, false)},
+                                 {'U', range_end(from, to, true)},
+                                 {'A', literal(DType::I64, extreme(to, false))},
+                                 {'B', literal(DType::I64, extreme(to, true))},
+                                 {'R', narrow},
+                                 {'1', as_mask("(v >= end)")},
+                                 {'2', as_mask("(v <= begin)")},
+                                 {'3', as_mask("within")}});
+    return fill(
+        "HELPER $T $N($F v) {  // saturates, NaN gives 0\n"
+        "    const $F begin = all_$F($L), end = all_$F($U);\n"
+        "    const $K within = (v > begin) & (v < end);\n"
+        "    const $M whole = ($M)__builtin_convertvector(($F)(($K)v & within), $W);\n"
+        "    const $M result = (whole & $3) | ($1 & all_$M($B)) | ($2 & all_$M($A));\n"
+        "    return ($T)$R;\n"
+        "}\n",
+        values);
 }
 
 }  // namespace weft::backend::c

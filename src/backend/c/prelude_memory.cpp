@@ -1,5 +1,5 @@
-// backend/c/prelude_memory.cpp: helpers that move vectors between memory and registers. A vector may have fewer lanes in use
-// (n) than it has: the others are read as 0 and never written. `_if`: only lanes whose mask is set touch memory.
+// backend/c/prelude_memory.cpp: helpers that move vectors between memory and registers. A vector may have fewer lanes
+// in use (n) than it has: the others are read as 0 and never written. `_if`: only lanes whose mask is set touch memory.
 #include "backend/c/prelude.h"
 
 #include "core/str.h"
@@ -27,35 +27,67 @@ const Masked* masked_instructions(DType t, int lanes) {
 
 constexpr std::string_view kIfMasked = "#if defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512VL__)\n";
 
-// $V vector, $T element, $M masks, $I indices, $L lanes; $K, $R, $C and $F: masked instructions, see above.
+// $V vector, $T element, $M masks, $I indices, $L lanes; $K, $R, $B, $C and $F: masked instructions, see above.
 struct Definition {
     std::string_view what, signature, masked, plain;
 };
 constexpr Definition kDefinitions[] = {
-    {"load", "$V $N(const $T* p)", "", "    $V v;\n    __builtin_memcpy(&v, p, sizeof v);\n    return v;\n"},
-    {"load_some", "$V $N(const $T* p, int n)", "    return ($V)$K((const void*)p, ($F){0}, ($C)((1u << n) - 1));\n",
-     "    $V v = {0};\n    __builtin_memcpy(&v, p, (unsigned)n * sizeof v[0]);\n    return v;\n"},
+    {"load", "$V $N(const $T* p)", "", R"(    typedef $V Loose __attribute__((aligned(sizeof($T)), may_alias));
+    return *(const Loose*)p;
+)"},
+    {"load_some", "$V $N(const $T* p, int n)", R"(    return ($V)$K((const void*)p, ($F){0}, ($C)((1u << n) - 1));
+)",
+     R"(    $V v = {0};
+    __builtin_memcpy(&v, p, (unsigned)n * sizeof v[0]);
+    return v;
+)"},
     {"load_if", "$V $N(const $T* p, $M m, int n)",
-     "    return ($V)$K((const void*)p, ($F){0}, ($C)($B(m) & ((1u << n) - 1)));\n",
-     "    $V v = {0};\n#pragma GCC unroll 16\n    for (int l = 0; l < n; ++l)\n        if (m[l]) v[l] = p[l];\n    return v;\n"},
-    {"strided", "$V $N(const $T* p, i64 stride, int n)", "",
-     "    $V v = {0};\n#pragma GCC unroll 16\n    for (int l = 0; l < n; ++l) v[l] = p[l * stride];\n    return v;\n"},
-    {"strided_if", "$V $N(const $T* p, i64 stride, $M m, int n)", "",
-     "    $V v = {0};\n#pragma GCC unroll 16\n    for (int l = 0; l < n; ++l)\n        if (m[l]) v[l] = p[l * stride];\n"
-     "    return v;\n"},
-    {"gather", "$V $N(const $T* p, $I at, int n)", "",
-     "    $V v = {0};\n#pragma GCC unroll 16\n    for (int l = 0; l < n; ++l) v[l] = p[at[l]];\n    return v;\n"},
-    {"gather_if", "$V $N(const $T* p, $I at, $M m, int n)", "",
-     "    $V v = {0};\n#pragma GCC unroll 16\n    for (int l = 0; l < n; ++l)\n        if (m[l]) v[l] = p[at[l]];\n    return v;\n"},
-    // Not by memcpy: GCC 12 copies 32 bytes as one integer, and stores the constant {2, 2, 2, 2, 2, 2, 0, 0} as eight twos.
-    {"store", "void $N($T* p, $V v)", "",
-     "    typedef $V Loose __attribute__((aligned(sizeof($T)), may_alias));\n    *(Loose*)p = v;\n"},
-    {"store_some", "void $N($T* p, int n, $V v)", "    $R((void*)p, ($F)v, ($C)((1u << n) - 1));\n",
-     "#pragma GCC unroll 16\n    for (int l = 0; l < n; ++l) p[l] = v[l];\n"},
-    {"store_strided", "void $N($T* p, i64 stride, int n, $V v)", "",
-     "#pragma GCC unroll 16\n    for (int l = 0; l < n; ++l) p[l * stride] = v[l];\n"},
-    {"store_gather", "void $N($T* p, $I at, int n, $V v)", "",
-     "#pragma GCC unroll 16\n    for (int l = 0; l < n; ++l) p[at[l]] = v[l];\n"},
+     R"(    return ($V)$K((const void*)p, ($F){0}, ($C)($B(m) & ((1u << n) - 1)));
+)",
+     R"(    $V v = {0};
+#pragma GCC unroll 16
+    for (int l = 0; l < n; ++l)
+        if (m[l]) v[l] = p[l];
+    return v;
+)"},
+    {"strided", "$V $N(const $T* p, i64 stride, int n)", "", R"(    $V v = {0};
+#pragma GCC unroll 16
+    for (int l = 0; l < n; ++l) v[l] = p[l * stride];
+    return v;
+)"},
+    {"strided_if", "$V $N(const $T* p, i64 stride, $M m, int n)", "", R"(    $V v = {0};
+#pragma GCC unroll 16
+    for (int l = 0; l < n; ++l)
+        if (m[l]) v[l] = p[l * stride];
+    return v;
+)"},
+    {"gather", "$V $N(const $T* p, $I at, int n)", "", R"(    $V v = {0};
+#pragma GCC unroll 16
+    for (int l = 0; l < n; ++l) v[l] = p[at[l]];
+    return v;
+)"},
+    {"gather_if", "$V $N(const $T* p, $I at, $M m, int n)", "", R"(    $V v = {0};
+#pragma GCC unroll 16
+    for (int l = 0; l < n; ++l)
+        if (m[l]) v[l] = p[at[l]];
+    return v;
+)"},
+    // Not by memcpy: GCC 12 copies 32 bytes as one integer, and stores the constant {2, 2, 2, 2, 2, 2, 0, 0} as eight
+    // twos.
+    {"store", "void $N($T* p, $V v)", "", R"(    typedef $V Loose __attribute__((aligned(sizeof($T)), may_alias));
+    *(Loose*)p = v;
+)"},
+    {"store_some", "void $N($T* p, int n, $V v)", R"(    $R((void*)p, ($F)v, ($C)((1u << n) - 1));
+)",
+     R"(#pragma GCC unroll 16
+    for (int l = 0; l < n; ++l) p[l] = v[l];
+)"},
+    {"store_strided", "void $N($T* p, i64 stride, int n, $V v)", "", R"(#pragma GCC unroll 16
+    for (int l = 0; l < n; ++l) p[l * stride] = v[l];
+)"},
+    {"store_gather", "void $N($T* p, $I at, int n, $V v)", "", R"(#pragma GCC unroll 16
+    for (int l = 0; l < n; ++l) p[at[l]] = v[l];
+)"},
 };
 
 // Past the cache, where the address allows it; the kernel ends with a fence.
@@ -86,8 +118,8 @@ std::string Prelude::memory(const std::string& what, DType t, int lanes) {
     const std::string type = vector(t, lanes), name = what + "_" + type;
     if (defined(name)) return name;
     const std::string mask = vector(mask_dtype(size_of(t)), lanes), indices = vector(DType::I64, lanes);
-    std::vector<std::pair<char, std::string>> values = {
-        {'V', type}, {'T', memory_type(t)}, {'M', mask}, {'I', indices}, {'L', str(lanes)}, {'N', name}};
+    std::vector<std::pair<char, std::string>> values = {{'V', type},    {'T', memory_type(t)}, {'M', mask},
+                                                        {'I', indices}, {'L', str(lanes)},     {'N', name}};
     if (what == "stream") {
         vector(DType::F32, 16);
         return define(name, fill(kStream, values));
@@ -97,8 +129,10 @@ std::string Prelude::memory(const std::string& what, DType t, int lanes) {
         std::string body(definition.plain);
         if (const Masked* with = masked_instructions(t, lanes); with && !definition.masked.empty()) {
             body = str(kIfMasked, definition.masked, "#else\n", definition.plain, "#endif\n");
-            values.insert(values.end(), {{'K', std::string(with->load)}, {'R', std::string(with->store)},
-                                         {'B', std::string(with->to_bits)}, {'C', std::string(with->bits)},
+            values.insert(values.end(), {{'K', std::string(with->load)},
+                                         {'R', std::string(with->store)},
+                                         {'B', std::string(with->to_bits)},
+                                         {'C', std::string(with->bits)},
                                          {'F', vector(with->as, lanes)}});
         }
         return define(name, fill(str("HELPER ", definition.signature, " {\n", body, "}\n"), values));

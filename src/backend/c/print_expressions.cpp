@@ -1,4 +1,5 @@
-// backend/c/print_expressions.cpp: expressions as C text: where each is printed, and how each op is spelt for scalars and lanes.
+// backend/c/print_expressions.cpp: expressions as C text: where each is printed, and how each op is spelt for scalars
+// and lanes.
 #include "backend/c/printer.h"
 #include "core/str.h"
 #include "ir/symbolic.h"
@@ -34,8 +35,10 @@ bool is_constant(const ir::Node& node) { return node.op == Op::Const; }
 
 // x / c and x % c of C floor as ours do where x is never negative; that is most index arithmetic.
 bool divides_plainly(const ir::Node& node) {
-    if ((node.op != Op::IDiv && node.op != Op::Mod) || node.dtype != DType::I64 || !is_constant(node.source(1))) return false;
-    return static_cast<std::int64_t>(node.source(1).as<ir::ConstArg>().value) > 0 && ir::bounds(node.sources[0]).low >= 0;
+    if ((node.op != Op::IDiv && node.op != Op::Mod) || node.dtype != DType::I64 || !is_constant(node.source(1)))
+        return false;
+    return static_cast<std::int64_t>(node.source(1).as<ir::ConstArg>().value) > 0 &&
+           ir::bounds(node.sources[0]).low >= 0;
 }
 
 bool shifts_plainly(const ir::Node& node) {
@@ -45,7 +48,8 @@ bool shifts_plainly(const ir::Node& node) {
 
 // Max or Min of floats with a constant, which a range reduction has many of.
 bool is_limit(const ir::Node& node) {
-    if ((node.op != Op::Max && node.op != Op::Min) || !is_float(node.dtype) || !is_constant(node.source(1))) return false;
+    if ((node.op != Op::Max && node.op != Op::Min) || !is_float(node.dtype) || !is_constant(node.source(1)))
+        return false;
     const double limit = word_to_double(node.dtype, node.source(1).as<ir::ConstArg>().value);
     return limit == limit;
 }
@@ -81,7 +85,8 @@ const Printer::Facts& Printer::facts(const Node& node) {
         result.buffers |= std::uint64_t(1) << (b % 64);
         result.touches = true;
         if (expanded_.lane_vars.contains(lane_loop)) result.lane = lane_loop;
-        if (const int var = expanded_.places[b].lane_var; var >= 0) result.level = std::max(result.level, depths_.at(var));
+        if (const int var = expanded_.places[b].lane_var; var >= 0)
+            result.level = std::max(result.level, depths_.at(var));
     } else if (node.op == Op::Check) {
         result.touches = true;
     }
@@ -156,7 +161,8 @@ Value Printer::scalar_op(const Node& node, const std::vector<Value>& in) {
     if (node.op == Op::Recip) return {str("(1 / ", in[0].text, ")")};
     if (is_bool(t) && node.op == Op::Max) return {spell("($0 | $1)", operands)};
     if (is_bool(t) && node.op == Op::Min) return {spell("($0 & $1)", operands)};
-    if (node.op == Op::Abs && is_float(t)) return {call(t == DType::F32 ? "__builtin_fabsf" : "__builtin_fabs", operands)};
+    if (node.op == Op::Abs && is_float(t))
+        return {call(t == DType::F32 ? "__builtin_fabsf" : "__builtin_fabs", operands)};
     if ((node.op == Op::Abs && is_unsigned(t)) || (node.op == Op::Trunc && !is_float(t))) return in[0];
     const std::string pattern = operator_of(node);
     if (is_limit(node)) return {call(prelude_.limit(node.op, t, 0), operands)};
@@ -175,7 +181,8 @@ Value Printer::vector_op(const Node& node, const std::vector<Value>& in) {
     }
     std::vector<std::string> operands;
     for (const Value& v : in) operands.push_back(as_vector(v, t));
-    if (node.op == Op::Recip) return {str("(", as_vector({literal(t, cast_word(DType::I64, t, 1))}, t), " / ", operands[0], ")"), true};
+    if (node.op == Op::Recip)
+        return {str("(", as_vector({literal(t, cast_word(DType::I64, t, 1))}, t), " / ", operands[0], ")"), true};
     if ((node.op == Op::Abs && is_unsigned(t)) || (node.op == Op::Trunc && !is_float(t))) return in[0];
     const std::string pattern = operator_of(node);
     if (is_limit(node)) return {call(prelude_.limit(node.op, t, lanes_), operands), true};
@@ -192,8 +199,10 @@ Value Printer::bool_op(const Node& node, const std::vector<Value>& in) {
     for (const Value& v : in) m.push_back(as_mask(v, bytes));
     const auto result = [&](std::string_view pattern) { return Value{"(" + spell(pattern, m) + ")", true, bytes}; };
     switch (node.op) {
-        case Op::And: case Op::Min: return result("$0 & $1");
-        case Op::Or: case Op::Max: return result("$0 | $1");
+        case Op::And:
+        case Op::Min: return result("$0 & $1");
+        case Op::Or:
+        case Op::Max: return result("$0 | $1");
         case Op::Xor: return result("$0 ^ $1");
         case Op::CmpLt: return result("~$0 & $1");
         case Op::CmpLe: return result("~$0 | $1");
@@ -207,11 +216,14 @@ Value Printer::check(const Node& node, const Value& from) {
     const auto& arg = node.as<ir::CheckArg>();
     std::size_t number = 0;
     while (number < kernel_.checks.size() && !ir::equal(kernel_.checks[number], arg)) ++number;
-    if (number == kernel_.checks.size()) throw InternalError(str("kernel ", kernel_.name, " does not list the check ", arg.what));
-    const std::string limits = str(literal(DType::I64, static_cast<Word>(arg.low)), ", ", literal(DType::I64, static_cast<Word>(arg.high)));
+    if (number == kernel_.checks.size())
+        throw InternalError(str("kernel ", kernel_.name, " does not list the check ", arg.what));
+    const std::string limits =
+        str(literal(DType::I64, static_cast<Word>(arg.low)), ", ", literal(DType::I64, static_cast<Word>(arg.high)));
     const std::string function = prelude_.check(node.dtype, from.vector ? lanes_ : 0);
     const std::string used = from.vector ? str(", ", lanes_of(facts(node).lane)) : "";
-    return {str(function, "(", without_parentheses(from.text), ", ", limits, ", ", number + 1, used, ", check)"), from.vector};
+    return {str(function, "(", without_parentheses(from.text), ", ", limits, ", ", number + 1, used, ", check)"),
+            from.vector};
 }
 
 // ---- conversions -----------------------------------------------------------------------------------------------------
@@ -220,7 +232,8 @@ Value Printer::cast(const Node& node, Value from) {
     const DType source = node.source().dtype, target = node.dtype;
     if (from.vector) return vector_cast(source, target, std::move(from));
     if (source == target) return from;
-    const std::vector<DType> path = cast_path(is_bool(source) ? DType::U8 : source, is_bool(target) ? DType::F32 : target, false);
+    const std::vector<DType> path =
+        cast_path(is_bool(source) ? DType::U8 : source, is_bool(target) ? DType::F32 : target, false);
     for (std::size_t i = 1; i < path.size(); ++i) {
         if (is_bool(target) && !is_half(path[i - 1])) break;
         const bool plain = !is_half(path[i]) && !is_half(path[i - 1]) && (is_float(path[i]) || !is_float(path[i - 1]));
@@ -234,12 +247,15 @@ Value Printer::cast(const Node& node, Value from) {
 Value Printer::vector_cast(DType source, DType target, Value from) {
     if (source == target) return from;
     if (is_bool(source)) {
-        const auto number = [&](Word truth) { return as_vector({literal(target, cast_word(DType::Bool, target, truth))}, target); };
+        const auto number = [&](Word truth) {
+            return as_vector({literal(target, cast_word(DType::Bool, target, truth))}, target);
+        };
         return {call(prelude_.select(target, lanes_), {as_mask(from, size_of(target)), number(1), number(0)}), true};
     }
     const DType end = !is_bool(target) ? target : is_half(source) ? DType::F32 : source;
     const std::vector<DType> path = cast_path(source, end, true);
-    for (std::size_t i = 1; i < path.size(); ++i) from.text = call(prelude_.convert(path[i - 1], path[i], lanes_), {from.text});
+    for (std::size_t i = 1; i < path.size(); ++i)
+        from.text = call(prelude_.convert(path[i - 1], path[i], lanes_), {from.text});
     if (is_bool(target)) return {str("(", from.text, " != ", as_vector({"0"}, end), ")"), true, size_of(end)};
     return from;
 }
@@ -268,7 +284,8 @@ std::string Printer::as_mask(const Value& value, std::size_t bytes) {
 
 std::string Printer::as_memory(const Value& value, DType t) {
     if (!is_bool(t) || !value.vector) return as_vector(value, t);
-    return str("((", prelude_.vector(DType::U8, lanes_), ")", as_mask(value, 1), " & ", as_vector({"1"}, DType::U8), ")");
+    return str("((", prelude_.vector(DType::U8, lanes_), ")", as_mask(value, 1), " & ", as_vector({"1"}, DType::U8),
+               ")");
 }
 
 Value Printer::from_memory(std::string text, DType t) {

@@ -1,5 +1,5 @@
-// backend/c/print_memory.cpp: loads and stores. Along the lanes an index has stride 1 (a vector load), another stride or none at
-// all (element by element); without lanes it is an array access. Locals in variables need no memory.
+// backend/c/print_memory.cpp: loads and stores. Along the lanes an index has stride 1 (a vector load), another stride
+// or none at all (element by element); without lanes it is an array access. Locals in variables need no memory.
 #include "backend/c/printer.h"
 #include "core/str.h"
 #include "ir/symbolic.h"
@@ -16,7 +16,8 @@ bool Printer::in_variables(int buffer) const {
 }
 
 std::string Printer::variable(int buffer, std::int64_t number) const {
-    return kernel_.buffers[buffer].size <= expanded_.places[buffer].unit ? names_[buffer] : str(names_[buffer], "_", number);
+    return kernel_.buffers[buffer].size <= expanded_.places[buffer].unit ? names_[buffer]
+                                                                         : str(names_[buffer], "_", number);
 }
 
 std::string Printer::element(int buffer, const Node& index, int level) {
@@ -34,7 +35,8 @@ std::string Printer::address(int buffer, const Node& index, int level) {
 Printer::LaneIndex Printer::lane_index(const NodeRef& index, int lane) {
     const std::optional<std::int64_t> stride = ir::stride_of(*kernel_.interner, index, lane);
     if (!stride) return {};
-    kept_.push_back(ir::simplify_index(*kernel_.interner, kernel::substitute(kernel_, index, {{lane, kernel_.index(0)}})));
+    kept_.push_back(
+        ir::simplify_index(*kernel_.interner, kernel::substitute(kernel_, index, {{lane, kernel_.index(0)}})));
     if (facts(*kept_.back()).lane >= 0) return {};  // it loads what is private to a lane
     return {true, *stride, kept_.back()};
 }
@@ -70,7 +72,8 @@ Value Printer::variable_load(const Node& node, int level) {
         const LaneIndex lanes = lane_index(index, facts(*index).lane);
         const auto at = static_cast<std::int64_t>(lanes.base->as<ir::ConstArg>().value);
         std::string text = variable(b, at / place.unit);
-        if (const auto by = static_cast<int>(at % place.unit)) text = str(prelude_.shift_lanes(t, lanes_, by), "(", text, ")");
+        if (const auto by = static_cast<int>(at % place.unit))
+            text = str(prelude_.shift_lanes(t, lanes_, by), "(", text, ")");
         result = from_memory(std::move(text), t);
     }
     if (node.sources.size() == 1) return result;
@@ -81,8 +84,10 @@ Value Printer::variable_load(const Node& node, int level) {
     }
     if (gate.vector)
         return {str(prelude_.select(t, lanes_), "(", as_mask(gate, size_of(t)), ", ", as_vector(result, t), ", ",
-                    as_vector({"0"}, t), ")"), true};
-    return {str("(", gate.text, " ? ", result.text, " : ", result.vector ? as_vector({"0"}, t) : "0", ")"), result.vector};
+                    as_vector({"0"}, t), ")"),
+                true};
+    return {str("(", gate.text, " ? ", result.text, " : ", result.vector ? as_vector({"0"}, t) : "0", ")"),
+            result.vector};
 }
 
 Value Printer::lane_load(const Node& node, int level) {
@@ -98,10 +103,14 @@ Value Printer::lane_load(const Node& node, int level) {
         text = as_vector({element(b, *index.base, level)}, t);
     } else if (index.affine) {
         const std::string at = address(b, *index.base, level);
-        if (index.stride == 1 && used == lanes_ && !gate.vector) text = str(prelude_.memory("load", t, lanes_), "(", at, ")");
+        if (index.stride == 1 && used == lanes_ && !gate.vector)
+            text = str(prelude_.memory("load", t, lanes_), "(", at, ")");
         else if (index.stride == 1)
-            text = str(prelude_.memory(gate.vector ? "load_if" : "load_some", t, lanes_), "(", at, ", ", mask, used, ")");
-        else text = str(prelude_.memory("strided" + suffix, t, lanes_), "(", at, ", ", index.stride, ", ", mask, used, ")");
+            text =
+                str(prelude_.memory(gate.vector ? "load_if" : "load_some", t, lanes_), "(", at, ", ", mask, used, ")");
+        else
+            text =
+                str(prelude_.memory("strided" + suffix, t, lanes_), "(", at, ", ", index.stride, ", ", mask, used, ")");
     } else {
         std::string at = as_vector(value(*node.sources[0], level), DType::I64), base = names_[b];
         if (is_private) {
@@ -110,7 +119,8 @@ Value Printer::lane_load(const Node& node, int level) {
         }
         text = str(prelude_.memory("gather" + suffix, t, lanes_), "(", base, ", ", at, ", ", mask, used, ")");
     }
-    if (!gate.text.empty() && !gate.vector) text = str("(", gate.text, " ? ", text, " : ", as_vector({"0"}, is_bool(t) ? DType::U8 : t), ")");
+    if (!gate.text.empty() && !gate.vector)
+        text = str("(", gate.text, " ? ", text, " : ", as_vector({"0"}, is_bool(t) ? DType::U8 : t), ")");
     return from_memory(std::move(text), t);
 }
 
@@ -126,7 +136,8 @@ void Printer::variable_store(const Store& store, const Value& stored) {
         if (place.form == Place::LaneVectors) line(str(name, " = ", without_parentheses(as_memory(stored, t)), ";"));
         else {
             const std::string target = place.form == Place::Scalars ? name : str(name, "[", at % place.unit, "]");
-            line(str(target, " = ", stored.vector ? last_lane(stored, t, lanes_of(lane)) : without_parentheses(stored.text), ";"));
+            line(str(target, " = ",
+                     stored.vector ? last_lane(stored, t, lanes_of(lane)) : without_parentheses(stored.text), ";"));
         }
         return;
     }
@@ -136,7 +147,9 @@ void Printer::variable_store(const Store& store, const Value& stored) {
     const std::string name = variable(b, at / place.unit), text = as_memory(stored, t);
     const int first = static_cast<int>(at % place.unit);
     if (first == 0 && used == place.unit) line(str(name, " = ", without_parentheses(text), ";"));
-    else line(str(name, " = ", prelude_.put_lanes(t, lanes_, first, used), "(", name, ", ", without_parentheses(text), ");"));
+    else
+        line(str(name, " = ", prelude_.put_lanes(t, lanes_, first, used), "(", name, ", ", without_parentheses(text),
+                 ");"));
 }
 
 void Printer::lane_store(const Store& store, int lane, const Value& stored) {
@@ -160,8 +173,11 @@ void Printer::lane_store(const Store& store, int lane, const Value& stored) {
         streams_ = true;
         line(str(prelude_.memory("stream", t, lanes_), "(", at, ", ", text, ");"));
     } else if (whole) line(str(prelude_.memory("store", t, lanes_), "(", at, ", ", text, ");"));
-    else if (index.stride == 1) line(str(prelude_.memory("store_some", t, lanes_), "(", at, ", ", used, ", ", text, ");"));
-    else line(str(prelude_.memory("store_strided", t, lanes_), "(", at, ", ", index.stride, ", ", used, ", ", text, ");"));
+    else if (index.stride == 1)
+        line(str(prelude_.memory("store_some", t, lanes_), "(", at, ", ", used, ", ", text, ");"));
+    else
+        line(str(prelude_.memory("store_strided", t, lanes_), "(", at, ", ", index.stride, ", ", used, ", ", text,
+                 ");"));
 }
 
 }  // namespace weft::backend::c

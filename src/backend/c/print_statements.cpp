@@ -30,19 +30,21 @@ std::uint64_t stored_in(const kernel::Body& body) {
 
 // C identifiers for buffers, as near to their names as possible.
 std::vector<std::string> identifiers(const std::vector<Buffer>& buffers) {
-    std::set<std::string> taken = {"auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else",
-                                   "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register",
-                                   "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch", "typedef",
-                                   "union", "unsigned", "void", "volatile", "while", "asm", "typeof", "bool", "i8", "u8", "i16",
-                                   "u16", "i32", "u32", "i64", "u64", "f32", "f64", "Check", "buffers", "scalars", "begin",
-                                   "end", "scratch", "check", "linux", "unix"};
+    std::set<std::string> taken = {
+        "auto",     "break",  "case",     "char",   "const",  "continue", "default", "do",     "double",  "else",
+        "enum",     "extern", "float",    "for",    "goto",   "if",       "inline",  "int",    "long",    "register",
+        "restrict", "return", "short",    "signed", "sizeof", "static",   "struct",  "switch", "typedef", "union",
+        "unsigned", "void",   "volatile", "while",  "asm",    "typeof",   "bool",    "i8",     "u8",      "i16",
+        "u16",      "i32",    "u32",      "i64",    "u64",    "f32",      "f64",     "Check",  "buffers", "scalars",
+        "begin",    "end",    "scratch",  "check",  "linux",  "unix"};
     std::vector<std::string> result;
     for (std::size_t b = 0; b < buffers.size(); ++b) {
         std::string name;
         for (const char c : buffers[b].name) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
         if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0])) || name[0] == '_') name = "b" + name;
         // Temporaries, loop variables, scalars and helpers end in digits or have an underscore: keep out of their way.
-        const bool like_ours = std::isdigit(static_cast<unsigned char>(name.back())) || name.find('_') != std::string::npos;
+        const bool like_ours =
+            std::isdigit(static_cast<unsigned char>(name.back())) || name.find('_') != std::string::npos;
         if (like_ours || !taken.insert(name).second) taken.insert(name += str("_b", b));
         result.push_back(name);
     }
@@ -69,14 +71,17 @@ std::string without_parentheses(std::string text) {
 }
 
 Printer::Printer(const kernel::Kernel& kernel, int register_bytes)
-    : kernel_(narrow(kernel, native_lanes(kernel, register_bytes))), expanded_(expand(kernel_)), lanes_(expanded_.lanes),
+    : kernel_(narrow(kernel, native_lanes(kernel, register_bytes))),
+      expanded_(expand(kernel_)),
+      lanes_(expanded_.lanes),
       names_(identifiers(kernel_.buffers)) {}
 
 Printed Printer::run() {
     scopes_.emplace_back();
     print(expanded_.body);
     const std::string body = std::move(scopes_.front().text);
-    std::string function = "(void* const* buffers, const u64* scalars, i64 begin, i64 end, char* scratch, Check* check) {\n";
+    std::string function =
+        "(void* const* buffers, const u64* scalars, i64 begin, i64 end, char* scratch, Check* check) {\n";
     function += "    if (begin >= end) return;\n";
     function += declarations();
     function += body;
@@ -92,7 +97,8 @@ std::string Printer::header_comment() const {
         const Buffer& buffer = kernel_.buffers[b];
         if (!expanded_.places[b].used) continue;
         constexpr std::string_view kRoles[] = {"in ", "out ", "local "};
-        text += str("   ", kRoles[static_cast<int>(buffer.role)], names_[b], ": ", buffer.dtype, "[", buffer.size, "]\n");
+        text +=
+            str("   ", kRoles[static_cast<int>(buffer.role)], names_[b], ": ", buffer.dtype, "[", buffer.size, "]\n");
     }
     return text + "*/\n";
 }
@@ -117,19 +123,22 @@ std::string Printer::declarations() {
         const auto bytes = [](const Buffer& b) { return b.size * static_cast<std::int64_t>(size_of(b.dtype)); };
         return std::count_if(kernel_.buffers.begin(), kernel_.buffers.end(), [&](const Buffer& b) {  // itself too
                    return b.role == Buffer::Role::Local && b.place == Buffer::Place::Scratch &&
-                          a.scratch_offset < b.scratch_offset + bytes(b) && b.scratch_offset < a.scratch_offset + bytes(a);
+                          a.scratch_offset < b.scratch_offset + bytes(b) &&
+                          b.scratch_offset < a.scratch_offset + bytes(a);
                }) > 1;
     };
     for (std::size_t b = 0; b < kernel_.buffers.size(); ++b) {
         const Buffer& buffer = kernel_.buffers[b];
         const std::string type = memory_type(buffer.dtype);
         if (!expanded_.places[b].used) continue;
-        if (buffer.role == Buffer::Role::Input) text += str("    const ", type, "* restrict const ", names_[b], " = buffers[", b, "];\n");
-        else if (buffer.role == Buffer::Role::Output) text += str("    ", type, "* restrict const ", names_[b], " = buffers[", b, "];\n");
+        if (buffer.role == Buffer::Role::Input)
+            text += str("    const ", type, "* restrict const ", names_[b], " = buffers[", b, "];\n");
+        else if (buffer.role == Buffer::Role::Output)
+            text += str("    ", type, "* restrict const ", names_[b], " = buffers[", b, "];\n");
         else if (expanded_.places[b].form != Place::Pointer) text += declare_local(static_cast<int>(b));
         else  // locals that share memory, one after the other, may not promise to be apart
-            text += str("    ", type, "* ", overlaps(buffer) ? "" : "restrict ", "const ", names_[b], " = (void*)(scratch + ",
-                        buffer.scratch_offset, ");\n");
+            text += str("    ", type, "* ", overlaps(buffer) ? "" : "restrict ", "const ", names_[b],
+                        " = (void*)(scratch + ", buffer.scratch_offset, ");\n");
     }
     for (std::size_t s = 0; s < kernel_.scalars.size(); ++s) {
         const DType t = kernel_.scalars[s];
@@ -145,11 +154,13 @@ std::string Printer::declarations() {
 std::string Printer::declare_local(int b) {
     const Buffer& buffer = kernel_.buffers[b];
     const Place& place = expanded_.places[b];
-    const bool vectors = place.form == Place::Vectors || place.form == Place::LaneVectors || place.form == Place::LaneArray;
+    const bool vectors =
+        place.form == Place::Vectors || place.form == Place::LaneVectors || place.form == Place::LaneArray;
     const std::string type = vectors ? prelude_.vector(buffer.dtype, lanes_) : memory_type(buffer.dtype);
     if (!in_variables(b)) {
         const std::int64_t copies = place.lane_var >= 0 ? place.unit : 1;
-        return str("    ", type, " ", names_[b], "[", std::max<std::int64_t>(1, buffer.size * copies), "] __attribute__((aligned(64)));\n");
+        return str("    ", type, " ", names_[b], "[", std::max<std::int64_t>(1, buffer.size * copies),
+                   "] __attribute__((aligned(64)));\n");
     }
     // Zeros, since storing some lanes of a vector keeps the others; compilers drop them where they can.
     std::string text = str("    ", type);
@@ -208,7 +219,8 @@ void Printer::print(const Store& store) {
         lane_store(store, index_lane >= 0 ? index_lane : kernel_.buffers[store.buffer].lane_loop, stored);
     else {
         const int lane = facts(*store.value).lane;
-        const std::string text = stored.vector ? last_lane(stored, store.value->dtype, lanes_of(lane)) : without_parentheses(stored.text);
+        const std::string text =
+            stored.vector ? last_lane(stored, store.value->dtype, lanes_of(lane)) : without_parentheses(stored.text);
         line(str(element(store.buffer, *store.index, innermost()), " = ", text, ";"));
     }
     forget(bit_of(store.buffer));

@@ -1,6 +1,7 @@
-// backend/c/printer.h: prints a kernel as a C function. An expression is printed once, at the outermost loop where all its
-// variables are known and nothing it loads is stored to; equal expressions are one node, so nothing is computed twice.
-// Statements are in print_statements.cpp, expressions in print_expressions.cpp, loads and stores in print_memory.cpp.
+// backend/c/printer.h: prints a kernel as a C function. An expression is printed once, at the outermost loop where all
+// its variables are known and nothing it loads is stored to; equal expressions are one node, so nothing is computed
+// twice. Statements are in print_statements.cpp, expressions in print_expressions.cpp, loads and stores in
+// print_memory.cpp.
 #pragma once
 
 #include "backend/c/expand.h"
@@ -36,10 +37,10 @@ private:
 
     // What decides where an expression may be printed.
     struct Facts {
-        int level = 0;                // the innermost loop whose variable it uses, by depth
-        int lane = -1;                // the vector loop whose variable it uses
-        std::uint64_t buffers = 0;    // what it loads, a bit per buffer (modulo 64)
-        bool touches = false;         // it loads or checks: must not run where its loop would not
+        int level = 0;              // the innermost loop whose variable it uses, by depth
+        int lane = -1;              // the vector loop whose variable it uses
+        std::uint64_t buffers = 0;  // what it loads, a bit per buffer (modulo 64)
+        bool touches = false;       // it loads or checks: must not run where its loop would not
     };
     struct Scope {
         std::string text;
@@ -105,10 +106,10 @@ private:
     const int lanes_;
     Prelude prelude_;
     std::vector<Scope> scopes_;
-    std::vector<std::string> names_;               // of buffers
-    std::unordered_map<int, int> depths_;          // loop variable -> depth of its scope
+    std::vector<std::string> names_;       // of buffers
+    std::unordered_map<int, int> depths_;  // loop variable -> depth of its scope
     std::unordered_map<const Node*, Facts> facts_;
-    std::vector<NodeRef> kept_;                    // nodes made here: facts_ and names go by address
+    std::vector<NodeRef> kept_;  // nodes made here: facts_ and names go by address
     int temporaries_ = 0;
     bool streams_ = false;
 };

@@ -1,5 +1,5 @@
-// backend/ref/code.h: a kernel in the form that `ref` interprets: a tree of loops and stores, each with the flat list of
-// instructions that must be evaluated before it. Every value has a slot in one frame of words.
+// backend/ref/code.h: a kernel in the form that `ref` interprets: a tree of loops and stores, each with the flat list
+// of instructions that must be evaluated before it. Every value has a slot in one frame of words.
 #pragma once
 
 #include "kernel/kernel.h"
@@ -11,10 +11,11 @@ namespace weft::backend::ref {
 
 struct Instruction {
     enum Kind : std::uint8_t {
-        Affine,   // constant + sum of factor * loop variable: terms [sources[0], sources[1])
-        Eval,     // by the op table
-        Cast, Bitcast,
-        Load,     // sources: index, gate or -1
+        Affine,  // constant + sum of factor * loop variable: terms [sources[0], sources[1])
+        Eval,    // by the op table
+        Cast,
+        Bitcast,
+        Load,  // sources: index, gate or -1
         Check,
     };
     Kind kind = Eval;

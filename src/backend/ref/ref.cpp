@@ -1,5 +1,6 @@
-// backend/ref/ref.cpp: the oracle. A slow, obvious interpreter of the loop IR: every loop runs serially and in order whatever
-// its kind, every expression is evaluated by the op table, and every access is checked against its buffer's size.
+// backend/ref/ref.cpp: the oracle. A slow, obvious interpreter of the loop IR: every loop runs serially and in order
+// whatever its kind, every expression is evaluated by the op table, and every access is checked against its buffer's
+// size.
 #include "backend/backend.h"
 #include "backend/ref/code.h"
 #include "core/str.h"
@@ -63,7 +64,8 @@ private:
             switch (i->kind) {
                 case Instruction::Affine: {
                     Word sum = i->constant;
-                    for (int t = i->sources[0]; t < i->sources[1]; ++t) sum += frame[code_.terms[t].var] * code_.terms[t].factor;
+                    for (int t = i->sources[0]; t < i->sources[1]; ++t)
+                        sum += frame[code_.terms[t].var] * code_.terms[t].factor;
                     frame[i->result] = sum;
                     break;
                 }
@@ -73,7 +75,9 @@ private:
                     break;
                 }
                 case Instruction::Cast: frame[i->result] = cast_word(i->operand, i->dtype, frame[i->sources[0]]); break;
-                case Instruction::Bitcast: frame[i->result] = bitcast_word(i->operand, i->dtype, frame[i->sources[0]]); break;
+                case Instruction::Bitcast:
+                    frame[i->result] = bitcast_word(i->operand, i->dtype, frame[i->sources[0]]);
+                    break;
                 case Instruction::Load: {
                     const bool wanted = i->sources[1] < 0 || frame[i->sources[1]] != 0;
                     frame[i->result] = wanted ? load_word(i->dtype, address(i->buffer, i->sources[0])) : 0;

@@ -1,5 +1,6 @@
-// backend/ref/translate.cpp: loop IR to the form that `ref` interprets. Nothing is moved or reordered: a statement evaluates its
-// whole expression each time. Only sums of multiples of loop variables, which most indices are, become a single instruction.
+// backend/ref/translate.cpp: loop IR to the form that `ref` interprets. Nothing is moved or reordered: a statement
+// evaluates its whole expression each time. Only sums of multiples of loop variables, which most indices are, become a
+// single instruction.
 #include "backend/ref/code.h"
 #include "core/str.h"
 #include "ir/walk.h"
@@ -33,8 +34,12 @@ public:
         for (const kernel::Buffer& buffer : kernel.buffers) {
             const bool local = buffer.role == kernel::Buffer::Role::Local;
             const bool own = local && (buffer.place != kernel::Buffer::Place::Scratch || buffer.lane_loop >= 0);
-            code_.memories.push_back({.name = buffer.name, .dtype = buffer.dtype, .role = buffer.role, .own = own,
-                                      .size = buffer.size, .scratch_offset = buffer.scratch_offset});
+            code_.memories.push_back({.name = buffer.name,
+                                      .dtype = buffer.dtype,
+                                      .role = buffer.role,
+                                      .own = own,
+                                      .size = buffer.size,
+                                      .scratch_offset = buffer.scratch_offset});
         }
     }
 
@@ -109,7 +114,8 @@ private:
                 break;
             default:
                 i.eval = ir::info(node.op).eval;
-                if (!i.eval) throw InternalError(str("kernel ", kernel_.name, ": ref cannot evaluate ", ir::name_of(node.op)));
+                if (!i.eval)
+                    throw InternalError(str("kernel ", kernel_.name, ": ref cannot evaluate ", ir::name_of(node.op)));
         }
         i.result = new_slot();
         code_.instructions.push_back(i);
@@ -148,7 +154,8 @@ private:
             slot = new_slot();
             const int first = static_cast<int>(code_.terms.size());
             for (const auto& [var, factor] : linear.factors) code_.terms.push_back({var, factor});
-            code_.instructions.push_back({.kind = Instruction::Affine, .result = slot,
+            code_.instructions.push_back({.kind = Instruction::Affine,
+                                          .result = slot,
                                           .sources = {first, static_cast<int>(code_.terms.size()), 0},
                                           .constant = linear.constant});
         }
@@ -182,10 +189,10 @@ private:
 
     const kernel::Kernel& kernel_;
     Code code_;
-    std::unordered_map<int, int> vars_;         // by loop variable id
+    std::unordered_map<int, int> vars_;  // by loop variable id
     std::unordered_map<Word, int> constants_;
-    std::unordered_map<const Node*, int> slots_;       // of the statement in hand
-    std::unordered_map<const Node*, Linear> linear_;   // likewise
+    std::unordered_map<const Node*, int> slots_;      // of the statement in hand
+    std::unordered_map<const Node*, Linear> linear_;  // likewise
 };
 
 }  // namespace
