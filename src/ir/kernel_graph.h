@@ -35,6 +35,4 @@ struct KernelGraph {
     std::vector<std::string> reasons;  // why it was cut here; explain() prints them
 };
 
-std::string print(const KernelGraph& graph);
-
 }  // namespace weft::ir

@@ -17,8 +17,8 @@ struct Request {
 };
 
 struct Result {
-    std::vector<ir::NodeRef> values;                          // a Buffer per root
-    std::vector<std::pair<ir::NodeRef, ir::NodeRef>> kept;    // node of the requested graph, Buffer with its value
+    std::vector<ir::NodeRef> values;                        // a Buffer per root
+    std::vector<std::pair<ir::NodeRef, ir::NodeRef>> kept;  // node of the requested graph, Buffer with its value
 };
 
 // Throws what a user may see (IndexError of a Check, MemoryError, BackendError, Interrupted); then nothing has changed.
