@@ -247,6 +247,17 @@ TEST_CASE("lanes that count differently run one after the other") {
     check_equal(n, {numbers(f32, 200), Memory(f32, 16)});
 }
 
+TEST_CASE("a vector loop whose lanes count differently in one of its unrolled copies") {
+    Nest n("uneven_copies");
+    const int x = n.input("x", f32, 64), out = n.output("out", f32, 64);
+    const NodeRef u = n.k.new_var(2), l = n.k.new_var(8), q = n.k.new_var(6);
+    const NodeRef at = n.affine({{u, 8}, {l, 1}});
+    Loop inner{q, LoopKind::Serial, {Store{out, at, n.k.add(n.k.load(out, at), n.k.load(x, n.k.add(at, q)))}}};
+    inner.count = n.k.mul(u, l);  // 0 in the first copy
+    n.k.body = {Nest::loop(u, LoopKind::Unrolled, {Nest::loop(l, LoopKind::Vector, {std::move(inner)})})};
+    check_equal(std::move(n), {numbers(f32, 64), numbers(f32, 64, 2)});
+}
+
 TEST_CASE("a loop that may not run touches nothing when it does not") {
     Nest n("maybe");
     const int x = n.input("x", f32, 4), at = n.input("at", i64, 8), out = n.output("out", f32, 8);

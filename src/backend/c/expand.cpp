@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 namespace weft::backend::c {
 namespace {
@@ -38,9 +39,9 @@ bool has_count_of(const Body& body, int var) {
 
 class Unroller {
 public:
-    explicit Unroller(const Kernel& kernel) : kernel_(kernel) {}
+    explicit Unroller(const Kernel& kernel) : kernel_(kernel) { find_serial(kernel.body, false); }
 
-    Body operator()(const Body& body, bool in_lanes) {
+    Body operator()(const Body& body) {
         Body result;
         for (const Stmt& stmt : body) {
             const Loop* loop = stmt.loop();
@@ -48,17 +49,13 @@ public:
             else if (loop->extent() == 0) continue;
             else if (written_out(*loop)) {
                 for (std::int64_t i = 0; i < loop->extent(); ++i) {
-                    Body copy =
-                        (*this)(kernel::substitute(kernel_, loop->body, {{loop->id(), kernel_.index(i)}}), in_lanes);
+                    const kernel::Substitution with{{loop->id(), kernel_.index(i)}};
+                    Body copy = (*this)(kernel::substitute(kernel_, loop->body, with));
                     std::move(copy.begin(), copy.end(), std::back_inserter(result));
                 }
             } else {
-                Loop copy{loop->var, loop->kind, {}, loop->independent, loop->count};
-                // Lanes cannot differ in how often they run an inner loop, and there are no lanes within lanes.
-                if (copy.kind == LoopKind::Vector && (in_lanes || has_count_of(loop->body, loop->id())))
-                    copy.kind = LoopKind::Serial;
-                copy.body = (*this)(loop->body, in_lanes || copy.kind == LoopKind::Vector);
-                result.emplace_back(std::move(copy));
+                const LoopKind kind = serial_.contains(loop->id()) ? LoopKind::Serial : loop->kind;
+                result.emplace_back(Loop{loop->var, kind, (*this)(loop->body), loop->independent, loop->count});
             }
         }
         return result;
@@ -69,7 +66,24 @@ private:
         if (loop.kind == LoopKind::Unrolled) return true;
         return loop.extent() == 1 && loop.kind != LoopKind::Parallel && !loop.count;
     }
+
+    // Lanes cannot differ in how often they run an inner loop, and there are no lanes within lanes. Decided before anything
+    // is written out: a variable is a lane in all copies of its loop or in none.
+    void find_serial(const Body& body, bool in_lanes) {
+        for (const Stmt& stmt : body) {
+            const Loop* loop = stmt.loop();
+            if (!loop) continue;
+            bool lanes = loop->kind == LoopKind::Vector && loop->extent() > 1;
+            if (lanes && (in_lanes || has_count_of(loop->body, loop->id()))) {
+                serial_.insert(loop->id());
+                lanes = false;
+            }
+            find_serial(loop->body, in_lanes || lanes);
+        }
+    }
+
     const Kernel& kernel_;
+    std::set<int> serial_;
 };
 
 // ---- locals ----------------------------------------------------------------------------------------------------------
@@ -202,7 +216,7 @@ private:
 
 Expanded expand(const Kernel& kernel) {
     Expanded result;
-    result.body = Unroller(kernel)(kernel.body, false);
+    result.body = Unroller(kernel)(kernel.body);
     Analyser(kernel, result).run();
     return result;
 }
