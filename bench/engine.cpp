@@ -27,7 +27,8 @@ public:
     explicit Reference(std::int64_t n) : n_(static_cast<int>(n)), a_(n * n, 0.5f), b_(n * n, 0.25f), c_(n * n) {}
     void operator()() {
 #ifdef WEFT_HAVE_OPENBLAS
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n_, n_, n_, 1, a_.data(), n_, b_.data(), n_, 0, c_.data(), n_);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n_, n_, n_, 1, a_.data(), n_, b_.data(), n_, 0,
+                    c_.data(), n_);
 #else
         throw std::runtime_error("this benchmark needs OpenBLAS (Debian: libopenblas-dev)");
 #endif
@@ -45,7 +46,9 @@ void matmul_rows(bench::Harness& harness) {
         const double want = n == 1024 ? 0.4 : 0;
         const auto row = [&](const char* kind, double least, auto product) {
             const std::string name = "matmul " + std::to_string(n) + " " + kind;
-            if (harness.wanted(name)) harness.add(harness.compare(name, least, [&] { product().realize(); }, [&] { reference(); }));
+            if (harness.wanted(name))
+                harness.add(harness.compare(
+                    name, least, [&] { product().realize(); }, [&] { reference(); }));
         };
         row("NN", want, [&] { return matmul(a, b); });
         row("NT", 0, [&] { return matmul(a, b.t()); });
@@ -58,11 +61,13 @@ void conv_rows(bench::Harness& harness) {
     Tensor x = normal({kImages, kChannels, kSide, kSide}), w = normal({kChannels, kChannels, 3, 3});
     const Tensor seed = normal({kImages, kChannels, kSide, kSide});
     x.set_requires_grad(), w.set_requires_grad();
-    const double flops = 2.0 * kImages * kChannels * kChannels * kSide * kSide * 9, reference_flops = 2.0 * 1024 * 1024 * 1024;
+    const double flops = 2.0 * kImages * kChannels * kChannels * kSide * kSide * 9,
+                 reference_flops = 2.0 * 1024 * 1024 * 1024;
     Reference reference(1024);
     const auto row = [&](const char* name, double want, const std::function<Tensor()>& work) {
         if (!harness.wanted(name)) return;
-        bench::Row r = harness.compare(name, want, [&] { work().realize(); }, [&] { reference(); }, 7);
+        bench::Row r = harness.compare(
+            name, want, [&] { work().realize(); }, [&] { reference(); }, 7);
         r.ratio = (flops / r.weft_ms) / (reference_flops / r.reference_ms);
         harness.add(r);
     };

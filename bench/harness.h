@@ -67,7 +67,8 @@ public:
 
     int finish() const {
         if (!json_.empty()) write_json();
-        const auto missed = std::count_if(rows_.begin(), rows_.end(), [](const Row& r) { return r.want > 0 && r.ratio < r.want; });
+        const auto missed =
+            std::count_if(rows_.begin(), rows_.end(), [](const Row& r) { return r.want > 0 && r.ratio < r.want; });
         return missed ? EXIT_FAILURE : EXIT_SUCCESS;
     }
 
@@ -77,9 +78,11 @@ private:
         if (!file) throw std::runtime_error("cannot write " + json_);
         std::fprintf(file, "[\n");
         for (std::size_t i = 0; i < rows_.size(); ++i)
-            std::fprintf(file, "  {\"row\": \"%s\", \"weft_ms\": %.6f, \"reference_ms\": %.6f, \"ratio\": %.4f, \"want\": %.2f}%s\n",
-                         rows_[i].name.c_str(), rows_[i].weft_ms, rows_[i].reference_ms, rows_[i].ratio, rows_[i].want,
-                         i + 1 < rows_.size() ? "," : "");
+            std::fprintf(
+                file,
+                "  {\"row\": \"%s\", \"weft_ms\": %.6f, \"reference_ms\": %.6f, \"ratio\": %.4f, \"want\": %.2f}%s\n",
+                rows_[i].name.c_str(), rows_[i].weft_ms, rows_[i].reference_ms, rows_[i].ratio, rows_[i].want,
+                i + 1 < rows_.size() ? "," : "");
         std::fprintf(file, "]\n");
         std::fclose(file);
     }

@@ -131,7 +131,7 @@ def main():
 
     print("// kernel/math_tables.h: polynomials (lowest power first) and constants in parts for kernel/math_*.cpp.")
     print("// Printed by tools/minimax.py.")
-    print("#pragma once\n\n#include <cstdint>\n\nnamespace weft::kernel {\n")
+    print("#pragma once\n\n// clang-format off\n\n#include <cstdint>\n\nnamespace weft::kernel {\n")
 
     for bits, tag in ((24, "F32"), (53, "F64")):
         narrow = bits == 24

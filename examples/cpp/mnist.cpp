@@ -51,7 +51,8 @@ double train(Perceptron& model, optim::Optimizer& optimiser, const Digits& digit
     std::int64_t batches = 0;
     for (std::int64_t at = 0; at + kBatch <= digits.count(); at += kBatch, ++batches) {
         const Tensor chosen = order[{Slice{at, at + kBatch}}];
-        const Tensor loss = cross_entropy(model(index_select(digits.images, 0, chosen)), index_select(digits.labels, 0, chosen));
+        const Tensor loss =
+            cross_entropy(model(index_select(digits.images, 0, chosen)), index_select(digits.labels, 0, chosen));
         optimiser.zero_grad();
         loss.backward();
         optimiser.step();
@@ -82,8 +83,8 @@ int run(int epochs) {
         const auto start = std::chrono::steady_clock::now();
         const double loss = train(model, adam, training, random);
         const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        std::printf("epoch %d  loss %.4f  test accuracy %.2f %%  %6.0f images/s\n", epoch, loss, 100 * accuracy(model, test),
-                    static_cast<double>(training.count()) / seconds);
+        std::printf("epoch %d  loss %.4f  test accuracy %.2f %%  %6.0f images/s\n", epoch, loss,
+                    100 * accuracy(model, test), static_cast<double>(training.count()) / seconds);
         std::fflush(stdout);
     }
     std::printf("%lld kernels compiled, %lld launched, %lld plans made, %lld plan-cache hits\n",

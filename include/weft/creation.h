@@ -20,8 +20,7 @@ class Nested {
 public:
     Nested(Scalar value) : scalar(value) {}
     template <class T>
-        requires(std::is_arithmetic_v<T>)
-    Nested(T value) : scalar(value) {}
+    requires(std::is_arithmetic_v<T>) Nested(T value) : scalar(value) {}
     Nested(std::initializer_list<Nested> values) : list(values), is_list(true) {}
 
     Scalar scalar = false;

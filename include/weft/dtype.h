@@ -72,11 +72,10 @@ public:
 
     constexpr Scalar(bool value) : kind_(Kind::Bool), int_(value) {}
     template <class T>
-        requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
-    constexpr Scalar(T value)
+    requires(std::is_integral_v<T> && !std::is_same_v<T, bool>) constexpr Scalar(T value)
         : kind_(Kind::Int), int_(static_cast<std::int64_t>(value)), huge_(std::is_unsigned_v<T> && int_ < 0) {}
     template <class T>
-        requires std::is_floating_point_v<T>
+    requires std::is_floating_point_v<T>
     constexpr Scalar(T value) : kind_(Kind::Float), float_(static_cast<double>(value)) {}
 
     constexpr Kind kind() const { return kind_; }

@@ -10,6 +10,7 @@ namespace weft {
 struct Error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
+// clang-format off
 struct ShapeError : Error { using Error::Error; };    // sizes, ranks or axes do not fit
 struct DTypeError : Error { using Error::Error; };    // the op is not defined for this element type
 struct ValueError : Error { using Error::Error; };    // an argument is outside what the op accepts
@@ -20,5 +21,6 @@ struct BackendError : Error { using Error::Error; };  // a backend cannot run he
 struct IoError : Error { using Error::Error; };       // a file is missing, truncated or malformed
 struct Interrupted : Error { using Error::Error; };   // the interrupt callback asked to stop
 struct InternalError : Error { using Error::Error; }; // a bug in Weft: please report it
+// clang-format on
 
 }  // namespace weft

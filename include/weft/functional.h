@@ -11,10 +11,10 @@ namespace weft {
 
 // ---- activations -----------------------------------------------------------------------------------------------------
 
-Tensor relu(const Tensor& x);      // max(x, 0); the gradient at 0 is 0
-Tensor sigmoid(const Tensor& x);   // 1 / (1 + exp(-x))
+Tensor relu(const Tensor& x);     // max(x, 0); the gradient at 0 is 0
+Tensor sigmoid(const Tensor& x);  // 1 / (1 + exp(-x))
 Tensor log_sigmoid(const Tensor& x);
-Tensor silu(const Tensor& x);      // x * sigmoid(x)
+Tensor silu(const Tensor& x);  // x * sigmoid(x)
 
 // log(1 + exp(beta x)) / beta, a smooth relu; above the threshold, where it is x up to rounding, it is x.
 Tensor softplus(const Tensor& x, double beta = 1, double threshold = 20);

@@ -105,12 +105,12 @@ inline Tensor operator~(const Tensor& x) { return bitwise_not(x); }
 
 Tensor neg(const Tensor& x);
 Tensor abs(const Tensor& x);
-Tensor sign(const Tensor& x);    // -1, 0 or 1
+Tensor sign(const Tensor& x);  // -1, 0 or 1
 Tensor square(const Tensor& x);
-Tensor trunc(const Tensor& x);   // towards 0
+Tensor trunc(const Tensor& x);  // towards 0
 Tensor floor(const Tensor& x);
 Tensor ceil(const Tensor& x);
-Tensor round(const Tensor& x);   // to the nearest; halves to even: 0.5 gives 0, 1.5 gives 2
+Tensor round(const Tensor& x);  // to the nearest; halves to even: 0.5 gives 0, 1.5 gives 2
 
 // ---- one operand, float functions: integers and bools are computed in f32 --------------------------------------------
 
@@ -119,11 +119,11 @@ Tensor rsqrt(const Tensor& x);       // 1 / sqrt(x)
 Tensor reciprocal(const Tensor& x);  // 1 / x
 Tensor exp(const Tensor& x);
 Tensor exp2(const Tensor& x);
-Tensor expm1(const Tensor& x);       // exp(x) - 1, accurate near 0
+Tensor expm1(const Tensor& x);  // exp(x) - 1, accurate near 0
 Tensor log(const Tensor& x);
 Tensor log2(const Tensor& x);
 Tensor log10(const Tensor& x);
-Tensor log1p(const Tensor& x);       // log(1 + x), accurate near 0
+Tensor log1p(const Tensor& x);  // log(1 + x), accurate near 0
 Tensor sin(const Tensor& x);
 Tensor cos(const Tensor& x);
 Tensor tan(const Tensor& x);
@@ -143,16 +143,16 @@ Tensor contiguous(const Tensor& x);         // the same value, stored densely wh
 
 // ---- movement: views of x, writable through, unless they say "copy" --------------------------------------------------
 
-Tensor reshape(const Tensor& x, const Shape& shape);              // one size may be -1
-Tensor permute(const Tensor& x, const Dims& axes);                // permute(x, {2, 0, 1})
+Tensor reshape(const Tensor& x, const Shape& shape);  // one size may be -1
+Tensor permute(const Tensor& x, const Dims& axes);    // permute(x, {2, 0, 1})
 Tensor transpose(const Tensor& x, int a, int b);
-Tensor expand(const Tensor& x, const Shape& shape);               // -1 keeps a size; cannot be written through
-Tensor squeeze(const Tensor& x);                                  // drops every axis of size 1
-Tensor squeeze(const Tensor& x, int axis);                        // drops this one, if its size is 1
+Tensor expand(const Tensor& x, const Shape& shape);  // -1 keeps a size; cannot be written through
+Tensor squeeze(const Tensor& x);                     // drops every axis of size 1
+Tensor squeeze(const Tensor& x, int axis);           // drops this one, if its size is 1
 Tensor unsqueeze(const Tensor& x, int axis);
-Tensor flatten(const Tensor& x, int first = 0, int last = -1);    // joins the axes first … last
+Tensor flatten(const Tensor& x, int first = 0, int last = -1);  // joins the axes first … last
 Tensor flip(const Tensor& x, const Axes& axes);
-Tensor slice(const Tensor& x, int axis, Slice range);             // slice(x, 0, {1, 9, 2}) is x[1:9:2]
+Tensor slice(const Tensor& x, int axis, Slice range);  // slice(x, 0, {1, 9, 2}) is x[1:9:2]
 Tensor broadcast_to(const Tensor& x, const Shape& shape);
 Tensor moveaxis(const Tensor& x, int from, int to);
 
@@ -182,8 +182,8 @@ inline Tensor stack(std::initializer_list<Tensor> tensors, int axis = 0) {
 //     pad(x, {0, 0, 2, 0}, -1);        // two rows of -1 on top
 Tensor pad(const Tensor& x, const Dims& widths, const Scalar& value = 0);
 
-Tensor tile(const Tensor& x, const Dims& repeats);                // copy: tile(x, {2, 3}): twice down, three times across
-Tensor repeat(const Tensor& x, const Dims& repeats);              // the same, with a number for each axis of x at least
+Tensor tile(const Tensor& x, const Dims& repeats);    // copy: tile(x, {2, 3}): twice down, three times across
+Tensor repeat(const Tensor& x, const Dims& repeats);  // the same, with a number for each axis of x at least
 Tensor repeat_interleave(const Tensor& x, std::int64_t count, int axis);  // copy: a b → a a b b
 Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes);       // copy: what leaves at the end comes in first
 
@@ -197,7 +197,7 @@ Tensor prod(const Tensor& x, const Axes& axes = {}, bool keepdim = false);  // i
 Tensor mean(const Tensor& x, const Axes& axes = {}, bool keepdim = false);  // floats only
 Tensor max(const Tensor& x, const Axes& axes = {}, bool keepdim = false);   // the value; NaN wins; not of no elements
 Tensor min(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
-Tensor any(const Tensor& x, const Axes& axes = {}, bool keepdim = false);   // bool
+Tensor any(const Tensor& x, const Axes& axes = {}, bool keepdim = false);  // bool
 Tensor all(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 
 // The position of the largest (smallest) element, the first of equal ones; i64. A NaN counts as the largest (smallest).
@@ -212,7 +212,7 @@ Tensor stddev(const Tensor& x, const Axes& axes = {}, double correction = 1, boo
 // (sum of |x|^p)^(1/p). p = infinity: the largest |x|; p = 0: how many are not 0.
 Tensor norm(const Tensor& x, double p = 2, const Axes& axes = {}, bool keepdim = false);
 Tensor logsumexp(const Tensor& x, const Axes& axes = {}, bool keepdim = false);  // log(sum(exp(x))), without overflow
-Tensor cumsum(const Tensor& x, int axis);   // integers and bools give i64
+Tensor cumsum(const Tensor& x, int axis);                                        // integers and bools give i64
 Tensor cumprod(const Tensor& x, int axis);
 
 // ---- products --------------------------------------------------------------------------------------------------------

@@ -63,8 +63,8 @@ private:
     std::vector<std::vector<Tensor>> slots_;  // by parameter
     std::shared_ptr<Clock> clock_;            // shared with captured functions, which draw scalars anew
     struct Turn;
-    std::shared_ptr<Turn> turn_;              // of this step, shared with its scalars
-    std::vector<Drawn> drawn_;                // the scalars of this step
+    std::shared_ptr<Turn> turn_;  // of this step, shared with its scalars
+    std::vector<Drawn> drawn_;    // the scalars of this step
 };
 
 // Stochastic gradient descent, as in PyTorch: g += weight_decay p; buffer = momentum buffer + (1 - dampening) g; p -= lr buffer.

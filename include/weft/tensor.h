@@ -64,58 +64,57 @@ struct MemoryView {
     const void* data = nullptr;  // the first element
     DType dtype = f32;
     Shape shape;
-    Dims strides;                // in elements
+    Dims strides;  // in elements
 };
 
 class Tensor {
 public:
-    Tensor() = default;                             // undefined: only assignment and defined() are allowed
-    Tensor(Scalar value);                           // a 0-d tensor of the scalar's own type (f32, i64, bool)
+    Tensor() = default;    // undefined: only assignment and defined() are allowed
+    Tensor(Scalar value);  // a 0-d tensor of the scalar's own type (f32, i64, bool)
     template <class T>
-        requires(std::is_arithmetic_v<T>)
-    Tensor(T value) : Tensor(Scalar(value)) {}
+    requires(std::is_arithmetic_v<T>) Tensor(T value) : Tensor(Scalar(value)) {}
     bool defined() const { return cell_ != nullptr; }
 
     // ---- facts; none of these runs anything
-    Shape shape() const;                            // by value: a run or a write gives the handle another node
+    Shape shape() const;  // by value: a run or a write gives the handle another node
     DType dtype() const;
     int rank() const { return static_cast<int>(shape().size()); }
-    std::int64_t size(int axis) const;              // negative axes count from the end
+    std::int64_t size(int axis) const;  // negative axes count from the end
     std::int64_t numel() const;
 
     // ---- running
-    const Tensor& realize() const;                  // computes the value now, together with all writes that are pending
+    const Tensor& realize() const;  // computes the value now, together with all writes that are pending
     template <class T>
-    T item() const;                                 // the value of a one-element tensor, converted to T
+    T item() const;  // the value of a one-element tensor, converted to T
     double item() const { return item<double>(); }
     template <class T>
-    std::vector<T> to_vector() const;               // a copy of the elements, row-major, converted to T
-    explicit operator bool() const;                 // of a one-element tensor
-    const void* data_ptr() const;                   // realized, dense memory; valid while this handle is unchanged
-    MemoryView memory() const;                      // realized memory with its strides, and what keeps it alive
+    std::vector<T> to_vector() const;  // a copy of the elements, row-major, converted to T
+    explicit operator bool() const;    // of a one-element tensor
+    const void* data_ptr() const;      // realized, dense memory; valid while this handle is unchanged
+    MemoryView memory() const;         // realized memory with its strides, and what keeps it alive
 
     // ---- gradients, as in PyTorch
     bool requires_grad() const;
     Tensor& set_requires_grad(bool wanted = true);  // makes this a leaf whose gradient is collected
     bool is_leaf() const;
-    Tensor grad() const;                            // undefined before the first backward()
-    void set_grad(const Tensor& gradient) const;    // undefined: no gradient
+    Tensor grad() const;                          // undefined before the first backward()
+    void set_grad(const Tensor& gradient) const;  // undefined: no gradient
     void zero_grad() const { set_grad(Tensor()); }
-    void retain_grad() const;                       // collect the gradient of a non-leaf too
+    void retain_grad() const;  // collect the gradient of a non-leaf too
     void backward(const Tensor& gradient = {}, bool retain_graph = false) const;
-    Tensor detach() const;                          // shares the value (writes are seen), gives no gradient
+    Tensor detach() const;  // shares the value (writes are seen), gives no gradient
     Tensor data() const { return detach(); }
 
     // ---- views: share memory with this tensor; writing through one writes this tensor
     Tensor operator[](std::int64_t i) const;
     Tensor operator[](std::initializer_list<Index> index) const { return index_by({index.begin(), index.size()}); }
     Tensor index_by(std::span<const Index> index) const;
-    Tensor reshape(const Shape& shape) const;       // one size may be -1
+    Tensor reshape(const Shape& shape) const;  // one size may be -1
     Tensor view(const Shape& shape) const { return reshape(shape); }
     Tensor permute(const Dims& axes) const;
     Tensor transpose(int a, int b) const;
     Tensor t() const { return transpose(-2, -1); }
-    Tensor expand(const Shape& shape) const;        // -1 keeps a size
+    Tensor expand(const Shape& shape) const;  // -1 keeps a size
     Tensor squeeze() const;
     Tensor squeeze(int axis) const;
     Tensor unsqueeze(int axis) const;
@@ -125,7 +124,7 @@ public:
     Tensor narrow(int axis, std::int64_t start, std::int64_t length) const;
 
     // ---- writes: the cell gets a new value; other handles of it and views see it
-    Tensor& assign(const Operand& value);           // this[:] = value, broadcast and cast to this tensor's type
+    Tensor& assign(const Operand& value);  // this[:] = value, broadcast and cast to this tensor's type
     Tensor& copy_(const Operand& value) { return assign(value); }
     Tensor& fill_(Scalar value);
     Tensor& zero_() { return fill_(0); }
@@ -176,8 +175,7 @@ public:
     Operand(const Tensor& tensor) : tensor_(&tensor) {}
     Operand(Scalar scalar) : scalar_(scalar) {}
     template <class T>
-        requires(std::is_arithmetic_v<T>)
-    Operand(T scalar) : scalar_(scalar) {}
+    requires(std::is_arithmetic_v<T>) Operand(T scalar) : scalar_(scalar) {}
 
     bool is_scalar() const { return tensor_ == nullptr; }
     const Tensor& tensor() const { return *tensor_; }

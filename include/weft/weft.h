@@ -1,16 +1,16 @@
 // weft/weft.h: all of Weft in one include, in order of dependency.
 #pragma once
 
+#include <weft/creation.h>
+#include <weft/data.h>
+#include <weft/debug.h>
 #include <weft/dtype.h>
 #include <weft/error.h>
+#include <weft/functional.h>
+#include <weft/jit.h>
+#include <weft/nn.h>
+#include <weft/ops.h>
+#include <weft/optim.h>
+#include <weft/random.h>
 #include <weft/shape.h>
 #include <weft/tensor.h>
-#include <weft/creation.h>
-#include <weft/random.h>
-#include <weft/functional.h>
-#include <weft/ops.h>
-#include <weft/debug.h>
-#include <weft/nn.h>
-#include <weft/optim.h>
-#include <weft/jit.h>
-#include <weft/data.h>

@@ -24,8 +24,8 @@ public:
     // Runs iterations [begin, end) of the kernel's Parallel loop (or the whole body, for [0, 1)). `buffers` are the parameters'
     // pointers, `scalars` the run-time scalars as words, `scratch` a 64-byte aligned block of Kernel::scratch_bytes.
     // Threads may call it at the same time with disjoint ranges.
-    virtual void run(void* const* buffers, const Word* scalars, std::int64_t begin, std::int64_t end, std::byte* scratch,
-                     CheckRecord* check) const = 0;
+    virtual void run(void* const* buffers, const Word* scalars, std::int64_t begin, std::int64_t end,
+                     std::byte* scratch, CheckRecord* check) const = 0;
     virtual std::string source() const = 0;   // readable source (C), or what comes nearest; WEFT_DEBUG=4
     virtual std::string machine() const = 0;  // machine code as text, empty if there is none; WEFT_DEBUG=5
 };
@@ -39,8 +39,8 @@ public:
     virtual std::vector<std::shared_ptr<const Program>> compile(std::span<const kernel::Kernel* const> kernels) = 0;
 };
 
-Backend& ref_backend();  // always there
-Backend& c_backend();    // needs a C compiler at run time; compile() says so if there is none
+Backend& ref_backend();                // always there
+Backend& c_backend();                  // needs a C compiler at run time; compile() says so if there is none
 Backend& find(std::string_view name);  // "ref", "c"; throws ValueError naming the choices
 
 }  // namespace weft::backend

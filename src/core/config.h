@@ -9,16 +9,14 @@
 namespace weft {
 
 struct Config {
-    int debug = 0;                      // WEFT_DEBUG: 0 … 5
-    std::string backend = "c";          // WEFT_BACKEND: c, ref
-    int threads = 0;                    // WEFT_THREADS; 0: one per core
+    int debug = 0;                           // WEFT_DEBUG: 0 … 5
+    std::string backend = "c";               // WEFT_BACKEND: c, ref
+    int threads = 0;                         // WEFT_THREADS; 0: one per core
     std::set<std::string, std::less<>> off;  // WEFT_OPT: comma-separated optimisations to switch off; "all": every one
-    bool keep_denormals = false;        // WEFT_DENORMALS=keep
-    bool donate = true;                 // WEFT_OPT=donate switches it off
+    bool keep_denormals = false;             // WEFT_DENORMALS=keep
+    bool donate = true;                      // WEFT_OPT=donate switches it off
 
-    bool switched_off(std::string_view optimisation) const {
-        return off.contains(optimisation) || off.contains("all");
-    }
+    bool switched_off(std::string_view optimisation) const { return off.contains(optimisation) || off.contains("all"); }
 };
 
 Config& config();  // a bad value in the environment throws ValueError at first use, naming the variable and the choices

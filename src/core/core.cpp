@@ -91,7 +91,8 @@ Half to_half(float value) {
 
 Word load_word(DType t, const void* from) {
     return visit_dtype(t, [&](auto zero) {
-        if constexpr (std::is_same_v<decltype(zero), bool>) return to_word(*static_cast<const std::uint8_t*>(from) != 0);
+        if constexpr (std::is_same_v<decltype(zero), bool>)
+            return to_word(*static_cast<const std::uint8_t*>(from) != 0);
         else {
             std::memcpy(&zero, from, sizeof zero);
             return to_word(zero);
@@ -184,8 +185,7 @@ std::int64_t numel(const Shape& shape) {
 
 Dims row_major_strides(const Shape& shape) {
     Dims strides(shape.size(), 1);
-    for (std::size_t d = shape.size(); d-- > 1;)
-        strides[d - 1] = strides[d] * std::max<std::int64_t>(1, shape[d]);
+    for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * std::max<std::int64_t>(1, shape[d]);
     return strides;
 }
 

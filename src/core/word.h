@@ -65,6 +65,6 @@ Word bitcast_word(DType from, DType to, Word word);
 
 Word scalar_word(DType t, const Scalar& scalar);  // the scalar as an element of dtype t
 double word_to_double(DType t, Word word);
-std::string word_to_string(DType t, Word word);   // shortest text that reads back as the same value
+std::string word_to_string(DType t, Word word);  // shortest text that reads back as the same value
 
 }  // namespace weft

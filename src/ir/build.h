@@ -15,18 +15,21 @@ NodeRef constant(DType dtype, const Scalar& value, const Shape& shape = {});  //
 NodeRef constant_word(DType dtype, Word value, const Shape& shape = {});      // the same, from the element's bits
 // Only a Word is taken for bits: a plain overload would catch every int and double too, since those convert to it.
 template <std::same_as<Word> Bits>
-NodeRef constant(DType dtype, Bits value, const Shape& shape = {}) { return constant_word(dtype, value, shape); }
-NodeRef like(const NodeRef& x, const Scalar& value);                 // a constant of x's dtype and shape
-NodeRef variable(DType dtype, Word value, std::shared_ptr<const std::function<Word()>> redraw = nullptr);  // a fresh Var
-NodeRef iota(std::int64_t size);                                     // i64[size]: 0, 1, 2 …
+NodeRef constant(DType dtype, Bits value, const Shape& shape = {}) {
+    return constant_word(dtype, value, shape);
+}
+NodeRef like(const NodeRef& x, const Scalar& value);  // a constant of x's dtype and shape
+NodeRef variable(DType dtype, Word value,
+                 std::shared_ptr<const std::function<Word()>> redraw = nullptr);  // a fresh Var
+NodeRef iota(std::int64_t size);                                                  // i64[size]: 0, 1, 2 …
 NodeRef buffer(StorageRef storage, DType dtype, const Shape& shape, std::int64_t offset, const Dims& strides);
 
 // elementwise; operands have one dtype and shapes that broadcast (aligned right, size 1 stretches)
 NodeRef unary(Op op, const NodeRef& x);
 NodeRef binary(Op op, const NodeRef& a, const NodeRef& b);  // Add … Shr; comparisons give bool
 NodeRef where(const NodeRef& condition, const NodeRef& a, const NodeRef& b);
-NodeRef cast(const NodeRef& x, DType to);                   // x itself if it has that type
-NodeRef bitcast(const NodeRef& x, DType to);                // same width
+NodeRef cast(const NodeRef& x, DType to);     // x itself if it has that type
+NodeRef bitcast(const NodeRef& x, DType to);  // same width
 
 inline NodeRef operator+(const NodeRef& a, const NodeRef& b) { return binary(Op::Add, a, b); }
 inline NodeRef operator-(const NodeRef& a, const NodeRef& b) { return binary(Op::Sub, a, b); }
@@ -40,13 +43,14 @@ NodeRef logical_not(const NodeRef& x);  // of a bool
 
 // movement
 NodeRef reshape(const NodeRef& x, const Shape& shape);
-NodeRef permute(const NodeRef& x, const Dims& axes);  // out axis d is x's axis axes[d]
-NodeRef expand(const NodeRef& x, const Shape& shape); // size-1 axes stretch; missing leading axes are added
+NodeRef permute(const NodeRef& x, const Dims& axes);   // out axis d is x's axis axes[d]
+NodeRef expand(const NodeRef& x, const Shape& shape);  // size-1 axes stretch; missing leading axes are added
 NodeRef shrink(const NodeRef& x, const Dims& starts, const Shape& sizes);
 NodeRef pad(const NodeRef& x, const Dims& before, const Dims& after);  // with zeros
 NodeRef flip(const NodeRef& x, const Dims& axes);
-NodeRef skew(const NodeRef& x, const SkewArg& arg, std::int64_t outputs);    // out[…,o,k] = x[…, o*stride + k*dilation, k]
-NodeRef unskew(const NodeRef& x, const SkewArg& arg, std::int64_t inputs);   // the transpose of skew
+NodeRef skew(const NodeRef& x, const SkewArg& arg,
+             std::int64_t outputs);  // out[…,o,k] = x[…, o*stride + k*dilation, k]
+NodeRef unskew(const NodeRef& x, const SkewArg& arg, std::int64_t inputs);  // the transpose of skew
 NodeRef insert(const NodeRef& base, const NodeRef& value, const Dims& starts);
 
 // reductions keep their axes with size 1

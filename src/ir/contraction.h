@@ -17,13 +17,14 @@ using AxisSet = std::uint64_t;  // bit d: axis d
 AxisSet axes_read(const Node& value, const std::function<bool(const Node&)>& is_leaf = nullptr);
 
 struct Contraction {
-    NodeRef left, right;             // the factors, both of the domain's shape
-    AxisSet batch = 0, m = 0, n = 0; // kept ranges of both factors, of the left, of the right
-    AxisSet k = 0;                   // summed ranges
+    NodeRef left, right;              // the factors, both of the domain's shape
+    AxisSet batch = 0, m = 0, n = 0;  // kept ranges of both factors, of the left, of the right
+    AxisSet k = 0;                    // summed ranges
     std::int64_t multiply_adds = 0;
 };
 
 // The contraction that a Reduce node is, if it is one: Reduce(add) of a Mul whose factors each have a kept range of their own.
-std::optional<Contraction> find_contraction(const Node& reduce, const std::function<bool(const Node&)>& is_leaf = nullptr);
+std::optional<Contraction> find_contraction(const Node& reduce,
+                                            const std::function<bool(const Node&)>& is_leaf = nullptr);
 
 }  // namespace weft::ir

@@ -11,8 +11,8 @@ namespace weft::ir {
 using IndexList = InlineVector<NodeRef, 6>;  // one i64 expression per axis
 
 struct Mapped {
-    IndexList index;   // into the source
-    NodeRef gate;      // null: always valid. Where it is false the element is zero (Pad, Unskew), or the base's (Insert)
+    IndexList index;  // into the source
+    NodeRef gate;     // null: always valid. Where it is false the element is zero (Pad, Unskew), or the base's (Insert)
 };
 
 // `view` is any movement op but Insert; expressions live in `interner`.

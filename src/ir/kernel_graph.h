@@ -22,9 +22,9 @@ struct KernelGraph {
     };
     struct Output {
         NodeRef value;
-        int param = 0;         // where it goes
-        bool full = false;     // full level; else one element per row
-        Dims strides;          // of the value's axes in the target, in elements (row-major, or a box in a larger array)
+        int param = 0;      // where it goes
+        bool full = false;  // full level; else one element per row
+        Dims strides;       // of the value's axes in the target, in elements (row-major, or a box in a larger array)
     };
 
     Kind kind = Kind::Rows;

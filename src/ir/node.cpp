@@ -60,35 +60,40 @@ bool equal(const Arg& a, const Arg& b) {
 }
 
 std::uint64_t hash_of(const Arg& arg) {
-    const std::uint64_t h = std::visit(
-        Overloaded{
-            [](const std::monostate&) { return std::uint64_t{0}; },
-            [](const ConstArg& x) { return x.value; },
-            [](const VarArg& x) { return x.id; },
-            [](const BufferArg& x) {
-                return mix(mix(pointer_bits(x.storage.get()), static_cast<std::uint64_t>(x.offset)), hash_dims(x.strides));
-            },
-            [](const AxesArg& x) { return hash_dims(x.axes); },
-            [](const BoxArg& x) { return hash_dims(x.starts); },
-            [](const SkewArg& x) {
-                return mix(mix(x.axis * 64 + x.window, static_cast<std::uint64_t>(x.stride)),
-                           static_cast<std::uint64_t>(x.dilation));
-            },
-            [](const ReduceArg& x) { return mix(static_cast<std::uint64_t>(x.op), hash_dims(x.axes)); },
-            [](const IndexArg& x) { return mix(static_cast<std::uint64_t>(x.axis), static_cast<std::uint64_t>(x.mode)); },
-            [](const CheckArg& x) {
-                return mix(mix(static_cast<std::uint64_t>(x.low), static_cast<std::uint64_t>(x.high)),
-                           std::hash<std::string>()(x.what));
-            },
-            [](const LeafArg& x) { return x.cell; },
-            [](const PartArg& x) { return static_cast<std::uint64_t>(x.index); },
-            [](const SlotArg& x) { return mix(static_cast<std::uint64_t>(x.slot), hash_dims(x.strides)); },
-            [](const LoopArg& x) { return mix(static_cast<std::uint64_t>(x.id), static_cast<std::uint64_t>(x.extent)); },
-            [](const LoadArg& x) { return static_cast<std::uint64_t>(x.buffer); },
-            [](const WithGradArg& x) { return pointer_bits(x.rule.get()); },
-            [](const CustomArg& x) { return pointer_bits(x.function.get()); },
-        },
-        arg);
+    const std::uint64_t h =
+        std::visit(Overloaded{
+                       [](const std::monostate&) { return std::uint64_t{0}; },
+                       [](const ConstArg& x) { return x.value; },
+                       [](const VarArg& x) { return x.id; },
+                       [](const BufferArg& x) {
+                           return mix(mix(pointer_bits(x.storage.get()), static_cast<std::uint64_t>(x.offset)),
+                                      hash_dims(x.strides));
+                       },
+                       [](const AxesArg& x) { return hash_dims(x.axes); },
+                       [](const BoxArg& x) { return hash_dims(x.starts); },
+                       [](const SkewArg& x) {
+                           return mix(mix(x.axis * 64 + x.window, static_cast<std::uint64_t>(x.stride)),
+                                      static_cast<std::uint64_t>(x.dilation));
+                       },
+                       [](const ReduceArg& x) { return mix(static_cast<std::uint64_t>(x.op), hash_dims(x.axes)); },
+                       [](const IndexArg& x) {
+                           return mix(static_cast<std::uint64_t>(x.axis), static_cast<std::uint64_t>(x.mode));
+                       },
+                       [](const CheckArg& x) {
+                           return mix(mix(static_cast<std::uint64_t>(x.low), static_cast<std::uint64_t>(x.high)),
+                                      std::hash<std::string>()(x.what));
+                       },
+                       [](const LeafArg& x) { return x.cell; },
+                       [](const PartArg& x) { return static_cast<std::uint64_t>(x.index); },
+                       [](const SlotArg& x) { return mix(static_cast<std::uint64_t>(x.slot), hash_dims(x.strides)); },
+                       [](const LoopArg& x) {
+                           return mix(static_cast<std::uint64_t>(x.id), static_cast<std::uint64_t>(x.extent));
+                       },
+                       [](const LoadArg& x) { return static_cast<std::uint64_t>(x.buffer); },
+                       [](const WithGradArg& x) { return pointer_bits(x.rule.get()); },
+                       [](const CustomArg& x) { return pointer_bits(x.function.get()); },
+                   },
+                   arg);
     return mix(arg.index(), h);
 }
 

@@ -55,6 +55,7 @@ using Sources = InlineVector<NodeRef, 3>;
 
 // ---- arguments: one struct per kind of op; an op without one has std::monostate --------------------------------------
 
+// clang-format off
 struct ConstArg { Word value = 0; };                        // Const: the element, as a word of the node's dtype
 // Var: a scalar that is no part of a plan's key (learning rate, Adam's step, random counter): a fresh id each, and the value
 // it has now. A captured function (jit) calls `redraw`, where there is one, for the value of each later call.
@@ -71,12 +72,15 @@ struct PartArg { int index = 0; };                          // Part: one result 
 struct SlotArg { int slot = 0; Dims strides; };             // Param (strides in elements), ScalarParam
 struct LoopArg { int id = 0; std::int64_t extent = 0; };    // LoopVar: 0 <= value < extent
 struct LoadArg { int buffer = 0; };                         // Load: from a buffer or local of the kernel
+// clang-format on
 
 // A derivative that a node brings along (WithGrad), and an op that is a C++ function (Custom): see ir/custom.h.
 struct GradRuleObject;
 struct CustomFunction;
+// clang-format off
 struct WithGradArg { std::shared_ptr<const GradRuleObject> rule; };
 struct CustomArg { std::shared_ptr<const CustomFunction> function; };
+// clang-format on
 
 using Arg = std::variant<std::monostate, ConstArg, VarArg, BufferArg, AxesArg, BoxArg, SkewArg, ReduceArg, IndexArg,
                          CheckArg, LeafArg, PartArg, SlotArg, LoopArg, LoadArg, WithGradArg, CustomArg>;
@@ -91,7 +95,7 @@ class Node {
 public:
     const Op op;
     const DType dtype;
-    const Shape shape;      // empty for scalars and for every kernel expression
+    const Shape shape;  // empty for scalars and for every kernel expression
     const Sources sources;
     const Arg arg;
     const std::uint64_t hash;
@@ -102,7 +106,9 @@ public:
     const Node& source(int i = 0) const { return *sources[i]; }
 
     template <class T>
-    const T& as() const { return std::get<T>(arg); }
+    const T& as() const {
+        return std::get<T>(arg);
+    }
 
     // The Buffer that holds this node's value once a run has computed it. Set by the runtime, under the graph lock.
     mutable NodeRef realized;
@@ -116,8 +122,14 @@ private:
     friend class Interner;
     friend class NodeRef;
     Node(Op op, DType dtype, Shape shape, Sources sources, Arg arg, std::uint64_t hash, Interner* home)
-        : op(op), dtype(dtype), shape(std::move(shape)), sources(std::move(sources)), arg(std::move(arg)), hash(hash),
-          needs_grad(derives_need()), home_(home) {}
+        : op(op),
+          dtype(dtype),
+          shape(std::move(shape)),
+          sources(std::move(sources)),
+          arg(std::move(arg)),
+          hash(hash),
+          needs_grad(derives_need()),
+          home_(home) {}
     ~Node() = default;
     bool derives_need() const;
     static void destroy(const Node* node) noexcept;

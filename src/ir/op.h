@@ -9,6 +9,7 @@
 
 namespace weft::ir {
 
+// clang-format off
 enum class Op : std::uint8_t {
     // leaves
     Buffer, Const, Var, Iota,
@@ -30,9 +31,22 @@ enum class Op : std::uint8_t {
     // only inside kernels
     Param, ScalarParam, LoopVar, Load, Fma,
 };
+// clang-format on
 inline constexpr int kOpCount = static_cast<int>(Op::Fma) + 1;
 
-enum class OpKind : std::uint8_t { Leaf, Movement, Unary, Math, Binary, Compare, Ternary, Reduce, Index, Marker, Kernel };
+enum class OpKind : std::uint8_t {
+    Leaf,
+    Movement,
+    Unary,
+    Math,
+    Binary,
+    Compare,
+    Ternary,
+    Reduce,
+    Index,
+    Marker,
+    Kernel
+};
 enum class DTypeRule : std::uint8_t {
     Any,        // result = operand type
     Number,     // any but bool; result = operand type

@@ -32,8 +32,18 @@ struct EvalAbs {
         else return a;
     }
 };
-struct EvalRecip { template <class T> T operator()(T a) const { return T(1) / a; } };
-struct EvalSqrt { template <class T> T operator()(T a) const { return std::sqrt(a); } };
+struct EvalRecip {
+    template <class T>
+    T operator()(T a) const {
+        return T(1) / a;
+    }
+};
+struct EvalSqrt {
+    template <class T>
+    T operator()(T a) const {
+        return std::sqrt(a);
+    }
+};
 struct EvalTrunc {
     template <class T>
     T operator()(T a) const {
@@ -62,7 +72,12 @@ struct EvalMul {
         else return a * b;
     }
 };
-struct EvalDiv { template <class T> T operator()(T a, T b) const { return a / b; } };
+struct EvalDiv {
+    template <class T>
+    T operator()(T a, T b) const {
+        return a / b;
+    }
+};
 struct EvalIDiv {  // floors; x / 0 is 0, the lowest integer / -1 wraps
     template <class T>
     T operator()(T a, T b) const {
@@ -86,7 +101,8 @@ struct EvalMod {  // the sign of the divisor; x % 0 is 0 for integers, NaN for f
         } else return b == 0 ? T(0) : static_cast<T>(a % b);
     }
 };
-struct EvalPow {  // integers only; floats are expanded by kernel/math. A negative exponent gives 1 / a, floored to an integer
+struct
+    EvalPow {  // integers only; floats are expanded by kernel/math. A negative exponent gives 1 / a, floored to an integer
     template <class T>
     T operator()(T a, T b) const {
         if constexpr (std::is_signed_v<T>) {
@@ -99,14 +115,54 @@ struct EvalPow {  // integers only; floats are expanded by kernel/math. A negati
     }
 };
 // NaN wins: if a is NaN it is returned, and if b is, a > b is false. Equal operands (+0, -0) give b.
-struct EvalMax { template <class T> T operator()(T a, T b) const { return a > b || a != a ? a : b; } };
-struct EvalMin { template <class T> T operator()(T a, T b) const { return a < b || a != a ? a : b; } };
-struct EvalLt { template <class T> bool operator()(T a, T b) const { return a < b; } };
-struct EvalLe { template <class T> bool operator()(T a, T b) const { return a <= b; } };
-struct EvalEq { template <class T> bool operator()(T a, T b) const { return a == b; } };
-struct EvalAnd { template <class T> T operator()(T a, T b) const { return static_cast<T>(a & b); } };
-struct EvalOr { template <class T> T operator()(T a, T b) const { return static_cast<T>(a | b); } };
-struct EvalXor { template <class T> T operator()(T a, T b) const { return static_cast<T>(a ^ b); } };
+struct EvalMax {
+    template <class T>
+    T operator()(T a, T b) const {
+        return a > b || a != a ? a : b;
+    }
+};
+struct EvalMin {
+    template <class T>
+    T operator()(T a, T b) const {
+        return a < b || a != a ? a : b;
+    }
+};
+struct EvalLt {
+    template <class T>
+    bool operator()(T a, T b) const {
+        return a < b;
+    }
+};
+struct EvalLe {
+    template <class T>
+    bool operator()(T a, T b) const {
+        return a <= b;
+    }
+};
+struct EvalEq {
+    template <class T>
+    bool operator()(T a, T b) const {
+        return a == b;
+    }
+};
+struct EvalAnd {
+    template <class T>
+    T operator()(T a, T b) const {
+        return static_cast<T>(a & b);
+    }
+};
+struct EvalOr {
+    template <class T>
+    T operator()(T a, T b) const {
+        return static_cast<T>(a | b);
+    }
+};
+struct EvalXor {
+    template <class T>
+    T operator()(T a, T b) const {
+        return static_cast<T>(a ^ b);
+    }
+};
 template <class T>
 bool shift_in_range(T amount) {
     return static_cast<std::uint64_t>(amount) < 8 * sizeof(T);  // a negative amount is a huge one
@@ -131,10 +187,10 @@ template <class F, int Allowed, int Arity>
 Word eval(DType t, const Word* in) {
     return visit_dtype(t, [&](auto zero) -> Word {
         using T = decltype(zero);
-        constexpr bool kAllowed = std::is_same_v<T, bool>          ? (Allowed & kBools) != 0
-                                  : std::is_floating_point_v<T>    ? (Allowed & kFloats) != 0
-                                  : std::is_integral_v<T>          ? (Allowed & kInts) != 0
-                                                                   : false;
+        constexpr bool kAllowed = std::is_same_v<T, bool>       ? (Allowed & kBools) != 0
+                                  : std::is_floating_point_v<T> ? (Allowed & kFloats) != 0
+                                  : std::is_integral_v<T>       ? (Allowed & kInts) != 0
+                                                                : false;
         if constexpr (!kAllowed) throw InternalError("an op was evaluated on a dtype that it is not defined for");
         else if constexpr (Arity == 1) return to_word(F()(from_word<T>(in[0])));
         else return to_word(F()(from_word<T>(in[0]), from_word<T>(in[1])));
@@ -144,7 +200,8 @@ Word eval(DType t, const Word* in) {
 Word eval_where(DType, const Word* in) { return in[0] ? in[1] : in[2]; }
 
 Word eval_fma(DType t, const Word* in) {
-    if (t == DType::F32) return to_word(std::fma(from_word<float>(in[0]), from_word<float>(in[1]), from_word<float>(in[2])));
+    if (t == DType::F32)
+        return to_word(std::fma(from_word<float>(in[0]), from_word<float>(in[1]), from_word<float>(in[2])));
     if (t == DType::F64)
         return to_word(std::fma(from_word<double>(in[0]), from_word<double>(in[1]), from_word<double>(in[2])));
     throw InternalError("fma of a dtype other than f32 and f64");
@@ -163,6 +220,7 @@ constexpr OpInfo maths(Op op, std::string_view name, int cost) {
     return {.op = op, .name = name, .kind = Math, .arity = 1, .dtype = R::FloatOnly, .cost = cost};
 }
 
+// clang-format off
 constexpr OpInfo kOps[] = {
     leaf(Op::Buffer, "buffer"), leaf(Op::Const, "const"), leaf(Op::Var, "var"), leaf(Op::Iota, "iota"),
     view(Op::Reshape, "reshape"), view(Op::Permute, "permute"), view(Op::Expand, "expand"),
@@ -222,6 +280,7 @@ constexpr OpInfo kOps[] = {
     {.op = Op::Load, .name = "load", .kind = Kernel, .arity = -1},
     {.op = Op::Fma, .name = "fma", .kind = Kernel, .arity = 3, .dtype = R::FloatOnly, .c = "fma($0, $1, $2)", .eval = eval_fma},
 };
+// clang-format on
 
 consteval bool complete_and_in_order() {
     if (std::size(kOps) != kOpCount) return false;

@@ -39,7 +39,8 @@ std::string expression(const Node& node, int depth, int& budget) {
         case Op::LoopVar: return str("i", node.as<LoopArg>().id);
         case Op::ScalarParam: return str("s", node.as<SlotArg>().slot);
         case Op::Load:
-            return str("b", node.as<LoadArg>().buffer, "[", sub(0), "]", node.sources.size() > 1 ? " if " + sub(1) : "");
+            return str("b", node.as<LoadArg>().buffer, "[", sub(0), "]",
+                       node.sources.size() > 1 ? " if " + sub(1) : "");
         case Op::Add: return str("(", sub(0), " + ", sub(1), ")");
         case Op::Sub: return str("(", sub(0), " - ", sub(1), ")");
         case Op::Mul: return str(sub(0), "*", sub(1));

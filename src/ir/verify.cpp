@@ -66,7 +66,8 @@ std::string leaf_problem(const Node& node) {
             const auto* arg = argument<SlotArg>(node);
             return arg && arg->strides.size() == node.shape.size() ? kFine : "one stride per axis is needed";
         }
-        case Op::ScalarParam: return argument<SlotArg>(node) && node.shape.empty() ? kFine : "a scalar with a slot is needed";
+        case Op::ScalarParam:
+            return argument<SlotArg>(node) && node.shape.empty() ? kFine : "a scalar with a slot is needed";
         default: return "an op of kernels in a tensor graph";
     }
 }

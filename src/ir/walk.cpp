@@ -5,11 +5,10 @@
 
 namespace weft::ir {
 
-std::vector<const Node*> topological_order(std::span<const NodeRef> roots) {
-    return topological_order(roots, nullptr);
-}
+std::vector<const Node*> topological_order(std::span<const NodeRef> roots) { return topological_order(roots, nullptr); }
 
-std::vector<const Node*> topological_order(std::span<const NodeRef> roots, const std::function<bool(const Node&)>& enter) {
+std::vector<const Node*> topological_order(std::span<const NodeRef> roots,
+                                           const std::function<bool(const Node&)>& enter) {
     const std::uint64_t epoch = next_epoch();
     std::vector<const Node*> order;
     std::vector<std::pair<const Node*, std::uint32_t>> stack;

@@ -11,15 +11,15 @@ namespace weft::kernel {
 struct ContractionNest {
     enum class Side : std::uint8_t { Batch, M, N };
 
-    std::vector<NodeRef> rows;   // loop variables of the output, outermost first
-    std::vector<Side> sides;     // … and which factor each one belongs to: both, the left, the right
+    std::vector<NodeRef> rows;  // loop variables of the output, outermost first
+    std::vector<Side> sides;    // … and which factor each one belongs to: both, the left, the right
     // acc = sum over `inner` (one chain of fused multiply-adds), total = sum over `outer` of acc. No outer: total is acc.
     std::vector<NodeRef> outer, inner;
-    NodeRef inner_count;         // the first inner loop's count (its last block may be shorter), or null
-    NodeRef left, right;         // the factors, as functions of the variables above
+    NodeRef inner_count;  // the first inner loop's count (its last block may be shorter), or null
+    NodeRef left, right;  // the factors, as functions of the variables above
     DType accumulate = DType::F32;
-    int acc = -1, total = -1;    // locals; equal if there is no outer
-    Body epilogue;               // reads `total`, stores the outputs
+    int acc = -1, total = -1;  // locals; equal if there is no outer
+    Body epilogue;             // reads `total`, stores the outputs
 };
 
 // The loops as they are written in ContractionNest's comment, without any tiling.

@@ -104,7 +104,8 @@ std::vector<Elements::Request> Elements::needs(const Request& request, const std
 // Zero where the view has no element. A load under the gate is zero there already.
 NodeRef Elements::gated(const Request& request, const NodeRef& inner, const NodeRef& gate) const {
     if (!gate) return inner;
-    if (inner->op == Op::Load && inner->sources.size() > 1 && inner->sources[1] == both(request.gate, gate)) return inner;
+    if (inner->op == Op::Load && inner->sources.size() > 1 && inner->sources[1] == both(request.gate, gate))
+        return inner;
     return kernel_.where(gate, inner, kernel_.constant(inner->dtype, 0));
 }
 

@@ -29,10 +29,12 @@ NodeRef Kernel::make(Op op, DType dtype, ir::Sources sources, ir::Arg arg) const
         Word in[3] = {};
         for (std::size_t i = 0; i < sources.size() && i < 3; ++i) in[i] = sources[i]->as<ir::ConstArg>().value;
         const DType operand = sources.back()->dtype;
-        if (op == Op::Cast) return interner->make(Op::Const, dtype, {}, {}, ir::ConstArg{cast_word(operand, dtype, in[0])});
+        if (op == Op::Cast)
+            return interner->make(Op::Const, dtype, {}, {}, ir::ConstArg{cast_word(operand, dtype, in[0])});
         if (op == Op::Bitcast)
             return interner->make(Op::Const, dtype, {}, {}, ir::ConstArg{bitcast_word(operand, dtype, in[0])});
-        if (ir::can_eval(op)) return interner->make(Op::Const, dtype, {}, {}, ir::ConstArg{ir::info(op).eval(operand, in)});
+        if (ir::can_eval(op))
+            return interner->make(Op::Const, dtype, {}, {}, ir::ConstArg{ir::info(op).eval(operand, in)});
     }
     return interner->make(op, dtype, {}, std::move(sources), std::move(arg));
 }
@@ -69,10 +71,15 @@ NodeRef Kernel::where(const NodeRef& condition, const NodeRef& a, const NodeRef&
     return a == b ? a : make(Op::Where, a->dtype, {condition, a, b});
 }
 
-NodeRef Kernel::fma(const NodeRef& a, const NodeRef& b, const NodeRef& c) const { return make(Op::Fma, c->dtype, {a, b, c}); }
+NodeRef Kernel::fma(const NodeRef& a, const NodeRef& b, const NodeRef& c) const {
+    return make(Op::Fma, c->dtype, {a, b, c});
+}
 
 int Kernel::new_local(std::string local_name, DType dtype, std::int64_t size) {
-    buffers.push_back({.name = std::move(local_name), .dtype = dtype, .size = size, .role = Buffer::Role::Local,
+    buffers.push_back({.name = std::move(local_name),
+                       .dtype = dtype,
+                       .size = size,
+                       .role = Buffer::Role::Local,
                        .place = size == 1 ? Buffer::Place::Register : Buffer::Place::Scratch});
     return static_cast<int>(buffers.size()) - 1;
 }
@@ -116,7 +123,8 @@ public:
                 const Loop& loop = *stmt.loop();
                 NodeRef count = loop.count ? index(loop.count) : nullptr, var = loop.var;
                 if (renaming) replacement_[loop.id()] = var = renaming->new_var(loop.extent());
-                result.emplace_back(Loop{var, loop.kind, (*this)(loop.body, renaming), loop.independent, std::move(count)});
+                result.emplace_back(
+                    Loop{var, loop.kind, (*this)(loop.body, renaming), loop.independent, std::move(count)});
             }
         }
         return result;
@@ -157,9 +165,13 @@ NodeRef substitute(const Kernel& kernel, const NodeRef& expression, const Substi
     return Substituter(kernel, with)(expression);
 }
 
-Body substitute(const Kernel& kernel, const Body& body, const Substitution& with) { return Substituter(kernel, with)(body); }
+Body substitute(const Kernel& kernel, const Body& body, const Substitution& with) {
+    return Substituter(kernel, with)(body);
+}
 
-Body copy(Kernel& kernel, const Body& body, const Substitution& with) { return Substituter(kernel, with)(body, &kernel); }
+Body copy(Kernel& kernel, const Body& body, const Substitution& with) {
+    return Substituter(kernel, with)(body, &kernel);
+}
 
 // ---- printing --------------------------------------------------------------------------------------------------------
 
@@ -174,7 +186,8 @@ void print_body(const Kernel& kernel, const Body& body, int indent, std::string&
             print_body(kernel, loop->body, indent + 1, out);
         } else {
             const Store& store = *stmt.store();
-            out += str("b", store.buffer, "[", ir::print_expression(store.index), "] = ", ir::print_expression(store.value), "\n");
+            out += str("b", store.buffer, "[", ir::print_expression(store.index),
+                       "] = ", ir::print_expression(store.value), "\n");
         }
     }
 }
@@ -215,9 +228,11 @@ private:
     void check_loop(const Loop& loop, const Body& siblings, int depth) {
         require(loop.var->op == Op::LoopVar && loop.id() < kernel_.next_var, "a loop without a proper variable");
         require(seen_.insert(loop.id()).second, "two loops with one variable: i", loop.id());
-        if (loop.kind == LoopKind::Parallel) require(depth == 0 && siblings.size() == 1, "a parallel loop that is not outermost");
+        if (loop.kind == LoopKind::Parallel)
+            require(depth == 0 && siblings.size() == 1, "a parallel loop that is not outermost");
         if (loop.count) {
-            require(loop.kind == LoopKind::Serial && loop.count->dtype == DType::I64, "a count on a loop that is not serial");
+            require(loop.kind == LoopKind::Serial && loop.count->dtype == DType::I64,
+                    "a count on a loop that is not serial");
             check_expression(loop.count);
         }
         if (loop.kind == LoopKind::Vector) require(loop.extent() <= kMaxLanes, "a vector loop with too many lanes");
@@ -230,7 +245,8 @@ private:
         require(store.buffer >= 0 && store.buffer < static_cast<int>(kernel_.buffers.size()), "a store to no buffer");
         const Buffer& buffer = kernel_.buffers[store.buffer];
         require(buffer.role != Buffer::Role::Input, "a store to the input ", buffer.name);
-        require(store.value->dtype == buffer.dtype, "a store of ", store.value->dtype, " to ", buffer.name, " of ", buffer.dtype);
+        require(store.value->dtype == buffer.dtype, "a store of ", store.value->dtype, " to ", buffer.name, " of ",
+                buffer.dtype);
         require(store.index->dtype == DType::I64, "an index that is not i64");
         check_expression(store.index);
         check_expression(store.value);
@@ -248,15 +264,17 @@ private:
             }
             require(!ir::is_math(node->op) && !ir::is_movement(node->op), "an op that no backend knows");
             if (is_half(node->dtype))
-                require(node->op == Op::Load || node->op == Op::Cast || node->op == Op::Where || node->op == Op::Const ||
-                            node->op == Op::Bitcast || node->op == Op::ScalarParam,
+                require(node->op == Op::Load || node->op == Op::Cast || node->op == Op::Where ||
+                            node->op == Op::Const || node->op == Op::Bitcast || node->op == Op::ScalarParam,
                         "arithmetic in half precision");
         }
     }
 
     template <class... Parts>
     void require(bool holds, const Parts&... what) const {
-        if (!holds) throw InternalError(str("kernel ", kernel_.name, ", after ", after_, ": ", str(what...), "\n", print(kernel_)));
+        if (!holds)
+            throw InternalError(
+                str("kernel ", kernel_.name, ", after ", after_, ": ", str(what...), "\n", print(kernel_)));
     }
 
     const Kernel& kernel_;

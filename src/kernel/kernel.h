@@ -42,12 +42,12 @@ struct Buffer {
 
     std::string name;
     DType dtype = DType::F32;
-    std::int64_t size = 0;  // elements, from the pointer on: no access is beyond
+    std::int64_t size = 0;    // elements, from the pointer on: no access is beyond
     Role role = Role::Input;  // an Output may also be loaded (donated, or accumulated in)
     Place place = Place::Memory;
     int lane_loop = -1;               // Local: private to each lane of the vector loop with this variable id
     std::int64_t scratch_offset = 0;  // Scratch: in bytes
-    bool stream = false;              // Output: large, written once and not read again here: stores may bypass the cache
+    bool stream = false;  // Output: large, written once and not read again here: stores may bypass the cache
 };
 
 struct Stmt;
@@ -58,7 +58,7 @@ struct Loop {
     LoopKind kind = LoopKind::Serial;
     Body body;
     bool independent = false;  // no iteration reads what another one writes: may become Parallel or Vector
-    NodeRef count;             // Serial only, i64, may be null: runs min(extent, count) iterations; 0 or 1 makes a condition
+    NodeRef count;  // Serial only, i64, may be null: runs min(extent, count) iterations; 0 or 1 makes a condition
     int id() const { return var->as<ir::LoopArg>().id; }
     std::int64_t extent() const { return var->as<ir::LoopArg>().extent; }
 };
@@ -84,14 +84,15 @@ struct ContractionNest;
 struct Kernel {
     std::shared_ptr<ir::Interner> interner;  // owns the expressions; first, so that it goes last
     std::string name;
-    std::vector<Buffer> buffers;   // parameters first (Param slots 0 … parameters-1), then locals
+    std::vector<Buffer> buffers;  // parameters first (Param slots 0 … parameters-1), then locals
     int parameters = 0;
-    std::vector<DType> scalars;    // run-time scalars (ScalarParam slots)
+    std::vector<DType> scalars;        // run-time scalars (ScalarParam slots)
     std::vector<ir::CheckArg> checks;  // what a Check expression may record; CheckRecord::code - 1 is an index here
     Body body;
-    std::shared_ptr<const ContractionNest> contraction;  // set by lowering if the body is one: what the tiling pass reads
-    int next_var = 0;              // ids below are taken
-    std::size_t scratch_bytes = 0; // per thread
+    std::shared_ptr<const ContractionNest>
+        contraction;                    // set by lowering if the body is one: what the tiling pass reads
+    int next_var = 0;                   // ids below are taken
+    std::size_t scratch_bytes = 0;      // per thread
     std::vector<std::string> schedule;  // how it is run: one printable line per decision
 
     // expression helpers, in this kernel's interner; arithmetic on constants folds

@@ -27,7 +27,9 @@ Kernel empty_kernel(const KernelGraph& graph) {
     kernel.interner = std::make_shared<ir::Interner>();
     for (std::size_t p = 0; p < graph.params.size(); ++p) {
         const KernelGraph::Param& param = graph.params[p];
-        kernel.buffers.push_back({.name = str(param.output ? "out" : "in", p), .dtype = param.dtype, .size = param.size,
+        kernel.buffers.push_back({.name = str(param.output ? "out" : "in", p),
+                                  .dtype = param.dtype,
+                                  .size = param.size,
                                   .role = param.output ? Buffer::Role::Output : Buffer::Role::Input});
     }
     kernel.parameters = static_cast<int>(graph.params.size());
@@ -79,7 +81,8 @@ private:
                 ++deepest;
                 reduces_.push_back(node);
                 Dims extents;
-                for (const std::int64_t axis : node->as<ir::ReduceArg>().axes) extents.push_back(node->source().shape[axis]);
+                for (const std::int64_t axis : node->as<ir::ReduceArg>().axes)
+                    extents.push_back(node->source().shape[axis]);
                 stages_[{deepest, std::vector<std::int64_t>(extents.begin(), extents.end())}].push_back(node);
             }
             depth.emplace(node, deepest);
@@ -164,7 +167,8 @@ private:
             vars.append(inner.begin(), inner.end());
         }
         const NodeRef element = ir::flatten_index(*kernel_.interner, space, vars);
-        const bool aliased = std::any_of(graph_.outputs.begin(), graph_.outputs.end(), [&](const auto& o) { return reads(o.param); });
+        const bool aliased =
+            std::any_of(graph_.outputs.begin(), graph_.outputs.end(), [&](const auto& o) { return reads(o.param); });
         for (const KernelGraph::Output& output : graph_.outputs) {
             if (output.full != full) continue;
             const IndexList index = ir::unflatten_index(*kernel_.interner, output.value->shape, element);
@@ -212,7 +216,8 @@ private:
         for (const std::int64_t size : graph_.rows)
             if (size == 0) return false;
         std::vector<NodeRef> vars;
-        for (const std::int64_t axis : reduce.as<ir::ReduceArg>().axes) vars.push_back(kernel_.new_var(reduce.source().shape[axis]));
+        for (const std::int64_t axis : reduce.as<ir::ReduceArg>().axes)
+            vars.push_back(kernel_.new_var(reduce.source().shape[axis]));
         if (product(vars) == 0) return false;
 
         auto nest = std::make_shared<ContractionNest>();
@@ -238,7 +243,8 @@ private:
         for (const NodeRef& var : nest->rows) {
             const bool left = ir::depends_on(nest->left, id_of(var)), right = ir::depends_on(nest->right, id_of(var));
             nest->sides.push_back(left == right ? ContractionNest::Side::Batch
-                                                : left ? ContractionNest::Side::M : ContractionNest::Side::N);
+                                  : left        ? ContractionNest::Side::M
+                                                : ContractionNest::Side::N);
         }
         kernel_.name = str("contract", kernel_.name.substr(std::string("reduce_add").size()), "_over_", product(vars));
         kernel_.body = plain_loops(kernel_, *nest);
@@ -269,10 +275,13 @@ private:
         for (const Stmt& stmt : body) {
             const Store& store = *stmt.store();
             const NodeRef root = store.value;
-            const std::vector<NodeRef> fresh = ir::rebuild(std::span(&root, 1), [&](const Node& node, const ir::Sources& sources) {
-                if (node.op == Op::Load && node.as<ir::LoadArg>().buffer == from) return kernel_.load(to, kernel_.index(0));
-                return sources.empty() ? NodeRef(&node) : kernel_.interner->make(node.op, node.dtype, {}, sources, node.arg);
-            });
+            const std::vector<NodeRef> fresh =
+                ir::rebuild(std::span(&root, 1), [&](const Node& node, const ir::Sources& sources) {
+                    if (node.op == Op::Load && node.as<ir::LoadArg>().buffer == from)
+                        return kernel_.load(to, kernel_.index(0));
+                    return sources.empty() ? NodeRef(&node)
+                                           : kernel_.interner->make(node.op, node.dtype, {}, sources, node.arg);
+                });
             result.emplace_back(Store{store.buffer, store.index, fresh[0]});
         }
         return result;

@@ -2,6 +2,8 @@
 // Printed by tools/minimax.py.
 #pragma once
 
+// clang-format off
+
 #include <cstdint>
 
 namespace weft::kernel {

@@ -84,7 +84,8 @@ private:
             }
             const Store& store = *stmt.store();
             const auto found = copy_.find(store.buffer);
-            result.emplace_back(Store{found == copy_.end() ? store.buffer : found->second, rename(store.index), rename(store.value)});
+            result.emplace_back(
+                Store{found == copy_.end() ? store.buffer : found->second, rename(store.index), rename(store.value)});
         }
         return result;
     }
@@ -94,7 +95,8 @@ private:
             if (node.op == Op::Load)
                 if (const auto found = copy_.find(node.as<ir::LoadArg>().buffer); found != copy_.end())
                     return kernel_.load(found->second, sources[0], sources.size() > 1 ? sources[1] : nullptr);
-            return sources == node.sources ? NodeRef(&node) : kernel_.interner->make(node.op, node.dtype, {}, sources, node.arg);
+            return sources == node.sources ? NodeRef(&node)
+                                           : kernel_.interner->make(node.op, node.dtype, {}, sources, node.arg);
         })[0];
     }
 
@@ -130,8 +132,9 @@ bool depends_on_any(const NodeRef& expression, std::span<const NodeRef> vars) {
 }
 
 std::vector<NodeRef> collapse(Kernel& kernel, const std::vector<NodeRef>& vars, const Uses& uses, Substitution& with) {
-    std::vector<NodeRef> result;   // merged so far; the last one may still grow
-    std::vector<NodeRef> members;  // the innermost original variable of each merged one: its stride is the merged stride
+    std::vector<NodeRef> result;  // merged so far; the last one may still grow
+    std::vector<NodeRef>
+        members;  // the innermost original variable of each merged one: its stride is the merged stride
     for (const NodeRef& var : vars) {
         if (extent_of(var) == 1) {
             with.emplace_back(id_of(var), kernel.index(0));

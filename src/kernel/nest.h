@@ -14,7 +14,7 @@ namespace weft::kernel {
 struct Uses {
     std::vector<NodeRef> indices;  // of loads (and stores, if the caller adds them)
     std::vector<NodeRef> gates;
-    std::vector<NodeRef> others;   // variables used as values (arange, masks)
+    std::vector<NodeRef> others;  // variables used as values (arange, masks)
     std::vector<NodeRef> loads;
 };
 void collect_uses(const NodeRef& expression, Uses& uses);

@@ -36,7 +36,8 @@ Kernel split_for_threads(Kernel kernel) {
     if (!loop.independent || loop.kind != LoopKind::Serial || loop.extent() < 2 || loop.count) return kernel;
     const std::int64_t work = work_of(kernel.body);
     if (work < kSmallKernel) return kernel;
-    const bool leaf = std::none_of(loop.body.begin(), loop.body.end(), [](const Stmt& s) { return s.loop() != nullptr; });
+    const bool leaf =
+        std::none_of(loop.body.begin(), loop.body.end(), [](const Stmt& s) { return s.loop() != nullptr; });
     const std::int64_t wanted = std::min({kMostChunks, std::max<std::int64_t>(2, work / kChunkWork), loop.extent()});
     std::int64_t length = ceil_div(loop.extent(), wanted);
     if (leaf) length = ceil_div(length, kWholeVectors) * kWholeVectors;
@@ -57,7 +58,8 @@ Kernel split_for_threads(Kernel kernel) {
         const NodeRef left = kernel.binary(ir::Op::Sub, kernel.index(whole), p);  // > 0 for all but the last
         const NodeRef last = kernel.binary(ir::Op::Sub, p, kernel.index(whole - 1));
         inside.emplace_back(Loop{kernel.new_var(1), LoopKind::Serial, Body{chunk(start, length)}, false, left});
-        inside.emplace_back(Loop{kernel.new_var(1), LoopKind::Serial, Body{chunk(kernel.index(whole * length), rest)}, false, last});
+        inside.emplace_back(
+            Loop{kernel.new_var(1), LoopKind::Serial, Body{chunk(kernel.index(whole * length), rest)}, false, last});
     }
     kernel.body = Body{Loop{p, LoopKind::Parallel, std::move(inside), true, nullptr}};
     kernel.schedule.push_back(str("parallel by ", length, " of ", loop.extent()));

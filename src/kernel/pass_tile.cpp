@@ -31,13 +31,15 @@ using ir::IndexList;
 using ir::Op;
 using Side = ContractionNest::Side;
 
-constexpr std::int64_t kPanelBytes = 600 << 10;         // of the packed strip: about half of a core's L2
-constexpr std::int64_t kDirectOperand = 100'000;        // elements of the vector operand up to which packing does not pay
-constexpr std::int64_t kDirectRows = 4096;              // rows of the broadcast operand up to which it is read across, unpacked
-constexpr std::int64_t kSmallContraction = 1 << 15;     // multiply-adds below which threads do not pay
+constexpr std::int64_t kPanelBytes = 600 << 10;   // of the packed strip: about half of a core's L2
+constexpr std::int64_t kDirectOperand = 100'000;  // elements of the vector operand up to which packing does not pay
+constexpr std::int64_t kDirectRows = 4096;  // rows of the broadcast operand up to which it is read across, unpacked
+constexpr std::int64_t kSmallContraction = 1 << 15;  // multiply-adds below which threads do not pay
 
 // Accumulator registers: rows by vectors per row, best first for many columns; measured, see docs/architecture.md.
-struct TileShape { int rows, vectors; };
+struct TileShape {
+    int rows, vectors;
+};
 
 TileShape choose_tile(std::int64_t columns, int lanes) {
     if (!__builtin_cpu_supports("avx512f")) return {6, 1};  // 16 lanes are two registers, of 16
@@ -97,7 +99,8 @@ private:
             if (i != fastest && nest_.sides[i] == vector_side && output_stride(nest_.rows[i]) == dense) {
                 column_vars_.insert(column_vars_.begin(), nest_.rows[i]);
                 dense *= extent_of(nest_.rows[i]);
-                i = static_cast<int>(nest_.rows.size());  // look again, from the fastest: order in memory decides, not in the loops
+                i = static_cast<int>(
+                    nest_.rows.size());  // look again, from the fastest: order in memory decides, not in the loops
             }
         for (std::size_t i = 0; i < nest_.rows.size(); ++i) {
             const NodeRef& var = nest_.rows[i];
@@ -123,7 +126,8 @@ private:
         pack_columns_ = !unit || columns_ * inner_length_ * product(nest_.outer) > kDirectOperand;
         // A broadcast operand that runs along the sum needs no packing: each cache line serves 16 steps.
         const NodeRef& r = row_factor();
-        const bool along = plain_load(r) && ir::stride_of(*kernel_.interner, r->sources[0], id_of(nest_.inner.back())) == 1;
+        const bool along =
+            plain_load(r) && ir::stride_of(*kernel_.interner, r->sources[0], id_of(nest_.inner.back())) == 1;
         pack_rows_ = !plain_load(r) || (!along && rows_ > kDirectRows);
     }
 
@@ -176,7 +180,8 @@ private:
             body.emplace_back(serial(var, f(Range{start, size}, var)));
         }
         if (const std::int64_t rest = all.size % size)
-            append(body, f(Range{simple(kernel_.add(all.start, kernel_.index(all.size - rest))), rest}, kernel_.index(all.size / size)));
+            append(body, f(Range{simple(kernel_.add(all.start, kernel_.index(all.size - rest))), rest},
+                           kernel_.index(all.size / size)));
         return body;
     }
 
@@ -206,8 +211,9 @@ private:
         if (work < kSmallContraction) return loops_over(outer_vars_, strips(all_columns, all_rows));
         if (!outer_vars_.empty() && product(outer_vars_) >= 4) {  // the outermost batch with something to share out
             std::vector<NodeRef> inner = outer_vars_;
-            const auto widest = std::max_element(inner.begin(), inner.end(),
-                                                 [](const NodeRef& a, const NodeRef& b) { return extent_of(a) < extent_of(b); });
+            const auto widest = std::max_element(inner.begin(), inner.end(), [](const NodeRef& a, const NodeRef& b) {
+                return extent_of(a) < extent_of(b);
+            });
             const NodeRef var = *widest;
             inner.erase(widest);
             parallel_ = str("batches of ", extent_of(var));
@@ -224,7 +230,8 @@ private:
         if (rows_ >= 4 * tile_rows_) {
             const std::int64_t height = ceil_div(ceil_div(rows_, tile_rows_), 4) * tile_rows_;
             parallel_ = str("chunks of ", height, " rows");
-            return parallel_pieces(rows_, height, [&](const Range& rows) { return loops_over(outer_vars_, strips(all_columns, rows)); });
+            return parallel_pieces(
+                rows_, height, [&](const Range& rows) { return loops_over(outer_vars_, strips(all_columns, rows)); });
         }
         return loops_over(outer_vars_, strips(all_columns, all_rows));
     }
@@ -236,7 +243,8 @@ private:
 
     Body strips(const Range& columns, const Range& rows) {
         const std::int64_t width = pack_columns_ ? strip_width() : columns.size;
-        return pieces(columns, std::min(width, columns.size), [&](const Range& strip, const NodeRef&) { return strip_body(strip, rows); });
+        return pieces(columns, std::min(width, columns.size),
+                      [&](const Range& strip, const NodeRef&) { return strip_body(strip, rows); });
     }
 
     Body strip_body(const Range& columns, const Range& rows) {
@@ -253,10 +261,10 @@ private:
         }
         if (!nest_.outer.empty() && !sums_in_output_) sums = scratch(sums_, "sums", rows.size * columns.size);
         append(block, pieces(rows, tile_rows_, [&](const Range& tile, const NodeRef& row_tile) {
-            return pieces(columns, tile_columns_, [&](const Range& part, const NodeRef& column_tile) {
-                return tile_body({tile, part, rows, columns, row_tile, column_tile, panel, row_panel, sums});
-            });
-        }));
+                   return pieces(columns, tile_columns_, [&](const Range& part, const NodeRef& column_tile) {
+                       return tile_body({tile, part, rows, columns, row_tile, column_tile, panel, row_panel, sums});
+                   });
+               }));
         Body body = loops_over(nest_.outer, std::move(block));
         if (!nest_.outer.empty() && !plain_epilogue_) append(body, late_epilogue(columns, rows, sums));
         return body;
@@ -326,7 +334,8 @@ private:
         }
         if (const std::int64_t rest = columns % lanes_) {
             const NodeRef l = kernel_.new_var(rest);
-            body.emplace_back(Loop{l, LoopKind::Vector, f(simple(kernel_.add(kernel_.index(columns - rest), l)), id_of(l)), true, nullptr});
+            body.emplace_back(Loop{l, LoopKind::Vector,
+                                   f(simple(kernel_.add(kernel_.index(columns - rest), l)), id_of(l)), true, nullptr});
         }
         return body;
     }
@@ -336,9 +345,10 @@ private:
             const NodeRef base = kernel_.add(kernel_.mul(number, kernel_.index(inner_length_ * tile_columns_)),
                                              kernel_.mul(inner_position(), kernel_.index(tile_columns_)));
             return packing_loops(vector_factor(), lane_loops(part.size, [&](const NodeRef& at, int) {
-                const NodeRef column = simple(kernel_.add(part.start, at));
-                return Body{Store{panel, simple(kernel_.add(base, at)), substitute(kernel_, vector_factor(), at_columns(column))}};
-            }));
+                                     const NodeRef column = simple(kernel_.add(part.start, at));
+                                     return Body{Store{panel, simple(kernel_.add(base, at)),
+                                                       substitute(kernel_, vector_factor(), at_columns(column))}};
+                                 }));
         });
     }
 
@@ -350,7 +360,8 @@ private:
             const NodeRef r = kernel_.new_var(part.size);
             const NodeRef value = substitute(kernel_, row_factor(), at_rows(simple(kernel_.add(part.start, r))));
             Body store{Store{row_panel, simple(kernel_.add(base, r)), value}};
-            const bool contiguous = plain_load(value) && ir::stride_of(*kernel_.interner, value->sources[0], id_of(r)) == 1;
+            const bool contiguous =
+                plain_load(value) && ir::stride_of(*kernel_.interner, value->sources[0], id_of(r)) == 1;
             const LoopKind kind = contiguous && part.size <= kMaxLanes ? LoopKind::Vector : LoopKind::Serial;
             return packing_loops(row_factor(), Body{Loop{r, kind, std::move(store), false, nullptr}});
         });
@@ -359,8 +370,8 @@ private:
     // ---- one register tile ------------------------------------------------------------------------------------------------
 
     struct Tile {
-        Range rows, columns;          // of this tile
-        Range all_rows, all_columns;  // of the strip
+        Range rows, columns;            // of this tile
+        Range all_rows, all_columns;    // of the strip
         NodeRef row_tile, column_tile;  // numbers of the tile within the strip
         int panel, row_panel, sums;
     };
@@ -385,15 +396,18 @@ private:
             return Body{Store{acc, slot, kernel_.constant(nest_.accumulate, 0)}};
         });
         append(body, sum_loops(tile_loops(tile, [&](const NodeRef& r, const NodeRef& at, const NodeRef& slot, int) {
-            const NodeRef row = row_value(tile, r), vector = vector_value(tile, at), sum = kernel_.load(acc, slot);
-            return Body{Store{acc, slot, vector_is_left_ ? kernel_.fma(vector, row, sum) : kernel_.fma(row, vector, sum)}};
-        })));
+                   const NodeRef row = row_value(tile, r), vector = vector_value(tile, at),
+                                 sum = kernel_.load(acc, slot);
+                   return Body{Store{acc, slot,
+                                     vector_is_left_ ? kernel_.fma(vector, row, sum) : kernel_.fma(row, vector, sum)}};
+               })));
         append(body, tile_loops(tile, [&](const NodeRef& r, const NodeRef& at, const NodeRef& slot, int lane) {
-            const NodeRef row = simple(kernel_.add(tile.rows.start, r)), column = simple(kernel_.add(tile.columns.start, at));
-            const NodeRef sum = kernel_.load(acc, slot);
-            if (nest_.outer.empty()) return epilogue(row, column, sum, lane);
-            return Body{add_block(tile, row, column, sum)};
-        }));
+                   const NodeRef row = simple(kernel_.add(tile.rows.start, r)),
+                                 column = simple(kernel_.add(tile.columns.start, at));
+                   const NodeRef sum = kernel_.load(acc, slot);
+                   if (nest_.outer.empty()) return epilogue(row, column, sum, lane);
+                   return Body{add_block(tile, row, column, sum)};
+               }));
         return body;
     }
 
@@ -405,7 +419,8 @@ private:
     }
 
     NodeRef vector_value(const Tile& tile, const NodeRef& at) {
-        if (!pack_columns_) return substitute(kernel_, vector_factor(), at_columns(simple(kernel_.add(tile.columns.start, at))));
+        if (!pack_columns_)
+            return substitute(kernel_, vector_factor(), at_columns(simple(kernel_.add(tile.columns.start, at))));
         const NodeRef base = kernel_.add(kernel_.mul(tile.column_tile, kernel_.index(inner_length_ * tile_columns_)),
                                          kernel_.mul(inner_position(), kernel_.index(tile_columns_)));
         return kernel_.load(tile.panel, simple(kernel_.add(base, at)));
@@ -428,15 +443,18 @@ private:
     NodeRef with_total(const NodeRef& value, const NodeRef& total) const {
         return ir::rebuild(std::span(&value, 1), [&](const ir::Node& node, const ir::Sources& sources) {
             if (node.op == Op::Load && node.as<ir::LoadArg>().buffer == nest_.total) return total;
-            return sources == node.sources ? NodeRef(&node) : kernel_.interner->make(node.op, node.dtype, {}, sources, node.arg);
+            return sources == node.sources ? NodeRef(&node)
+                                           : kernel_.interner->make(node.op, node.dtype, {}, sources, node.arg);
         })[0];
     }
 
     // Where the blocks of an element's sum meet: (buffer, index).
-    std::pair<int, NodeRef> meeting_place(const Range& rows, const Range& columns, int sums, const NodeRef& row, const NodeRef& column) {
+    std::pair<int, NodeRef> meeting_place(const Range& rows, const Range& columns, int sums, const NodeRef& row,
+                                          const NodeRef& column) {
         if (sums_in_output_) {
             const Store& store = *nest_.epilogue.back().store();
-            return {store.buffer, at_element(Body{Store{store.buffer, store.index, store.value}}, row, column)[0].store()->index};
+            return {store.buffer,
+                    at_element(Body{Store{store.buffer, store.index, store.value}}, row, column)[0].store()->index};
         }
         const NodeRef r = kernel_.binary(Op::Sub, row, rows.start), c = kernel_.binary(Op::Sub, column, columns.start);
         return {sums, simple(kernel_.add(kernel_.mul(r, kernel_.index(columns.size)), c))};
@@ -447,7 +465,8 @@ private:
         const auto [buffer, at] = meeting_place(tile.all_rows, tile.all_columns, tile.sums, row, column);
         Shape extents;
         for (const NodeRef& var : nest_.outer) extents.push_back(extent_of(var));
-        const NodeRef block = ir::flatten_index(*kernel_.interner, extents, IndexList(nest_.outer.begin(), nest_.outer.end()));
+        const NodeRef block =
+            ir::flatten_index(*kernel_.interner, extents, IndexList(nest_.outer.begin(), nest_.outer.end()));
         const NodeRef later = simple(kernel_.binary(Op::CmpLt, kernel_.index(0), block));
         return Store{buffer, at, kernel_.add(kernel_.load(buffer, at, later), acc)};
     }
@@ -461,17 +480,21 @@ private:
         };
         Body inner = pieces(columns, lanes_, [&](const Range& part, const NodeRef&) {
             const NodeRef l = kernel_.new_var(part.size);
-            return Body{Loop{l, LoopKind::Vector, element(simple(kernel_.add(part.start, l)), id_of(l)), true, nullptr}};
+            return Body{
+                Loop{l, LoopKind::Vector, element(simple(kernel_.add(part.start, l)), id_of(l)), true, nullptr}};
         });
         return Body{serial(r, std::move(inner))};
     }
 
     void describe() {
-        kernel_.schedule.push_back(str("tile ", tile_rows_, " x ", tile_columns_, " of ", rows_, " x ", columns_, ", sum by ", inner_length_,
+        kernel_.schedule.push_back(str("tile ", tile_rows_, " x ", tile_columns_, " of ", rows_, " x ", columns_,
+                                       ", sum by ", inner_length_,
                                        nest_.outer.empty() ? "" : str(" in ", product(nest_.outer), " blocks")));
-        if (pack_columns_) kernel_.schedule.push_back(str("pack columns in panels of ", tile_columns_, ", strips of ", strip_width()));
+        if (pack_columns_)
+            kernel_.schedule.push_back(str("pack columns in panels of ", tile_columns_, ", strips of ", strip_width()));
         if (pack_rows_) kernel_.schedule.push_back(str("pack rows by ", tile_rows_));
-        if (!nest_.outer.empty()) kernel_.schedule.push_back(sums_in_output_ ? "blocks meet in the output" : "blocks meet in scratch");
+        if (!nest_.outer.empty())
+            kernel_.schedule.push_back(sums_in_output_ ? "blocks meet in the output" : "blocks meet in scratch");
         if (!parallel_.empty()) kernel_.schedule.push_back("parallel over " + parallel_);
     }
 

@@ -18,10 +18,10 @@ using ir::Op;
 constexpr std::int64_t kShortLoop = 16;
 
 struct Contents {
-    bool independent = false;       // has an independent loop inside
-    std::int64_t longest = 0;       // … the longest of them
-    bool arrays = false;            // stores to a local that is an array: it has no lane of its own
-    bool counted = false;           // has a loop with a count
+    bool independent = false;  // has an independent loop inside
+    std::int64_t longest = 0;  // … the longest of them
+    bool arrays = false;       // stores to a local that is an array: it has no lane of its own
+    bool counted = false;      // has a loop with a count
 };
 
 Contents contents_of(const Kernel& kernel, const Body& body) {
@@ -88,7 +88,8 @@ private:
         if (!loop.independent || loop.kind != LoopKind::Serial || loop.count || loop.extent() < 2) return false;
         const Contents inside = contents_of(kernel_, loop.body);
         if (loop.extent() <= kMaxLanes && !inside.independent && !inside.counted) {
-            bool loops = std::any_of(loop.body.begin(), loop.body.end(), [](const Stmt& s) { return s.loop() != nullptr; });
+            bool loops =
+                std::any_of(loop.body.begin(), loop.body.end(), [](const Stmt& s) { return s.loop() != nullptr; });
             if (!loops) return true;  // a lane loop as lowering made it, or a short one
         }
         if (inside.arrays || inside.counted) return false;
@@ -97,8 +98,10 @@ private:
 
     void widen(const Loop& loop, Body& result) {
         ++loops_;
-        const bool flat = std::none_of(loop.body.begin(), loop.body.end(), [](const Stmt& s) { return s.loop() != nullptr; });
-        if (flat && loop.extent() <= kMaxLanes && stores_arrays(loop.body)) {  // a lane loop: its locals are indexed by the lane
+        const bool flat =
+            std::none_of(loop.body.begin(), loop.body.end(), [](const Stmt& s) { return s.loop() != nullptr; });
+        if (flat && loop.extent() <= kMaxLanes &&
+            stores_arrays(loop.body)) {  // a lane loop: its locals are indexed by the lane
             result.emplace_back(Loop{loop.var, LoopKind::Vector, loop.body, true, nullptr});
             lanes_ = std::max(lanes_, static_cast<int>(loop.extent()));
             return;

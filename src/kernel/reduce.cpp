@@ -46,7 +46,9 @@ public:
             chain.pop_back();
         }
         const std::int64_t per_lane =
-            lanes_ > 1 ? std::max<std::int64_t>(1, std::min(kLongestChain, extent_of(lane_var_) / (lanes_ * accumulators_))) : 1;
+            lanes_ > 1
+                ? std::max<std::int64_t>(1, std::min(kLongestChain, extent_of(lane_var_) / (lanes_ * accumulators_)))
+                : 1;
         Substitution with;
         const ChainGroups split = split_chains(kernel_, chain, blocked ? kLongestChain / per_lane : INT64_MAX, with);
         for (Reduction& r : reductions_) {
@@ -56,7 +58,8 @@ public:
         counts_ = split.counts;
         groups_ = split.groups;
         if (groups_.empty()) groups_.emplace_back();
-        if (lanes_ > 1 && blocked && extent_of(lane_var_) > kLongestChain * lanes_ * accumulators_) groups_.emplace_back();
+        if (lanes_ > 1 && blocked && extent_of(lane_var_) > kLongestChain * lanes_ * accumulators_)
+            groups_.emplace_back();
         std::vector<int> results;
         for (const Reduction& r : reductions_) results.push_back(r.result);
         return level(0, results);
@@ -65,7 +68,8 @@ public:
 private:
     Body store_identities() {
         Body body;
-        for (const Reduction& r : reductions_) body.emplace_back(Store{r.result, kernel_.index(0), identity(kernel_, r)});
+        for (const Reduction& r : reductions_)
+            body.emplace_back(Store{r.result, kernel_.index(0), identity(kernel_, r)});
         return body;
     }
 
@@ -104,7 +108,8 @@ private:
             body.emplace_back(Store{results[i], kernel_.index(0), identity(kernel_, reductions_[i])});
             parts.push_back(kernel_.new_local("part", reductions_[i].dtype, 1));
         }
-        if (g + 2 == groups_.size() && groups_.back().empty() && lanes_ > 1) {  // the lane loop itself is cut into blocks
+        if (g + 2 == groups_.size() && groups_.back().empty() &&
+            lanes_ > 1) {  // the lane loop itself is cut into blocks
             const std::int64_t block = kLongestChain * lanes_ * accumulators_, extent = extent_of(lane_var_);
             const auto add_block = [&](const NodeRef& base, std::int64_t length) {
                 Body one = lane_range(base, length, parts);
@@ -150,7 +155,8 @@ private:
         const NodeRef zero = kernel_.index(0);
         for (std::size_t i = 0; i < reductions_.size(); ++i) {
             body.emplace_back(Store{results[i], zero, identity(kernel_, reductions_[i])});
-            inner.emplace_back(Store{results[i], zero, accumulated(kernel_, reductions_[i], kernel_.load(results[i], zero), {})});
+            inner.emplace_back(
+                Store{results[i], zero, accumulated(kernel_, reductions_[i], kernel_.load(results[i], zero), {})});
         }
         Body loops = with_counts(nested(vars, std::move(inner), false));
         std::move(loops.begin(), loops.end(), std::back_inserter(body));
@@ -205,7 +211,8 @@ private:
     void init_lanes(Body& body, const std::vector<int>& accs) {
         lane_loops(body, 0, accumulators_, lanes_, [&](const NodeRef& at) {
             Body stores;
-            for (std::size_t i = 0; i < accs.size(); ++i) stores.emplace_back(Store{accs[i], at, identity(kernel_, reductions_[i])});
+            for (std::size_t i = 0; i < accs.size(); ++i)
+                stores.emplace_back(Store{accs[i], at, identity(kernel_, reductions_[i])});
             return stores;
         });
     }
@@ -227,7 +234,8 @@ private:
         if (length >= step) {
             const NodeRef q = kernel_.new_var(length / step);
             Body inner;
-            lane_loops(inner, 0, accumulators_, lanes_, updates(kernel_.add(base, kernel_.mul(q, kernel_.index(step)))));
+            lane_loops(inner, 0, accumulators_, lanes_,
+                       updates(kernel_.add(base, kernel_.mul(q, kernel_.index(step)))));
             Body loop = nested({q}, std::move(inner), false);
             std::move(loop.begin(), loop.end(), std::back_inserter(body));
         }
@@ -244,10 +252,12 @@ private:
             const int folded = kernel_.new_local("fold", r.dtype, lanes_);
             const NodeRef l = kernel_.new_var(lanes_);
             std::vector<NodeRef> parts;
-            for (int a = 0; a < accumulators_; ++a) parts.push_back(kernel_.load(accs[i], lane_index(kernel_.index(a), l)));
+            for (int a = 0; a < accumulators_; ++a)
+                parts.push_back(kernel_.load(accs[i], lane_index(kernel_.index(a), l)));
             while (parts.size() > 1) {
                 std::vector<NodeRef> next;
-                for (std::size_t p = 0; p + 1 < parts.size(); p += 2) next.push_back(combine(kernel_, r, parts[p], parts[p + 1]));
+                for (std::size_t p = 0; p + 1 < parts.size(); p += 2)
+                    next.push_back(combine(kernel_, r, parts[p], parts[p + 1]));
                 parts = std::move(next);
             }
             Body first = nested({l}, Body{Store{folded, l, parts[0]}}, true);
@@ -293,7 +303,8 @@ ChainGroups split_chains(Kernel& kernel, const std::vector<NodeRef>& vars, std::
         }
         if (!pending.empty() && limit / size > 1) {  // cut the next loop: its blocks stay outside, a block comes in
             const NodeRef var = pending.back();
-            const std::int64_t blocks = ceil_div(extent_of(var), limit / size), length = ceil_div(extent_of(var), blocks);
+            const std::int64_t blocks = ceil_div(extent_of(var), limit / size),
+                               length = ceil_div(extent_of(var), blocks);
             const NodeRef outer = kernel.new_var(ceil_div(extent_of(var), length)), inner = kernel.new_var(length);
             const NodeRef start = kernel.mul(outer, kernel.index(length));
             const Substitution cut{{id_of(var), kernel.add(start, inner)}};

@@ -16,10 +16,10 @@ inline constexpr std::int64_t kUnblockedContraction = 1024;  // the longest chai
 // A reduction to emit: result = op over the loops of value (or of left * right, fused, for a sum of products).
 struct Reduction {
     ir::Op op = ir::Op::Add;
-    NodeRef value;         // null for a sum of products
+    NodeRef value;  // null for a sum of products
     NodeRef left, right;
     DType dtype = DType::F32;
-    int result = -1;       // a local of size 1
+    int result = -1;  // a local of size 1
 };
 
 // All reductions share the loops over `vars` (outermost first, already collapsed).

@@ -59,8 +59,8 @@ std::vector<NodeRef> leaves_under(const NodeRef& root) {
     const NodeRef roots[] = {root};
     const std::lock_guard lock(ir::graph_lock());
     std::vector<NodeRef> result;
-    for (const ir::Node* node : ir::topological_order(
-             roots, [](const ir::Node& node) { return node.needs_grad && node.op != ir::Op::Leaf; }))
+    for (const ir::Node* node :
+         ir::topological_order(roots, [](const ir::Node& node) { return node.needs_grad && node.op != ir::Op::Leaf; }))
         if (node->op == ir::Op::Leaf) result.emplace_back(node);
     return result;
 }
@@ -166,7 +166,8 @@ std::vector<Tensor> gradient(const Tensor& output, std::span<const Tensor> targe
     std::vector<std::size_t> whose;  // of the further ones
     for (const NodeRef& leaf : leaves_under(root))
         for (std::size_t i = 0; i < nodes.size(); ++i)
-            if (nodes[i]->op == ir::Op::Leaf && !(nodes[i] == leaf) && nodes[i]->as<ir::LeafArg>().cell == leaf->as<ir::LeafArg>().cell) {
+            if (nodes[i]->op == ir::Op::Leaf && !(nodes[i] == leaf) &&
+                nodes[i]->as<ir::LeafArg>().cell == leaf->as<ir::LeafArg>().cell) {
                 asked.push_back(leaf);
                 whose.push_back(i);
             }
@@ -234,8 +235,8 @@ Tensor Tensor::grad() const {
 void Tensor::set_grad(const Tensor& gradient) const {
     checked_cell(*this, "set_grad()");
     if (gradient.defined() && (gradient.shape() != shape() || gradient.dtype() != dtype()))
-        throw ShapeError(str(described("set_grad", *this), "the gradient must have self's type and shape, not ", gradient.dtype(),
-                             gradient.shape()));
+        throw ShapeError(str(described("set_grad", *this), "the gradient must have self's type and shape, not ",
+                             gradient.dtype(), gradient.shape()));
     Tensor before;  // let go outside the lock
     const std::lock_guard lock(ir::graph_lock());
     if (capturing) capturing->stand_in(*cell_);

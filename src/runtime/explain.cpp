@@ -66,7 +66,8 @@ Explanation explain(const Tensor& tensor) {
 
 std::string Explanation::text() const {
     if (kernels.empty()) return "nothing to compute: the value is in memory, or is a view of it\n";
-    std::string out = str(kernels.size(), kernels.size() == 1 ? " kernel" : " kernels", ", ", megabytes(arena_bytes), " between them\n");
+    std::string out = str(kernels.size(), kernels.size() == 1 ? " kernel" : " kernels", ", ", megabytes(arena_bytes),
+                          " between them\n");
     for (const Kernel& kernel : kernels) {
         out += str("\nkernel ", kernel.name, "    cut here: ", kernel.reason, "\n");
         for (std::size_t at = 0, end; at < kernel.compute.size(); at = end + 1) {

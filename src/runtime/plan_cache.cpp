@@ -45,23 +45,27 @@ bool serves(const CachedPlan& plan, const std::vector<Word>& constants) {
     for (std::size_t i = 0; i < constants.size(); ++i) {
         if (constants[i] == plan.constants[i]) continue;
         const int at = static_cast<int>(i);
-        const auto listed = [&](const std::vector<int>& list) { return std::find(list.begin(), list.end(), at) != list.end(); };
+        const auto listed = [&](const std::vector<int>& list) {
+            return std::find(list.begin(), list.end(), at) != list.end();
+        };
         if (!listed(plan.plan.holes) && !listed(plan.plan.free_constants)) return false;
     }
     return true;
 }
 
-std::shared_ptr<const CachedPlan> make(const schedule::Captured& captured, std::vector<std::uint64_t> key, std::vector<int> holes,
-                                       bool keep) {
+std::shared_ptr<const CachedPlan> make(const schedule::Captured& captured, std::vector<std::uint64_t> key,
+                                       std::vector<int> holes, bool keep) {
     auto made = std::make_shared<CachedPlan>();
-    made->plan = schedule::make_plan(captured, std::move(holes), keep, config().donate && !config().switched_off("donate"));
+    made->plan =
+        schedule::make_plan(captured, std::move(holes), keep, config().donate && !config().switched_off("donate"));
     if (config().debug >= 3) std::clog << "-- graph, simplified\n" << made->plan.graph_text;
     std::vector<const ir::KernelGraph*> graphs;
     for (const schedule::PlanStep& step : made->plan.steps)
         if (!step.kernel.custom) graphs.push_back(&step.kernel.graph);
     const auto compiled = compile(graphs);
     std::size_t next = 0;
-    for (const schedule::PlanStep& step : made->plan.steps) made->kernels.push_back(step.kernel.custom ? nullptr : compiled[next++]);
+    for (const schedule::PlanStep& step : made->plan.steps)
+        made->kernels.push_back(step.kernel.custom ? nullptr : compiled[next++]);
     made->key = std::move(key);
     made->constants = captured.constants;
     count(counter_cells().plans_made);

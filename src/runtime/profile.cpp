@@ -22,7 +22,8 @@ Traffic traffic_of(const ir::KernelGraph& graph) {
         values.push_back(output.value);
     }
     for (const ir::Node* node : ir::topological_order(values))
-        if (node->op == ir::Op::Reduce && node->source().op == ir::Op::Mul) traffic.multiply_adds += numel(node->source().shape);
+        if (node->op == ir::Op::Reduce && node->source().op == ir::Op::Mul)
+            traffic.multiply_adds += numel(node->source().shape);
     return traffic;
 }
 
@@ -40,7 +41,8 @@ KernelTimer::~KernelTimer() {
         char text[160];
         std::snprintf(text, sizeof text, "  %10.1f us  %8.2f GFLOP/s  %7.2f GB/s  %lld chunks", seconds * 1e6,
                       2e-9 * static_cast<double>(traffic.multiply_adds) / seconds,
-                      1e-9 * static_cast<double>(traffic.reads + traffic.writes) / seconds, static_cast<long long>(kernel_.chunks));
+                      1e-9 * static_cast<double>(traffic.reads + traffic.writes) / seconds,
+                      static_cast<long long>(kernel_.chunks));
         line += text;
     }
     std::clog << line << "\n";

@@ -30,10 +30,12 @@ struct Key {
         const auto same_param = [](const KernelGraph::Param& x, const KernelGraph::Param& y) {
             return x.dtype == y.dtype && x.size == y.size && x.output == y.output;
         };
-        return a.mode == b.mode && a.graph.kind == b.graph.kind && a.graph.rows == b.graph.rows && a.graph.inner == b.graph.inner &&
-               a.graph.scalars == b.graph.scalars &&
-               std::equal(a.graph.outputs.begin(), a.graph.outputs.end(), b.graph.outputs.begin(), b.graph.outputs.end(), same_output) &&
-               std::equal(a.graph.params.begin(), a.graph.params.end(), b.graph.params.begin(), b.graph.params.end(), same_param);
+        return a.mode == b.mode && a.graph.kind == b.graph.kind && a.graph.rows == b.graph.rows &&
+               a.graph.inner == b.graph.inner && a.graph.scalars == b.graph.scalars &&
+               std::equal(a.graph.outputs.begin(), a.graph.outputs.end(), b.graph.outputs.begin(),
+                          b.graph.outputs.end(), same_output) &&
+               std::equal(a.graph.params.begin(), a.graph.params.end(), b.graph.params.begin(), b.graph.params.end(),
+                          same_param);
     }
 };
 
@@ -41,7 +43,8 @@ struct KeyHash {
     std::size_t operator()(const Key& key) const {
         std::size_t h = std::hash<std::string>()(key.mode) + key.graph.rows.size() * 31 + key.graph.params.size();
         for (const KernelGraph::Output& output : key.graph.outputs)
-            h = h * 0x9e3779b97f4a7c15 + std::hash<const void*>()(output.value.get()) + static_cast<std::size_t>(output.param);
+            h = h * 0x9e3779b97f4a7c15 + std::hash<const void*>()(output.value.get()) +
+                static_cast<std::size_t>(output.param);
         return h;
     }
 };
@@ -68,7 +71,8 @@ void trace_pass(std::string_view pass, const kernel::Kernel& kernel) {
 }
 
 std::int64_t count_elements(const KernelGraph& graph) {
-    std::int64_t elements = std::max<std::int64_t>(1, numel(graph.rows)) * std::max<std::int64_t>(1, numel(graph.inner));
+    std::int64_t elements =
+        std::max<std::int64_t>(1, numel(graph.rows)) * std::max<std::int64_t>(1, numel(graph.inner));
     for (const KernelGraph::Param& param : graph.params) elements = std::max(elements, param.size);
     return elements;
 }
@@ -98,7 +102,8 @@ std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph
         } else if (const auto [seen, fresh] = first.try_emplace(std::move(key), i); !fresh) {
             same.emplace_back(i, seen->second);
         } else {
-            kernels.push_back(kernel::optimise(kernel::lower(*graphs[i]), config().debug >= 3 ? trace_pass : kernel::Trace()));
+            kernels.push_back(
+                kernel::optimise(kernel::lower(*graphs[i]), config().debug >= 3 ? trace_pass : kernel::Trace()));
             missing.push_back(i);
         }
     }

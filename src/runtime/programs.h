@@ -17,9 +17,9 @@ struct Compiled {
     std::string name;
     std::vector<ir::CheckArg> checks;
     std::vector<std::string> schedule;
-    std::int64_t chunks = 1;           // iterations of the parallel loop
+    std::int64_t chunks = 1;  // iterations of the parallel loop
     std::size_t scratch_bytes = 0;
-    std::int64_t elements = 0;         // rough amount of work: decides whether threads pay
+    std::int64_t elements = 0;  // rough amount of work: decides whether threads pay
 };
 
 // One per graph; what is not cached is compiled together, in one call of the backend.

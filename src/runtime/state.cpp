@@ -184,8 +184,9 @@ ir::NodeRef let_go(const ir::NodeRef& value) {
 }
 
 ir::NodeRef keeping_history(const ir::NodeRef& value, const ir::NodeRef& old) {
-    static const auto& pass = *new std::shared_ptr<const ir::GradRuleObject>(std::make_shared<ir::GradRuleObject>(
-        ir::GradRuleObject{"written under no_grad", [](const ir::NodeRef&, const ir::NodeRef& g) { return ir::Grads{g}; }}));
+    static const auto& pass =
+        *new std::shared_ptr<const ir::GradRuleObject>(std::make_shared<ir::GradRuleObject>(ir::GradRuleObject{
+            "written under no_grad", [](const ir::NodeRef&, const ir::NodeRef& g) { return ir::Grads{g}; }}));
     const ir::NodeRef inputs[] = {old};
     return ir::with_grad(value, inputs, pass);
 }

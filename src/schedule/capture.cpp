@@ -51,11 +51,14 @@ namespace {
 bool reshape_strides(const Shape& from, const Dims& strides, const Shape& to, Dims& result) {
     result = row_major_strides(to);
     if (numel(to) == 0) return true;
-    struct Axis { std::int64_t size, stride; };
+    struct Axis {
+        std::int64_t size, stride;
+    };
     std::vector<Axis> merged;  // old axes that lie densely in each other, as one
     for (std::size_t d = 0; d < from.size(); ++d) {
         if (from[d] == 1) continue;
-        if (!merged.empty() && merged.back().stride == strides[d] * from[d]) merged.back() = {merged.back().size * from[d], strides[d]};
+        if (!merged.empty() && merged.back().stride == strides[d] * from[d])
+            merged.back() = {merged.back().size * from[d], strides[d]};
         else merged.push_back({from[d], strides[d]});
     }
     std::size_t d = 0;
@@ -129,15 +132,16 @@ void encode(std::vector<std::uint64_t>& key, const ir::Arg& arg) {
             if constexpr (std::is_same_v<T, ir::AxesArg>) encode(key, x.axes);
             else if constexpr (std::is_same_v<T, ir::BoxArg>) encode(key, x.starts);
             else if constexpr (std::is_same_v<T, ir::SkewArg>)
-                key.insert(key.end(), {static_cast<std::uint64_t>(x.axis * 64 + x.window), static_cast<std::uint64_t>(x.stride),
-                                       static_cast<std::uint64_t>(x.dilation)});
+                key.insert(key.end(), {static_cast<std::uint64_t>(x.axis * 64 + x.window),
+                                       static_cast<std::uint64_t>(x.stride), static_cast<std::uint64_t>(x.dilation)});
             else if constexpr (std::is_same_v<T, ir::ReduceArg>) {
                 key.push_back(static_cast<std::uint64_t>(x.op));
                 encode(key, x.axes);
             } else if constexpr (std::is_same_v<T, ir::IndexArg>)
                 key.push_back(static_cast<std::uint64_t>(x.axis) * 256 + static_cast<std::uint64_t>(x.mode));
             else if constexpr (std::is_same_v<T, ir::CheckArg>) {
-                key.insert(key.end(), {static_cast<std::uint64_t>(x.low), static_cast<std::uint64_t>(x.high), x.what.size()});
+                key.insert(key.end(),
+                           {static_cast<std::uint64_t>(x.low), static_cast<std::uint64_t>(x.high), x.what.size()});
                 for (std::size_t i = 0; i < x.what.size(); i += 8) {
                     std::uint64_t word = 0;
                     std::memcpy(&word, x.what.data() + i, std::min<std::size_t>(8, x.what.size() - i));
@@ -187,13 +191,15 @@ private:
         const Node* node = unmark(&root);
         const Node* base = node;
         std::vector<NodeRef> chain;
-        while (!base->realized && (base->op == Op::Reshape || base->op == Op::Permute || base->op == Op::Flip || base->op == Op::Expand)) {
+        while (!base->realized &&
+               (base->op == Op::Reshape || base->op == Op::Permute || base->op == Op::Flip || base->op == Op::Expand)) {
             chain.insert(chain.begin(), NodeRef(base));
             base = unmark(base->sources[0].get());
         }
         if (chain.empty() || base->realized || base->sources.empty()) return node;
         // A sum can be written in the order that is asked for, and others may want it in that order too.
-        const bool permutes = std::any_of(chain.begin(), chain.end(), [](const NodeRef& v) { return v->op == Op::Permute; });
+        const bool permutes =
+            std::any_of(chain.begin(), chain.end(), [](const NodeRef& v) { return v->op == Op::Permute; });
         if (permutes && base->op == Op::Reduce) return node;
         MemoryView trial{nullptr, base->dtype, base->shape, 0, row_major_strides(base->shape)};
         for (const NodeRef& view : chain)
@@ -207,7 +213,8 @@ private:
         const Entry entry = entries_[base.slot];
         if (entry.view < 0) return true;
         MemoryView trial = views_[entry.view];
-        return std::all_of(root.views.begin(), root.views.end(), [&](const NodeRef& view) { return apply_view(*view, trial); });
+        return std::all_of(root.views.begin(), root.views.end(),
+                           [&](const NodeRef& view) { return apply_view(*view, trial); });
     }
 
     void add_root(const Node* base, std::size_t r) {
@@ -264,7 +271,8 @@ private:
             }
         }
         if (node.op == Op::Contiguous)
-            if (const Entry source = of(node.sources[0]); source.view >= 0 && is_dense(views_[source.view])) return source;
+            if (const Entry source = of(node.sources[0]); source.view >= 0 && is_dense(views_[source.view]))
+                return source;
         return {-1, add_item(node)};
     }
 
@@ -301,7 +309,8 @@ private:
         item.node = &node;
         for (const NodeRef& source : node.sources) item.operands.push_back(item_of(of(source)));
         std::vector<std::uint64_t>& key = captured_.key;
-        key.push_back(static_cast<std::uint64_t>(node.op) << 32 | static_cast<std::uint64_t>(node.dtype) << 16 | node.sources.size());
+        key.push_back(static_cast<std::uint64_t>(node.op) << 32 | static_cast<std::uint64_t>(node.dtype) << 16 |
+                      node.sources.size());
         encode(key, node.shape);
         for (const int operand : item.operands) key.push_back(static_cast<std::uint64_t>(operand));
         if (node.op == Op::Const) {
@@ -313,7 +322,8 @@ private:
             captured_.scalar_nodes.push_back(&node);
         } else if (node.op == Op::Insert) {  // where a box starts is a constant like others: `x[i] = v` for many i
             item.constant = static_cast<int>(captured_.constants.size());
-            for (const std::int64_t start : node.as<ir::BoxArg>().starts) captured_.constants.push_back(static_cast<Word>(start));
+            for (const std::int64_t start : node.as<ir::BoxArg>().starts)
+                captured_.constants.push_back(static_cast<Word>(start));
         } else {
             encode(key, node.arg);
         }
@@ -345,11 +355,13 @@ CanonicalGraph canonical_graph(const Captured& captured, std::span<const int> ho
     for (const Captured::Item& item : captured.items) {
         if (item.leaf >= 0) {
             const MemoryView& view = captured.leaves[item.leaf];
-            graph.values.push_back(ir::graph().make(Op::Param, view.dtype, view.shape, {}, ir::SlotArg{item.leaf, view.strides}));
+            graph.values.push_back(
+                ir::graph().make(Op::Param, view.dtype, view.shape, {}, ir::SlotArg{item.leaf, view.strides}));
             continue;
         }
         const Node& node = *item.node;
-        const auto hole = item.constant >= 0 && node.op == Op::Const ? slot_of_hole.find(item.constant) : slot_of_hole.end();
+        const auto hole =
+            item.constant >= 0 && node.op == Op::Const ? slot_of_hole.find(item.constant) : slot_of_hole.end();
         if (item.scalar >= 0 || hole != slot_of_hole.end()) {
             const int slot = item.scalar >= 0 ? item.scalar : hole->second;
             graph.values.push_back(ir::graph().make(Op::ScalarParam, node.dtype, {}, {}, ir::SlotArg{slot, {}}));

@@ -23,26 +23,27 @@ struct MemoryView {
 };
 
 MemoryView view_of(const ir::Node& buffer);
-NodeRef buffer_of(const MemoryView& view);                  // the Buffer node
-bool apply_view(const ir::Node& movement, MemoryView& view);  // false: this view of strided memory is not strided memory
-bool is_dense(const MemoryView& view);                      // row-major without gaps
-std::int64_t lowest_offset(const MemoryView& view);         // of the element with the smallest address
+NodeRef buffer_of(const MemoryView& view);  // the Buffer node
+bool apply_view(const ir::Node& movement,
+                MemoryView& view);                   // false: this view of strided memory is not strided memory
+bool is_dense(const MemoryView& view);               // row-major without gaps
+std::int64_t lowest_offset(const MemoryView& view);  // of the element with the smallest address
 
 // How a root's value comes about: memory that exists already, or an output of the plan (seen through views).
 struct RootValue {
-    int leaf = -1;                 // index into Captured::views
-    int output = -1;               // index into Captured::outputs
-    std::vector<NodeRef> views;    // movement nodes to apply to the output, innermost first
+    int leaf = -1;               // index into Captured::views
+    int output = -1;             // index into Captured::outputs
+    std::vector<NodeRef> views;  // movement nodes to apply to the output, innermost first
 };
 
 struct Captured {
-    std::vector<std::uint64_t> key;      // everything but constants, scalars, offsets and data
-    std::vector<Word> constants;         // values of Const nodes, in order of appearance
-    std::vector<Word> scalars;           // values of Var nodes, by ScalarParam slot
+    std::vector<std::uint64_t> key;  // everything but constants, scalars, offsets and data
+    std::vector<Word> constants;     // values of Const nodes, in order of appearance
+    std::vector<Word> scalars;       // values of Var nodes, by ScalarParam slot
     std::vector<const ir::Node*> scalar_nodes;
-    std::vector<MemoryView> leaves;      // by Param slot
-    std::vector<bool> dies;              // by Param slot: the storage may be taken over
-    std::vector<MemoryView> views;       // for roots that are memory already
+    std::vector<MemoryView> leaves;  // by Param slot
+    std::vector<bool> dies;          // by Param slot: the storage may be taken over
+    std::vector<MemoryView> views;   // for roots that are memory already
     std::vector<RootValue> roots;
     std::vector<const ir::Node*> outputs;  // the distinct nodes to compute
 

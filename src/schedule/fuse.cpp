@@ -37,7 +37,7 @@ constexpr int kCheapPrologue = 6;        // per element, in additions: dearer op
 constexpr int kCheapRecompute = 40;      // cheaper values are computed again in each kernel that uses them
 constexpr std::int64_t kLongestRow = 1 << 20, kSmallWork = 1 << 17;
 constexpr std::size_t kInsertChain = 12;
-constexpr int kMostTangles = 6;          // reshapes of moved axes on top of each other: each doubles the index arithmetic
+constexpr int kMostTangles = 6;  // reshapes of moved axes on top of each other: each doubles the index arithmetic
 
 struct Group {
     KernelGraph::Kind kind = KernelGraph::Kind::Rows;
@@ -55,12 +55,12 @@ struct Group {
 };
 
 struct Facts {
-    int group = -1;      // the group that computes this node; -1: free
-    bool full = false;   // in a row group: one element per row and inner position
-    int level = 0;       // the highest level this node's value depends on
-    int nodes = 0;       // upper bound on the expression nodes of its free cone: views and constants are none
-    int cost = 0;        // per element, of its free cone, in additions
-    int leaves = 0;      // upper bound on buffers read by its free cone
+    int group = -1;     // the group that computes this node; -1: free
+    bool full = false;  // in a row group: one element per row and inner position
+    int level = 0;      // the highest level this node's value depends on
+    int nodes = 0;      // upper bound on the expression nodes of its free cone: views and constants are none
+    int cost = 0;       // per element, of its free cone, in additions
+    int leaves = 0;     // upper bound on buffers read by its free cone
     int uses = 0;
     int tangles = 0;     // in its free cone: reshapes of axes that were moved before
     bool moved = false;  // … and whether axes were moved since the last of them
@@ -237,7 +237,8 @@ private:
                                             ? (views * 1099511628211u) ^ (at->hash ^ hash_of(at->arg))
                                             : views;
             for (const NodeRef& source : at->sources)
-                if (!ir::constant_value(source) && seen.emplace(source.get(), below).second) stack.emplace_back(source.get(), below);
+                if (!ir::constant_value(source) && seen.emplace(source.get(), below).second)
+                    stack.emplace_back(source.get(), below);
         }
         facts(node).nodes = stack.empty() ? nodes : kMaxNodes + 1;
         facts(node).leaves = static_cast<int>(leaves.size());
@@ -269,7 +270,9 @@ private:
 
     // In a kernel of a single row every index is the row's: a scalar may be spread over few elements on the way to many. Only the widest
     // values are stored; a kernel that wants one of the others computes it from the row's values.
-    static bool is_narrow(const Node& node, bool full, const Group& g) { return full && numel(node.shape) != g.row_count * g.inner_count; }
+    static bool is_narrow(const Node& node, bool full, const Group& g) {
+        return full && numel(node.shape) != g.row_count * g.inner_count;
+    }
 
     // May row values of this group be used along trailing axes, all in one kernel?
     bool spread(Group& g, const Node& expand) {
@@ -285,7 +288,8 @@ private:
         std::int64_t covered = 1;  // the trailing axes that make up `inner`
         std::size_t first = g.inner.size();
         while (first > 0 && covered < inner) covered *= g.inner[--first];
-        g.inner = covered == inner ? Shape(g.inner.begin() + static_cast<std::ptrdiff_t>(first), g.inner.end()) : Shape{inner};
+        g.inner = covered == inner ? Shape(g.inner.begin() + static_cast<std::ptrdiff_t>(first), g.inner.end())
+                                   : Shape{inner};
         return true;
     }
 
@@ -341,7 +345,9 @@ private:
         open(node, KernelGraph::Kind::Rows, "a custom function");
     }
 
-    void open(const Node& node, KernelGraph::Kind kind, std::string reason) { adopt(node, new_group(node, kind, std::move(reason))); }
+    void open(const Node& node, KernelGraph::Kind kind, std::string reason) {
+        adopt(node, new_group(node, kind, std::move(reason)));
+    }
 
     Group new_group(const Node& node, KernelGraph::Kind kind, std::string reason) {
         int below = 0;
@@ -466,8 +472,8 @@ private:
         if (into.nodes + from.nodes > kMaxNodes || static_cast<int>(leaves.size()) > kMaxParams ||
             into.reduces + from.reduces > kMaxReduces)
             return false;
-        const bool take_shape = from.contraction || (from.inner_count != 1 && into.inner_count == 1) ||
-                                (from.reduces && !into.reduces);
+        const bool take_shape =
+            from.contraction || (from.inner_count != 1 && into.inner_count == 1) || (from.reduces && !into.reduces);
         if (take_shape) {
             into.rows = from.rows;
             if (into.inner_count == 1) {  // else both have the same, or `from` has only row values
@@ -536,11 +542,14 @@ private:
     }
 
     // Of an array without elements there is nothing to compute, and its rows have no index to compute it at.
-    static bool computes_nothing(const Group& g) { return g.row_count == 0 && g.anchor->op != Op::Custom && g.anchor->op != Op::Part; }
+    static bool computes_nothing(const Group& g) {
+        return g.row_count == 0 && g.anchor->op != Op::Custom && g.anchor->op != Op::Part;
+    }
 
     void emit_group(int id, std::vector<ScheduledKernel>& kernels) {
         Group& g = groups_[id];
-        std::sort(g.stored.begin(), g.stored.end(), [&](const Node* a, const Node* b) { return slot_.at(a) < slot_.at(b); });
+        std::sort(g.stored.begin(), g.stored.end(),
+                  [&](const Node* a, const Node* b) { return slot_.at(a) < slot_.at(b); });
         if (g.anchor->op == Op::Custom || g.anchor->op == Op::Part) kernels.push_back(emit_custom(g));
         else emit_rows(id, g.stored, kernels);
     }
@@ -564,7 +573,8 @@ private:
         const auto foreign = [&](const Node& node) {
             const int from = home(node);
             const bool inlines = is_free_kind(node) || ir::is_movement(node.op);
-            if (from < 0 || from == id || node.sources.empty() || is_narrow(node, facts(node).full, groups_[from])) return false;
+            if (from < 0 || from == id || node.sources.empty() || is_narrow(node, facts(node).full, groups_[from]))
+                return false;
             return groups_[from].level < g.level || !inlines;
         };
         const auto enter = [&](const Node& node) { return !foreign(node); };

@@ -16,11 +16,11 @@ using ir::NodeRef;
 // the graph (a Param of the plan) or the value of another kernel's output.
 struct ScheduledKernel {
     ir::KernelGraph graph;
-    std::vector<NodeRef> values;       // per param: the plan's Param node, or the stored node
-    std::vector<int> scalar_slots;     // per kernel scalar: the plan's ScalarParam slot
-    NodeRef custom;                    // not null: this step is a Custom function instead of a kernel
+    std::vector<NodeRef> values;    // per param: the plan's Param node, or the stored node
+    std::vector<int> scalar_slots;  // per kernel scalar: the plan's ScalarParam slot
+    NodeRef custom;                 // not null: this step is a Custom function instead of a kernel
     bool contraction = false;
-    bool checks = false;               // contains a Check: may raise
+    bool checks = false;  // contains a Check: may raise
 };
 
 // In: roots, no two equal, none a leaf. Out: kernels in run order; every root is an output of exactly one of them.

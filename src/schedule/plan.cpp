@@ -39,7 +39,8 @@ bool reads_in_place(const KernelGraph& graph, int slot) {
         if (node->op == Op::Param && node->as<ir::SlotArg>().slot == slot && !in_place) return false;
         for (std::size_t i = 0; i < node->sources.size(); ++i) {
             const bool keeps = ir::is_elementwise(node->op) || node->op == Op::Reshape || node->op == Op::Contiguous ||
-                               node->op == Op::Scan || (node->op == Op::Scatter && i == 0) || (node->op == Op::Insert && i == 0);
+                               node->op == Op::Scan || (node->op == Op::Scatter && i == 0) ||
+                               (node->op == Op::Insert && i == 0);
             push(node->sources[i].get(), in_place && keeps);
         }
     }
@@ -83,8 +84,9 @@ private:
             computed = ir::contiguous(root);  // the caller reckons with a dense array: it may reshape it
         }
         if (const int box = box_leaf(root); box >= 0) {
-            computed = root->sources[1]->op == Op::Param || root->sources[1]->sources.empty() ? ir::contiguous(root->sources[1])
-                                                                                              : root->sources[1];
+            computed = root->sources[1]->op == Op::Param || root->sources[1]->sources.empty()
+                           ? ir::contiguous(root->sources[1])
+                           : root->sources[1];
             boxes_.emplace(computed.get(), std::make_pair(root, box));
         }
         outputs_.push_back(computed);
@@ -101,7 +103,8 @@ private:
         int readers = 0;
         for (const Node* node : ir::topological_order(canonical_.outputs)) {
             if (node->op == Op::Check) return -1;
-            for (const NodeRef& source : node->sources) readers += source->op == Op::Param && source->as<ir::SlotArg>().slot == leaf;
+            for (const NodeRef& source : node->sources)
+                readers += source->op == Op::Param && source->as<ir::SlotArg>().slot == leaf;
         }
         for (const NodeRef& output : simple_.roots) readers += output == root->sources[1];
         return readers == 1 ? leaf : -1;
@@ -112,7 +115,9 @@ private:
     int start_constant(const Node& insert) const {
         for (std::size_t i = 0; i < captured_.items.size(); ++i) {
             const Node* before = canonical_.values[i].get();
-            if (!before || before->op != Op::Insert || !(before->as<ir::BoxArg>().starts == insert.as<ir::BoxArg>().starts)) continue;
+            if (!before || before->op != Op::Insert ||
+                !(before->as<ir::BoxArg>().starts == insert.as<ir::BoxArg>().starts))
+                continue;
             const auto became = simple_.became.find(before);
             if (became != simple_.became.end() && became->second.get() == &insert) return captured_.items[i].constant;
         }
@@ -132,8 +137,12 @@ private:
         const auto [found, fresh] = value_of_leaf_.try_emplace(slot, static_cast<int>(plan_.values.size()));
         if (fresh) {
             const MemoryView& view = captured_.leaves[slot];
-            plan_.values.push_back({.where = PlanValue::Where::Leaf, .dtype = view.dtype, .shape = view.shape,
-                                    .strides = view.strides, .bytes = 0, .leaf = slot});
+            plan_.values.push_back({.where = PlanValue::Where::Leaf,
+                                    .dtype = view.dtype,
+                                    .shape = view.shape,
+                                    .strides = view.strides,
+                                    .bytes = 0,
+                                    .leaf = slot});
         }
         return found->second;
     }
@@ -142,7 +151,9 @@ private:
         const auto [found, fresh] = value_of_.try_emplace(&node, static_cast<int>(plan_.values.size()));
         if (fresh) {
             keep_alive_.emplace_back(&node);
-            plan_.values.push_back({.dtype = node.dtype, .shape = node.shape, .strides = row_major_strides(node.shape),
+            plan_.values.push_back({.dtype = node.dtype,
+                                    .shape = node.shape,
+                                    .strides = row_major_strides(node.shape),
                                     .bytes = numel(node.shape) * static_cast<std::int64_t>(size_of(node.dtype))});
         }
         return found->second;
@@ -162,7 +173,8 @@ private:
             const Node& node = *outputs_[-output - 2];
             output = stored_value(node);
             PlanValue& value = plan_.values[output];
-            if (const auto box = boxes_.find(&node); box != boxes_.end()) place_box(value, output, *box->second.first, box->second.second);
+            if (const auto box = boxes_.find(&node); box != boxes_.end())
+                place_box(value, output, *box->second.first, box->second.second);
             else if (value.where == PlanValue::Where::Arena) value.where = PlanValue::Where::Output;
         }
     }
@@ -195,11 +207,15 @@ private:
         std::unordered_set<int> kept;
         for (std::size_t i = 0; i < captured_.items.size(); ++i) {
             const auto became = simple_.became.find(canonical_.values[i].get());
-            if (became == simple_.became.end() || !captured_.items[i].node || !is_float(captured_.items[i].node->dtype)) continue;
+            if (became == simple_.became.end() || !captured_.items[i].node || !is_float(captured_.items[i].node->dtype))
+                continue;
             const auto found = stored.find(became->second.get());
-            if (found == stored.end() || numel(plan_.values[found->second].shape) != numel(captured_.items[i].node->shape)) continue;
+            if (found == stored.end() ||
+                numel(plan_.values[found->second].shape) != numel(captured_.items[i].node->shape))
+                continue;
             PlanValue& value = plan_.values[found->second];
-            if (value.where == PlanValue::Where::Output && !kept.contains(found->second)) continue;  // a root: the caller knows
+            if (value.where == PlanValue::Where::Output && !kept.contains(found->second))
+                continue;  // a root: the caller knows
             if (value.where == PlanValue::Where::Donated) continue;
             value.where = PlanValue::Where::Output;
             kept.insert(found->second);
@@ -224,7 +240,8 @@ private:
                     PlanValue& value = plan_.values[step.values[output.param]];
                     if (value.where != PlanValue::Where::Output || value.bytes == 0) continue;
                     for (int leaf = 0; leaf < static_cast<int>(captured_.leaves.size()); ++leaf)
-                        if (!taken.contains(leaf) && (!own || reads_itself(step, output, leaf)) && may_take(s, value, leaf)) {
+                        if (!taken.contains(leaf) && (!own || reads_itself(step, output, leaf)) &&
+                            may_take(s, value, leaf)) {
                             taken.insert(leaf);
                             take(step, output, value, leaf);
                             break;
@@ -245,8 +262,8 @@ private:
 
     bool may_take(int s, const PlanValue& value, int leaf) {
         const MemoryView& view = captured_.leaves[leaf];
-        if (!captured_.dies[leaf] || size_of(view.dtype) != size_of(value.dtype) || numel(view.shape) != numel(value.shape) ||
-            !is_dense(view) || shares_storage(leaf))
+        if (!captured_.dies[leaf] || size_of(view.dtype) != size_of(value.dtype) ||
+            numel(view.shape) != numel(value.shape) || !is_dense(view) || shares_storage(leaf))
             return false;
         const auto found = value_of_leaf_.find(leaf);
         if (found == value_of_leaf_.end()) return true;
@@ -280,7 +297,9 @@ private:
 
     // Greedy: each temporary goes to the lowest place that is free from its first use to its last.
     void lay_out_arena() {
-        struct Life { int value, first, last; };
+        struct Life {
+            int value, first, last;
+        };
         std::vector<Life> lives;
         std::unordered_map<int, std::size_t> life_of;
         for (int s = 0; s < static_cast<int>(plan_.steps.size()); ++s)
@@ -290,10 +309,14 @@ private:
                 if (fresh) lives.push_back({v, s, s});
                 lives[found->second].last = s;
             }
-        struct Placed { std::int64_t begin, end; int last; };
+        struct Placed {
+            std::int64_t begin, end;
+            int last;
+        };
         std::vector<Placed> placed;
         for (const Life& life : lives) {
-            std::erase_if(placed, [&](const Placed& p) { return p.last < life.first; });  // they stay in order of `begin`
+            std::erase_if(placed,
+                          [&](const Placed& p) { return p.last < life.first; });  // they stay in order of `begin`
             const std::int64_t need = (plan_.values[life.value].bytes + kAlignment - 1) / kAlignment * kAlignment;
             std::int64_t at = 0;
             auto before = placed.begin();

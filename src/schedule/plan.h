@@ -22,25 +22,25 @@ struct PlanValue {
     Shape shape;
     Dims strides;
     std::int64_t bytes = 0;
-    int leaf = -1;                // Leaf, Donated: the Param slot
+    int leaf = -1;  // Leaf, Donated: the Param slot
     std::int64_t arena_offset = 0;
-    int first_constant = -1;      // a box in a leaf: its start is constants[first_constant …], one per axis
+    int first_constant = -1;  // a box in a leaf: its start is constants[first_constant …], one per axis
 };
 
 struct PlanStep {
     ScheduledKernel kernel;
-    std::vector<int> values;      // per param of the kernel: index into Plan::values
+    std::vector<int> values;  // per param of the kernel: index into Plan::values
 };
 
 struct Plan {
     std::vector<PlanValue> values;
     std::vector<PlanStep> steps;
-    std::vector<int> outputs;     // per captured output: index into values
+    std::vector<int> outputs;               // per captured output: index into values
     std::vector<std::pair<int, int>> kept;  // (captured item, value): stored values worth keeping for a gradient
-    std::vector<int> holes;       // constants that are bound like scalars
-    std::vector<int> free_constants;  // constants that do not matter to the kernels (starts of boxes)
+    std::vector<int> holes;                 // constants that are bound like scalars
+    std::vector<int> free_constants;        // constants that do not matter to the kernels (starts of boxes)
     std::size_t arena_bytes = 0;
-    std::string graph_text;       // the simplified graph, for explain() and WEFT_DEBUG=3
+    std::string graph_text;  // the simplified graph, for explain() and WEFT_DEBUG=3
 };
 
 Plan make_plan(const Captured& captured, std::vector<int> holes, bool keep, bool donate);

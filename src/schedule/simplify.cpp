@@ -29,30 +29,37 @@ const std::vector<Rule> kArithmeticRules = {
     rule("div-one", x / 1, [](const Match& m) { return m[x]; }),
     rule("neg-neg", op(Op::Neg, {op(Op::Neg, {x})}), [](const Match& m) { return m[x]; }),
     rule("add-zero", x + 0, [](const Match& m) -> NodeRef { return is_float(m[x]->dtype) ? nullptr : m[x]; }),
-    rule("mul-zero", x * 0, [](const Match& m) -> NodeRef {
-        return is_float(m[x]->dtype) || may_raise(m[x]) ? nullptr : constant(m[x]->dtype, 0, m[x]->shape);
-    }),
-    rule("mul-mul", (x * c0) * c1, [](const Match& m) -> NodeRef {  // floats would change bits
-        return is_float(m[x]->dtype) ? nullptr : m[x] * (m[c0] * m[c1]);
-    }),
-    rule("where-same", op(Op::Where, {x, y, y}), [](const Match& m) -> NodeRef { return may_raise(m[x]) ? nullptr : m[y]; }),
-    rule("where-constant", op(Op::Where, {c0, x, y}), [](const Match& m) {
-        return constant_value(m[c0])->as<ConstArg>().value ? m[x] : m[y];
-    }),
-    rule("contiguous-contiguous", op(Op::Contiguous, {op(Op::Contiguous, {x})}), [](const Match& m) { return m.root->sources[0]; }),
+    rule("mul-zero", x * 0,
+         [](const Match& m) -> NodeRef {
+             return is_float(m[x]->dtype) || may_raise(m[x]) ? nullptr : constant(m[x]->dtype, 0, m[x]->shape);
+         }),
+    rule("mul-mul", (x * c0) * c1,
+         [](const Match& m) -> NodeRef {  // floats would change bits
+             return is_float(m[x]->dtype) ? nullptr : m[x] * (m[c0] * m[c1]);
+         }),
+    rule("where-same", op(Op::Where, {x, y, y}),
+         [](const Match& m) -> NodeRef { return may_raise(m[x]) ? nullptr : m[y]; }),
+    rule("where-constant", op(Op::Where, {c0, x, y}),
+         [](const Match& m) { return constant_value(m[c0])->as<ConstArg>().value ? m[x] : m[y]; }),
+    rule("contiguous-contiguous", op(Op::Contiguous, {op(Op::Contiguous, {x})}),
+         [](const Match& m) { return m.root->sources[0]; }),
 };
 
 // ---- views ------------------------------------------------------------------------------------------------------------
 
 const std::vector<Rule> kViewRules = {
-    rule("reshape-reshape", op(Op::Reshape, {op(Op::Reshape, {x})}), [](const Match& m) { return reshape(m[x], m.root->shape); }),
+    rule("reshape-reshape", op(Op::Reshape, {op(Op::Reshape, {x})}),
+         [](const Match& m) { return reshape(m[x], m.root->shape); }),
     rule("reshape-nothing", op(Op::Reshape, {x}), [](const Match& m) { return reshape(m[x], m.root->shape); }),
-    rule("permute-permute", op(Op::Permute, {op(Op::Permute, {x})}), [](const Match& m) {
-        Dims axes;
-        for (const std::int64_t axis : m.root->as<AxesArg>().axes) axes.push_back(m.root->source().as<AxesArg>().axes[axis]);
-        return permute(m[x], axes);
-    }),
-    rule("expand-expand", op(Op::Expand, {op(Op::Expand, {x})}), [](const Match& m) { return expand(m[x], m.root->shape); }),
+    rule("permute-permute", op(Op::Permute, {op(Op::Permute, {x})}),
+         [](const Match& m) {
+             Dims axes;
+             for (const std::int64_t axis : m.root->as<AxesArg>().axes)
+                 axes.push_back(m.root->source().as<AxesArg>().axes[axis]);
+             return permute(m[x], axes);
+         }),
+    rule("expand-expand", op(Op::Expand, {op(Op::Expand, {x})}),
+         [](const Match& m) { return expand(m[x], m.root->shape); }),
 };
 
 // ---- reductions -------------------------------------------------------------------------------------------------------
@@ -70,7 +77,8 @@ NodeRef split_reduction(const Match& m) {
     std::size_t first = static_cast<std::size_t>(arg.axes.front()), last = static_cast<std::size_t>(arg.axes.back());
     bool neighbours = true;
     for (std::size_t d = first; d <= last; ++d)
-        neighbours &= from->shape[d] == 1 || std::find(arg.axes.begin(), arg.axes.end(), static_cast<std::int64_t>(d)) != arg.axes.end();
+        neighbours &= from->shape[d] == 1 ||
+                      std::find(arg.axes.begin(), arg.axes.end(), static_cast<std::int64_t>(d)) != arg.axes.end();
     if (!neighbours) {
         for (const std::int64_t axis : arg.axes)
             if (from->shape[axis] > from->shape[first]) first = static_cast<std::size_t>(axis);
@@ -107,7 +115,8 @@ NodeRef scatter_to_where(const Match& m) {
     if (index->shape[arg.axis] != 1) return nullptr;
     Shape line(base->shape.size(), 1);
     line[arg.axis] = base->shape[arg.axis];
-    const NodeRef here = equal_to(expand(reshape(iota(base->shape[arg.axis]), line), base->shape), expand(index, base->shape));
+    const NodeRef here =
+        equal_to(expand(reshape(iota(base->shape[arg.axis]), line), base->shape), expand(index, base->shape));
     const NodeRef spread = expand(value, base->shape);
     if (arg.mode != Op::Add) return where(here, spread, base);
     const Node* zero = constant_value(base);

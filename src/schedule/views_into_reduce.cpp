@@ -40,7 +40,8 @@ std::optional<Sum> as_sum(const Node& reduce_node) {
     }
     const Node& source = reduce_node.source();
     const bool product = sum.op == Op::Add && source.op == Op::Mul;
-    sum.factors = product ? std::vector<NodeRef>{source.sources[0], source.sources[1]} : std::vector<NodeRef>{reduce_node.sources[0]};
+    sum.factors = product ? std::vector<NodeRef>{source.sources[0], source.sources[1]}
+                          : std::vector<NodeRef>{reduce_node.sources[0]};
     for (NodeRef& factor : sum.factors) factor = reshape(permute(factor, order), sum.domain());
     return sum;
 }
@@ -91,7 +92,8 @@ bool apply(Sum& sum, const Node& view) {
             return each([&](const NodeRef& x) { return permute(x, axes); });
         }
         case Op::Shrink:
-            return each([&](const NodeRef& x) { return shrink(x, with_zeros(view.as<BoxArg>().starts, more), sum.domain()); });
+            return each(
+                [&](const NodeRef& x) { return shrink(x, with_zeros(view.as<BoxArg>().starts, more), sum.domain()); });
         case Op::Flip: return each([&](const NodeRef& x) { return flip(x, view.as<AxesArg>().axes); });
         case Op::Unskew: {
             const SkewArg skew = view.as<SkewArg>();
@@ -109,8 +111,8 @@ std::optional<std::vector<const Node*>> views_below(const Match& match) {
     const Node* node = &match.root->source();
     while (node->op != Op::Reduce) {
         if (!match.used_once(*node)) return std::nullopt;
-        const bool moves = node->op == Op::Reshape || node->op == Op::Permute || node->op == Op::Shrink || node->op == Op::Flip ||
-                           (node->op == Op::Unskew && node->as<SkewArg>().stride == 1);
+        const bool moves = node->op == Op::Reshape || node->op == Op::Permute || node->op == Op::Shrink ||
+                           node->op == Op::Flip || (node->op == Op::Unskew && node->as<SkewArg>().stride == 1);
         if (!moves) return std::nullopt;
         views.insert(views.begin(), node);
         node = &node->source();
@@ -135,7 +137,8 @@ NodeRef merge_sum_of_views(const Match& match) {
     const Node& inner = views->empty() ? outer.source() : views->front()->source();
     if (inner.as<ReduceArg>().op != Op::Add) return nullptr;
     const bool fills = std::any_of(views->begin(), views->end(), [](const Node* v) { return v->op == Op::Unskew; });
-    if (!fills || inner.source().op != Op::Mul) return nullptr;  // a plain sum of sums keeps its two steps: they are its blocks
+    if (!fills || inner.source().op != Op::Mul)
+        return nullptr;  // a plain sum of sums keeps its two steps: they are its blocks
     auto sum = as_sum(inner);
     for (const Node* view : *views)
         if (!apply(*sum, *view)) return nullptr;

@@ -41,7 +41,8 @@ struct Cell : std::enable_shared_from_this<Cell> {
     std::uint64_t binding = 0;   // counts new nodes for the same value: a run has computed it
     bool requires_grad = false;  // this cell is a leaf
     bool retains_grad = false;
-    bool used = false;  // as an operand or a base: other cells may have been computed from this very one, not just from an equal node
+    bool used =
+        false;  // as an operand or a base: other cells may have been computed from this very one, not just from an equal node
     Tensor grad;
     std::unique_ptr<ViewOf> view;  // null for a cell of its own
     // Bookkeeping of src/runtime: the list of cells that are views or not yet computed, and the place in the outbox.

@@ -36,8 +36,8 @@ public:
         Argument(std::string_view name, const Dims& dims) : name(name), value(&dims) {}
         Argument(std::string_view name, DType dtype) : name(name), value(dtype) {}
         template <class T>
-            requires(std::is_arithmetic_v<T>)
-        Argument(std::string_view name, T number) : name(name), value(Scalar(number)) {}
+        requires(std::is_arithmetic_v<T>) Argument(std::string_view name, T number)
+            : name(name), value(Scalar(number)) {}
 
         std::string_view name;
         std::variant<const Tensor*, std::span<const Tensor>, const Dims*, DType, Scalar> value;
@@ -48,26 +48,30 @@ public:
 
     template <class... Parts>
     void that(bool holds, const Parts&... parts) const {
-        if (!holds) [[unlikely]] throw ShapeError(message(str(parts...)));
+        if (!holds) [[unlikely]]
+            throw ShapeError(message(str(parts...)));
     }
     template <class... Parts>
     void dtype(bool holds, const Parts&... parts) const {
-        if (!holds) [[unlikely]] throw DTypeError(message(str(parts...)));
+        if (!holds) [[unlikely]]
+            throw DTypeError(message(str(parts...)));
     }
     template <class... Parts>
     void value(bool holds, const Parts&... parts) const {
-        if (!holds) [[unlikely]] throw ValueError(message(str(parts...)));
+        if (!holds) [[unlikely]]
+            throw ValueError(message(str(parts...)));
     }
     template <class... Parts>
     void index(bool holds, const Parts&... parts) const {
-        if (!holds) [[unlikely]] throw IndexError(message(str(parts...)));
+        if (!holds) [[unlikely]]
+            throw IndexError(message(str(parts...)));
     }
 
-    int axis(std::int64_t axis, int rank) const;               // counted from the front; IndexError if out of range
-    Dims axes(const Dims& axes, int rank) const;               // ascending, each once; none given means all
-    Shape broadcast(const Shape& a, const Shape& b) const;     // ShapeError names the axis
-    void sizes(const Shape& shape) const;                      // no size is negative, the product fits 63 bits
-    std::string call() const;                                  // "matmul(a: f32[2, 3], b: f32[4, 5])"
+    int axis(std::int64_t axis, int rank) const;            // counted from the front; IndexError if out of range
+    Dims axes(const Dims& axes, int rank) const;            // ascending, each once; none given means all
+    Shape broadcast(const Shape& a, const Shape& b) const;  // ShapeError names the axis
+    void sizes(const Shape& shape) const;                   // no size is negative, the product fits 63 bits
+    std::string call() const;                               // "matmul(a: f32[2, 3], b: f32[4, 5])"
 
 private:
     std::string message(const std::string& problem) const { return str(call(), ": ", problem); }
@@ -91,7 +95,7 @@ ir::NodeRef as_node(const Operand& operand, DType dtype, const Checker& check);
 
 Shape shape_of(const Operand& operand);
 
-inline DType float_type(DType t) { return is_float(t) ? t : DType::F32; }    // what float functions compute integers in
-inline DType accumulator_of(DType t) { return is_half(t) ? DType::F32 : t; } // what f16 and bf16 are summed in
+inline DType float_type(DType t) { return is_float(t) ? t : DType::F32; }  // what float functions compute integers in
+inline DType accumulator_of(DType t) { return is_half(t) ? DType::F32 : t; }  // what f16 and bf16 are summed in
 
 }  // namespace weft

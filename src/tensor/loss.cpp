@@ -36,7 +36,8 @@ struct Labels {
     int axis = 0;  // of the classes
 };
 
-Labels checked_labels(const Checker& check, const Tensor& x, const Tensor& labels, std::optional<std::int64_t> ignore_index) {
+Labels checked_labels(const Checker& check, const Tensor& x, const Tensor& labels,
+                      std::optional<std::int64_t> ignore_index) {
     check.dtype(is_float(x.dtype()), "the first argument must be a float tensor, not ", x.dtype());
     check.dtype(is_int(labels.dtype()), "labels must be integers (class indices), not ", labels.dtype());
     check.that(x.rank() >= 1, "there is no axis of classes");
@@ -101,7 +102,8 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, const CrossEntr
     return reduced_rows(partition - score, known, options.reduction, logits.dtype());
 }
 
-Tensor nll_loss(const Tensor& log_probabilities, const Tensor& labels, Reduction reduction, std::optional<std::int64_t> ignore_index) {
+Tensor nll_loss(const Tensor& log_probabilities, const Tensor& labels, Reduction reduction,
+                std::optional<std::int64_t> ignore_index) {
     const Checker check("nll_loss", {{"log_probabilities", log_probabilities}, {"labels", labels}});
     const Labels known = checked_labels(check, log_probabilities, labels, ignore_index);
     const NodeRef wide = ir::cast(node_of(log_probabilities), accumulator_of(log_probabilities.dtype()));

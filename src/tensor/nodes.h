@@ -12,27 +12,27 @@ namespace weft::nodes {
 using ir::NodeRef;
 using ir::Op;
 
-NodeRef number(const NodeRef& like, const Scalar& value);    // a 0-d constant of like's type
+NodeRef number(const NodeRef& like, const Scalar& value);  // a 0-d constant of like's type
 NodeRef not_equal(const NodeRef& a, const NodeRef& b);
-NodeRef both(const NodeRef& a, const NodeRef& b);            // bools
+NodeRef both(const NodeRef& a, const NodeRef& b);  // bools
 NodeRef either(const NodeRef& a, const NodeRef& b);
-NodeRef is_nan(const NodeRef& x);                            // false for integers
+NodeRef is_nan(const NodeRef& x);  // false for integers
 
 NodeRef floor(const NodeRef& x);
-NodeRef power(const NodeRef& x, std::int64_t exponent);      // by multiplications, exponent >= 0
-NodeRef sigmoid(const NodeRef& x);                           // its gradient needs the output only
+NodeRef power(const NodeRef& x, std::int64_t exponent);  // by multiplications, exponent >= 0
+NodeRef sigmoid(const NodeRef& x);                       // its gradient needs the output only
 NodeRef relu(const NodeRef& x);
-NodeRef softplus(const NodeRef& x);                          // log(1 + exp(x)), stable; the gradient is sigmoid(x)
+NodeRef softplus(const NodeRef& x);  // log(1 + exp(x)), stable; the gradient is sigmoid(x)
 
 // The index along an axis as a value: i64 of x's rank, with size 1 in every other axis.
 NodeRef positions(std::int64_t size, int axis, int rank);
 
 // A reduction; without keepdim the axes are dropped.
 NodeRef reduced(Op op, const NodeRef& x, const Dims& axes, bool keepdim);
-NodeRef drop_axes(const NodeRef& x, const Dims& axes);       // axes of size 1
-NodeRef add_axis(const NodeRef& x, int axis);                // of size 1, counted in the result
-std::int64_t count_of(const NodeRef& x, const Dims& axes);   // how many elements a reduction meets
-NodeRef mean(const NodeRef& x, const Dims& axes);            // axes kept
+NodeRef drop_axes(const NodeRef& x, const Dims& axes);      // axes of size 1
+NodeRef add_axis(const NodeRef& x, int axis);               // of size 1, counted in the result
+std::int64_t count_of(const NodeRef& x, const Dims& axes);  // how many elements a reduction meets
+NodeRef mean(const NodeRef& x, const Dims& axes);           // axes kept
 NodeRef variance(const NodeRef& x, const NodeRef& mean, const Dims& axes, double correction);  // axes kept
 
 // x minus its maximum along the axes, which is a constant to the gradient: what exp() is then taken of cannot overflow.

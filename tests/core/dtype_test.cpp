@@ -38,18 +38,20 @@ TEST_CASE("every half converts to f32 and back to the same bits, NaNs to NaNs") 
 }
 
 TEST_CASE("halves round to nearest, ties to even, and overflow to infinity") {
-    CHECK(to_half(1 + 0x1p-11f).bits == 0x3c00);            // a tie: down to even
-    CHECK(to_half(1 + 3 * 0x1p-11f).bits == 0x3c02);        // a tie: up to even
+    CHECK(to_half(1 + 0x1p-11f).bits == 0x3c00);      // a tie: down to even
+    CHECK(to_half(1 + 3 * 0x1p-11f).bits == 0x3c02);  // a tie: up to even
     CHECK(to_half(65519.0f).bits == 0x7bff);
     CHECK(to_half(65520.0f).bits == 0x7c00);
-    CHECK(to_half(0x1p-25f).bits == 0);                     // half of the smallest: to even
+    CHECK(to_half(0x1p-25f).bits == 0);  // half of the smallest: to even
     CHECK(to_half(0x1.8p-25f).bits == 1);
     CHECK(to_bfloat16(1 + 0x1p-8f).bits == 0x3f80);
     CHECK(to_bfloat16(std::numeric_limits<float>::max()).bits == 0x7f80);
 }
 
 TEST_CASE("floats become integers by truncation, saturate at the ends, and NaN is 0") {
-    const auto cast = [](double value, DType to) { return static_cast<std::int64_t>(cast_word(f64, to, to_word(value))); };
+    const auto cast = [](double value, DType to) {
+        return static_cast<std::int64_t>(cast_word(f64, to, to_word(value)));
+    };
     CHECK(cast(-2.9, i32) == -2);
     CHECK(cast(1e30, i8) == 127);
     CHECK(cast(-1e30, i8) == -128);

@@ -1,7 +1,7 @@
 // tests/ir/rewrite_test.cpp: patterns, the driver, and the error of a rule that loops.
+#include "ir/rewrite.h"
 #include "ir/build.h"
 #include "ir/print.h"
-#include "ir/rewrite.h"
 
 #include <weft/error.h>
 
@@ -17,7 +17,9 @@ NodeRef parameter(int slot, const Shape& shape = {4}) {
     return graph().make(Op::Param, f32, shape, {}, SlotArg{slot, row_major_strides(shape)});
 }
 
-NodeRef rewritten(const NodeRef& root, const std::vector<Rule>& rules) { return rewrite(std::span(&root, 1), rules).roots[0]; }
+NodeRef rewritten(const NodeRef& root, const std::vector<Rule>& rules) {
+    return rewrite(std::span(&root, 1), rules).roots[0];
+}
 
 }  // namespace
 

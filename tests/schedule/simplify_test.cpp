@@ -1,7 +1,7 @@
 // tests/schedule/simplify_test.cpp: the rules by the graphs they give, and what they must leave alone.
+#include "schedule/simplify.h"
 #include "ir/build.h"
 #include "ir/print.h"
-#include "schedule/simplify.h"
 
 #include <doctest/doctest.h>
 
@@ -41,8 +41,9 @@ TEST_CASE("identities that keep every bit are applied, others are not") {
 TEST_CASE("a check survives where its value does not matter") {
     const NodeRef index = check(parameter(0, {4}, i64), 0, 10, "out of range"), p = parameter(1, {4});
     CHECK(simple(index * like(index, 0))->op == Op::Mul);
-    const NodeRef chosen = schedule::simplify(std::vector<NodeRef>{
-        graph().make(Op::Where, f32, {4}, {equal_to(index, like(index, 1)), p, p})}).roots[0];
+    const NodeRef chosen = schedule::simplify(std::vector<NodeRef>{graph().make(
+                                                  Op::Where, f32, {4}, {equal_to(index, like(index, 1)), p, p})})
+                               .roots[0];
     CHECK(chosen->op == Op::Where);
 }
 

@@ -30,7 +30,8 @@ TEST_CASE("ignored labels count nothing; smoothing mixes in the uniform distribu
     const double a = std::log(1 + std::exp(-1) + std::exp(-2)), b = std::log(3.0);
     CHECK(close(cross_entropy(logits(), tensor({2, -100}), {.ignore_index = -100}), {a}));
     CHECK(close(cross_entropy(logits(), tensor({2, 1}), {.ignore_index = 1}), {a}));
-    CHECK(close(cross_entropy(logits(), tensor({2, -100}), {.reduction = Reduction::None, .ignore_index = -100}), {a, 0}));
+    CHECK(close(cross_entropy(logits(), tensor({2, -100}), {.reduction = Reduction::None, .ignore_index = -100}),
+                {a, 0}));
     CHECK(std::isnan(cross_entropy(logits(), tensor({-100, -100}), {.ignore_index = -100}).item()));
     const double uniform = ((a + 2) + (a + 1) + a) / 3;
     CHECK(close(cross_entropy(logits(), tensor({2, 0}), {.reduction = Reduction::None, .label_smoothing = 0.3}),
