@@ -82,33 +82,12 @@ Kernel lower_scatter(const KernelGraph& graph) {
     return kernel;
 }
 
-// Writes a value into a box of an array that stays where it is.
-Kernel lower_box(const KernelGraph& graph) {
-    Kernel kernel = empty_kernel(graph);
-    const KernelGraph::Output& output = graph.outputs.at(0);
-    kernel.name = "box";
-    Elements elements(kernel);
-    std::vector<NodeRef> vars;
-    IndexList index;
-    for (const std::int64_t size : output.value->shape) {
-        vars.push_back(kernel.new_var(size));
-        index.push_back(vars.back());
-    }
-    const Body body{Store{output.param, ir::strided_position(*kernel.interner, index, output.strides),
-                          elements.value(*output.value, index)}};
-    Substitution with;
-    const std::vector<NodeRef> merged = collapse(kernel, vars, uses_of(body), with);
-    kernel.body = nested(merged, substitute(kernel, body, with), true);
-    return kernel;
-}
-
 }  // namespace
 
 Kernel lower_special(const KernelGraph& graph) {
     switch (graph.kind) {
         case KernelGraph::Kind::Scan: return lower_scan(graph);
         case KernelGraph::Kind::Scatter: return lower_scatter(graph);
-        case KernelGraph::Kind::Box: return lower_box(graph);
         case KernelGraph::Kind::Rows: break;
     }
     throw InternalError("lower_special of a row kernel");

@@ -70,13 +70,6 @@ void trace_pass(std::string_view pass, const kernel::Kernel& kernel) {
     std::clog << "-- " << kernel.name << " after " << pass << "\n" << kernel::print(kernel);
 }
 
-std::int64_t count_elements(const KernelGraph& graph) {
-    std::int64_t elements =
-        std::max<std::int64_t>(1, numel(graph.rows)) * std::max<std::int64_t>(1, numel(graph.inner));
-    for (const KernelGraph::Param& param : graph.params) elements = std::max(elements, param.size);
-    return elements;
-}
-
 }  // namespace
 
 void clear_program_cache() {
@@ -121,7 +114,6 @@ std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph
         compiled->schedule = k.schedule;
         compiled->chunks = kernel::parallel_extent(k);
         compiled->scratch_bytes = k.scratch_bytes;
-        compiled->elements = count_elements(*graphs[missing[m]]);
         if (config().debug >= 4) std::clog << programs[m]->source() << "\n";
         if (config().debug >= 5) std::clog << programs[m]->machine() << "\n";
         result[missing[m]] = compiled;

@@ -19,7 +19,6 @@ struct Compiled {
     std::vector<std::string> schedule;
     std::int64_t chunks = 1;  // iterations of the parallel loop
     std::size_t scratch_bytes = 0;
-    std::int64_t elements = 0;  // rough amount of work: decides whether threads pay
 };
 
 // One per graph; what is not cached is compiled together, in one call of the backend.

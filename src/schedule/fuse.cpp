@@ -36,7 +36,6 @@ constexpr int kMaxReduces = 7;           // … and 8 loop nests
 constexpr int kCheapPrologue = 6;        // per element, in additions: dearer operands of a contraction are stored first
 constexpr int kCheapRecompute = 40;      // cheaper values are computed again in each kernel that uses them
 constexpr std::int64_t kLongestRow = 1 << 20, kSmallWork = 1 << 17;
-constexpr std::size_t kInsertChain = 12;
 constexpr int kMostTangles = 6;  // reshapes of moved axes on top of each other: each doubles the index arithmetic
 
 struct Group {

@@ -196,7 +196,6 @@ private:
         value.strides = strides;
         for (std::size_t d = 0; d < insert.shape.size(); ++d)
             plan_.free_constants.push_back(value.first_constant + static_cast<int>(d));
-        boxed_.insert(index);
     }
 
     void keep_for_gradient() {
@@ -337,7 +336,6 @@ private:
     std::unordered_map<const Node*, int> value_of_;
     std::unordered_map<int, int> value_of_leaf_;
     std::unordered_map<const Node*, std::pair<NodeRef, int>> boxes_;
-    std::unordered_set<int> boxed_;
 };
 
 }  // namespace
