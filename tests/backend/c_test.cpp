@@ -171,6 +171,38 @@ TEST_CASE("c: the cache is bounded, and the oldest go first") {
     CHECK(!fs::exists(folder.path / "old-2099.so"));
 }
 
+TEST_CASE("c: a kernel whose vectors crash the compiler does without them") {
+    const TemporaryFolder folder;
+    const Setting cache("WEFT_CACHE", (folder.path / "cache").string());
+    const fs::path script = folder.path / "cc";
+    std::ofstream(script)
+        << "#!/bin/sh\nfor a in \"$@\"; do case \"$a\" in *.c) if grep -q vector_size \"$a\"; then\n"
+           "echo 'internal compiler error: in convert_mode'; exit 1; fi;; esac; done\nexec cc \"$@\"\n";
+    fs::permissions(script, fs::perms::owner_all);
+    const Setting compiler("WEFT_CC", script.string());
+    Nest n("crash");
+    const int x = n.input("x", f32, 16), out = n.output("out", f32, 16);
+    const NodeRef q = n.k.new_var(2), l = n.k.new_var(16), zero = n.at(0);
+    const int own = n.local("own", f32, 1, Buffer::Place::Register, 1);
+    const NodeRef sum =
+        n.k.add(n.k.load(x, l), n.k.where(n.k.binary(Op::CmpEq, q, zero), n.k.constant(f32, 0), n.k.load(own, zero)));
+    n.k.body = {
+        Nest::loop(q, LoopKind::Serial,
+                   {Nest::loop(l, LoopKind::Vector, {Store{own, zero, sum}, Store{out, l, n.k.load(own, zero)}})})};
+    const Nest other = scaled(8.5f);
+    const Kernel* const kernels[] = {&other.k, &n.k};
+    const auto programs = backend::c_backend().compile(kernels);
+    CHECK(programs[1]->source().find("vector_size") == std::string::npos);
+    std::vector<float> values, expected;
+    for (int i = 0; i < 16; ++i) {
+        values.push_back(static_cast<float>(i) / 4);
+        expected.push_back(2 * values.back());
+    }
+    const Result result = run_program(*programs[1], n.k, {Memory::of(values), Memory(f32, 16)});
+    CHECK(result.memories[1].values<float>() == expected);
+    check_scaled(other, 8.5f);
+}
+
 TEST_CASE("c: many kernels are compiled by one start of the compiler, equal ones once") {
     const TemporaryFolder folder;
     const Setting cache("WEFT_CACHE", (folder.path / "cache").string());

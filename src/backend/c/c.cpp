@@ -78,6 +78,7 @@ private:
 
 // A kernel on its way through compile().
 struct Job {
+    const kernel::Kernel* kernel = nullptr;
     Printed printed;
     std::string key, symbol;
     std::shared_ptr<const Program> program;
@@ -110,6 +111,7 @@ public:
 private:
     std::shared_ptr<const Program> load(const Job& job, const fs::path& file);
     void build(const Compiler& compiler, std::span<Job* const> jobs);
+    void build_part(const Compiler& compiler, std::span<Job* const> jobs);
     void build_file(const Compiler& compiler, std::span<Job* const> jobs);
     std::shared_ptr<const Program> remembered(const std::string& key);
     void remember(const Job& job);
@@ -167,10 +169,30 @@ void CBackend::build(const Compiler& compiler, std::span<Job* const> jobs) {
     }
     std::vector<std::future<void>> others;
     for (std::size_t f = 1; f < files; ++f)
-        others.push_back(std::async(std::launch::async, [&, f] { build_file(compiler, parts[f]); }));
-    build_file(compiler, parts[0]);
+        others.push_back(std::async(std::launch::async, [&, f] { build_part(compiler, parts[f]); }));
+    build_part(compiler, parts[0]);
     for (std::future<void>& other : others) other.get();
     Cache::instance().trim();
+}
+
+// Vectors that are wider than registers have crashed compilers: find the kernel that does it, and let it do without.
+void CBackend::build_part(const Compiler& compiler, std::span<Job* const> jobs) {
+    try {
+        build_file(compiler, jobs);
+    } catch (const CompilerCrash&) {
+        if (jobs.size() > 1) {
+            for (Job* const& job : jobs) build_part(compiler, std::span(&job, 1));
+            return;
+        }
+        {
+            static std::mutex printing;  // kernels may share an interner
+            const std::lock_guard lock(printing);
+            Printed scalars = Printer(*jobs[0]->kernel, 0).run();
+            if (scalars.function == jobs[0]->printed.function) throw;
+            jobs[0]->printed = std::move(scalars);
+        }
+        build_file(compiler, jobs);
+    }
 }
 
 // Compiles jobs as one file. Each kernel gets a name (a hard link) of its own in the cache.
@@ -222,7 +244,7 @@ std::vector<std::shared_ptr<const Program>> CBackend::compile(std::span<const ke
     std::vector<Job*> to_build;
     jobs.reserve(kernels.size());
     for (const kernel::Kernel* kernel : kernels) {
-        Job& job = jobs.emplace_back(Job{Printer(*kernel, registers).run(), {}, {}, nullptr});
+        Job& job = jobs.emplace_back(Job{kernel, Printer(*kernel, registers).run(), {}, {}, nullptr});
         job.key = Hash(base).add(text_of(job.printed.helpers)).add(job.printed.comment).add(job.printed.function).hex();
         job.symbol = symbol_of(kernel->name, job.key);
         job.program = remembered(job.key);

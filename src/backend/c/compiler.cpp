@@ -171,11 +171,14 @@ void compile_file(const Compiler& compiler, const std::filesystem::path& source,
     if (!outcome.started)
         throw BackendError(str("the c backend could not start the compiler ", program, ": ", outcome.output,
                                "; name another one in WEFT_CC, or choose another backend with WEFT_BACKEND=ref"));
-    if (outcome.status != 0 || ::access(object.c_str(), R_OK) != 0)
-        throw BackendError(
-            str("the C compiler ", program, " failed with status ", outcome.status,
-                "; name another one in WEFT_CC, or choose another backend with WEFT_BACKEND=ref. It said:\n",
-                outcome.output.empty() ? "(nothing)" : first_lines(outcome.output, 12)));
+    if (outcome.status == 0 && ::access(object.c_str(), R_OK) == 0) return;
+    const std::string message =
+        str("the C compiler ", program, " failed with status ", outcome.status,
+            "; name another one in WEFT_CC, or choose another backend with WEFT_BACKEND=ref. It said:\n",
+            outcome.output.empty() ? "(nothing)" : first_lines(outcome.output, 12));
+    for (const char* sign : {"internal compiler error", "submit a bug report", "submit a full bug report"})
+        if (outcome.output.find(sign) != std::string::npos) throw CompilerCrash(message);
+    throw BackendError(message);
 }
 
 Outcome run_command(const std::vector<std::string>& command) {

@@ -2,6 +2,8 @@
 // shell.
 #pragma once
 
+#include <weft/error.h>
+
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -26,6 +28,11 @@ Target target();
 
 // What every kernel is compiled with. Nothing here may change a bit of a result.
 std::vector<std::string> compile_flags();
+
+// The compiler itself broke down: the text was not at fault, and another one may do.
+struct CompilerCrash : BackendError {
+    using BackendError::BackendError;
+};
 
 // Compiles a C file into a shared object. Throws BackendError with the first lines of what the compiler said.
 void compile_file(const Compiler& compiler, const std::filesystem::path& source, const std::filesystem::path& object);

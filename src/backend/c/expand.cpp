@@ -39,7 +39,7 @@ bool has_count_of(const Body& body, int var) {
 
 class Unroller {
 public:
-    explicit Unroller(const Kernel& kernel) : kernel_(kernel) { find_serial(kernel.body, false); }
+    Unroller(const Kernel& kernel, bool lanes) : kernel_(kernel) { find_serial(kernel.body, !lanes); }
 
     Body operator()(const Body& body) {
         Body result;
@@ -214,9 +214,9 @@ private:
 
 }  // namespace
 
-Expanded expand(const Kernel& kernel) {
+Expanded expand(const Kernel& kernel, bool lanes) {
     Expanded result;
-    result.body = Unroller(kernel)(kernel.body);
+    result.body = Unroller(kernel, lanes)(kernel.body);
     Analyser(kernel, result).run();
     return result;
 }

@@ -33,6 +33,7 @@ struct Expanded {
     std::unordered_map<const ir::Node*, int> uses;  // how many expressions and statements use a node
 };
 
-Expanded expand(const kernel::Kernel& kernel);
+// Without `lanes` every vector loop runs serially.
+Expanded expand(const kernel::Kernel& kernel, bool lanes = true);
 
 }  // namespace weft::backend::c

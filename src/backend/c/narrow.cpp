@@ -142,12 +142,13 @@ private:
 }  // namespace
 
 int native_lanes(const Kernel& kernel, int register_bytes) {
+    if (register_bytes == 0) return 1;
     const bool doubles = any_node(kernel.body, [](const Node& node) { return node.dtype == DType::F64; });
     return std::clamp(register_bytes / (doubles ? 8 : 4), 4, kernel::kMaxLanes);
 }
 
 Kernel narrow(const Kernel& kernel, int lanes) {
-    return has_wide_loop(kernel.body, lanes) ? Narrower(kernel, lanes).run() : kernel;
+    return lanes > 1 && has_wide_loop(kernel.body, lanes) ? Narrower(kernel, lanes).run() : kernel;
 }
 
 }  // namespace weft::backend::c

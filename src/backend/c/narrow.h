@@ -7,9 +7,10 @@
 namespace weft::backend::c {
 
 // The number of lanes that fill a register of so many bytes, for the widest float that the kernel computes with.
+// At least 4; 1 if there are no registers (0 bytes).
 int native_lanes(const kernel::Kernel& kernel, int register_bytes);
 
-// An equal kernel in which no vector loop has more than `lanes` iterations.
+// An equal kernel in which no vector loop has more than `lanes` iterations; with 1 there are none.
 kernel::Kernel narrow(const kernel::Kernel& kernel, int lanes);
 
 }  // namespace weft::backend::c

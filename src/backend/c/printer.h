@@ -28,7 +28,7 @@ struct Value {
 
 class Printer {
 public:
-    Printer(const kernel::Kernel& kernel, int register_bytes);
+    Printer(const kernel::Kernel& kernel, int register_bytes);  // 0 bytes: no vectors at all
     Printed run();
 
 private:
