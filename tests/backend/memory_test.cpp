@@ -255,7 +255,7 @@ TEST_CASE("a vector loop whose lanes count differently in one of its unrolled co
     Loop inner{q, LoopKind::Serial, {Store{out, at, n.k.add(n.k.load(out, at), n.k.load(x, n.k.add(at, q)))}}};
     inner.count = n.k.mul(u, l);  // 0 in the first copy
     n.k.body = {Nest::loop(u, LoopKind::Unrolled, {Nest::loop(l, LoopKind::Vector, {std::move(inner)})})};
-    check_equal(std::move(n), {numbers(f32, 64), numbers(f32, 64, 2)});
+    check_equal(n, {numbers(f32, 64), numbers(f32, 64, 2)});
 }
 
 TEST_CASE("a loop that may not run touches nothing when it does not") {
