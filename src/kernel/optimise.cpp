@@ -12,7 +12,8 @@ struct Pass {
     std::string_view name;
     Kernel (*run)(Kernel);
 };
-constexpr Pass kPasses[] = {{"tile", tile_contraction}, {"parallel", split_for_threads}, {"vector", widen_loops}};
+constexpr Pass kPasses[] = {
+    {"tile", tile_contraction}, {"peel", peel_gates}, {"parallel", split_for_threads}, {"vector", widen_loops}};
 
 constexpr std::size_t kLine = 64;
 

@@ -41,8 +41,8 @@ std::vector<Mode> modes_for(std::uint64_t seed, bool with_c) {
     const int threads = static_cast<int>(seed % 3) + 1;
     std::vector<Mode> modes{{.threads = threads, .keep_denormals = keep}};
     modes.push_back({.donate = true, .keep_denormals = keep});
-    modes.push_back(
-        {.without = std::vector<std::string>{"tile", "parallel", "vector"}[seed / 3 % 3], .keep_denormals = keep});
+    modes.push_back({.without = std::vector<std::string>{"tile", "peel", "parallel", "vector"}[seed / 3 % 4],
+                     .keep_denormals = keep});
     if (with_c) modes.push_back({.backend = "c", .threads = threads, .keep_denormals = keep});
     return modes;
 }

@@ -118,3 +118,17 @@ TEST_CASE("neighbouring axes that lie densely in memory are one loop") {
     REQUIRE(kernel.body[0].loop() != nullptr);
     CHECK(kernel.body[0].loop()->extent() == 120);
 }
+
+TEST_CASE("the interior of a padded array is read without a gate") {
+    KernelGraph graph;
+    const ir::NodeRef padded = ir::pad(parameter(graph, {8, 100}), {0, 3}, {0, 3});
+    const Kernel kernel = optimise(lower(finished(graph, -padded)));
+    CHECK(mentions(kernel, "peel"));
+    bool plain = false;
+    for_each_store(kernel.body, [&](const Store& store, std::span<const Loop* const>) {
+        Uses uses;
+        collect_uses(store.value, uses);
+        plain |= !uses.loads.empty() && uses.gates.empty();
+    });
+    CHECK(plain);
+}
