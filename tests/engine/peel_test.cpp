@@ -1,0 +1,41 @@
+// The peel pass by its values: padded arrays wide enough to be cut into border, interior and border. Random graphs are too narrow
+// to reach it.
+#include <weft/weft.h>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace weft;
+
+TEST_CASE("a padded array has the same elements with its borders peeled off and without") {
+    for (const std::int64_t before : {0, 1, 3, 17})
+        for (const std::int64_t after : {0, 2, 16}) {
+            if (before + after == 0) continue;
+            CAPTURE(before);
+            CAPTURE(after);
+            const std::int64_t rows = 8, columns = 100, width = before + columns + after;
+            const Tensor x = (arange(rows * columns).to(f32) + 1).reshape({rows, columns}).contiguous();
+            x.realize();
+            const auto padded = [&] { return -pad(x, {before, after}) + 0.5; };
+            std::vector<float> expected;
+            for (std::int64_t r = 0; r < rows; ++r)
+                for (std::int64_t c = 0; c < width; ++c) {
+                    const bool inside = c >= before && c < before + columns;
+                    expected.push_back(inside ? 0.5f - static_cast<float>(r * columns + c - before + 1) : 0.5f);
+                }
+            for (const char* backend : {"ref", "c"}) {
+                CAPTURE(backend);
+                const BackendScope scope(backend);
+                const Explanation plan = explain(padded());
+                REQUIRE(plan.kernels.size() == 1);
+                const auto& schedule = plan.kernels[0].schedule;
+                CHECK(std::any_of(schedule.begin(), schedule.end(),
+                                  [](const std::string& s) { return s.starts_with("peel"); }));
+                CHECK(padded().to_vector<float>() == expected);
+            }
+            const BackendScope ref("ref");
+            const OptScope off{"peel"};
+            CHECK(padded().to_vector<float>() == expected);
+        }
+}
