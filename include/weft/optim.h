@@ -41,7 +41,10 @@ public:
 protected:
     Optimizer(std::vector<Tensor> parameters, double lr, std::vector<std::string> slots);
 
-    // Writes one parameter, which has a gradient; under NoGrad. `slots` are its own state, undefined at first.
+    // To be called by a constructor whose state begins with zeros rather than with the first gradient.
+    void start_at_zero();
+
+    // Writes one parameter, which has a gradient; under NoGrad. `slots` are its own state: zeros at first, else undefined.
     virtual void update(Tensor& parameter, const Tensor& gradient, std::span<Tensor> slots) = 0;
 
     // A run-time scalar, f64 for an f64 parameter, else f32. `value` computes it from the learning rate and the number of this step.
@@ -53,6 +56,7 @@ protected:
                   std::initializer_list<double> constants = {});
 
 private:
+    void fill_empty(std::vector<std::vector<Tensor>>& slots) const;  // with zeros, in memory of their own
     struct Drawn {
         const void* value;
         DType dtype;
@@ -61,7 +65,8 @@ private:
     std::vector<Tensor> parameters_;
     std::vector<std::string> slot_names_;
     std::vector<std::vector<Tensor>> slots_;  // by parameter
-    std::shared_ptr<Clock> clock_;            // shared with captured functions, which draw scalars anew
+    bool starts_at_zero_ = false;
+    std::shared_ptr<Clock> clock_;  // shared with captured functions, which draw scalars anew
     struct Turn;
     std::shared_ptr<Turn> turn_;  // of this step, shared with its scalars
     std::vector<Drawn> drawn_;    // the scalars of this step

@@ -29,6 +29,18 @@ Optimizer::Optimizer(std::vector<Tensor> parameters, double lr, std::vector<std:
     set_lr(lr);
 }
 
+// In memory, not as constants: the first step has the plan of every later one.
+void Optimizer::start_at_zero() {
+    starts_at_zero_ = true;
+    fill_empty(slots_);
+}
+
+void Optimizer::fill_empty(std::vector<std::vector<Tensor>>& slots) const {
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+        for (Tensor& slot : slots[i])  // one by one: equal expressions of one run would share their memory
+            if (!slot.defined()) slot = zeros_like(parameters_[i]).contiguous().realize();
+}
+
 void Optimizer::set_lr(double lr) {
     check_range("optimiser", "lr", lr, 0, INFINITY);
     clock_->lr = lr;
@@ -115,6 +127,7 @@ void Optimizer::load_state(const std::vector<std::pair<std::string, Tensor>>& st
         }
     }
     if (!entries.empty()) throw ValueError("load_state(): nothing here is named " + entries.begin()->first);
+    if (starts_at_zero_) fill_empty(slots);
     slots_ = std::move(slots);
     clock_->steps = steps;
 }
@@ -127,6 +140,7 @@ SGD::SGD(std::vector<Tensor> parameters, const SGDOptions& options)
     check_range("SGD", "weight_decay", options.weight_decay, 0, INFINITY);
     if (options.nesterov && (options.momentum == 0 || options.dampening != 0))
         throw ValueError("SGD: nesterov needs a momentum, and no dampening");
+    if (options.momentum != 0 && options.dampening == 0) start_at_zero();
 }
 
 void SGD::update(Tensor& p, const Tensor& gradient, std::span<Tensor> slots) {
@@ -150,6 +164,7 @@ Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& options, bool deco
     check_range("Adam", "beta2", options.beta2, 0, 1);
     check_range("Adam", "eps", options.eps, 0, INFINITY);
     check_range("Adam", "weight_decay", options.weight_decay, 0, INFINITY);
+    start_at_zero();
 }
 
 void Adam::update(Tensor& p, const Tensor& gradient, std::span<Tensor> slots) {
@@ -164,8 +179,6 @@ void Adam::update(Tensor& p, const Tensor& gradient, std::span<Tensor> slots) {
         [](const Clock& c, const double* k) { return 1 / std::sqrt(1 - std::pow(k[0], static_cast<double>(c.steps))); },
         {o.beta2});
     Tensor &m = slots[0], &v = slots[1];
-    if (!m.defined()) m = zeros_like(p);
-    if (!v.defined()) v = zeros_like(p);
     m.assign(m * o.beta1 + g * (1 - o.beta1));
     v.assign(v * o.beta2 + g * g * (1 - o.beta2));
     const Tensor change = m / (sqrt(v) * root_scale + o.eps) * step_size;

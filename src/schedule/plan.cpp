@@ -11,6 +11,7 @@
 #include <weft/error.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -66,7 +67,10 @@ public:
             for (ScheduledKernel& kernel : fuse(roots)) add_step(std::move(kernel));
         place_outputs();
         if (keep_) keep_for_gradient();
-        if (donate_) donate();
+        if (donate_) {
+            donate();
+            write_donated_last();
+        }
         lay_out_arena();
         return std::move(plan_);
     }
@@ -290,6 +294,44 @@ private:
                 step.kernel.graph.params[p].output = true;
                 return;
             }
+    }
+
+    // A run can be interrupted until it first writes donated memory: those steps come as late as their readers allow.
+    void write_donated_last() {
+        const int count = static_cast<int>(plan_.steps.size());
+        std::vector<bool> donated(count, false);
+        std::vector<int> waits(count, 0);  // for how many steps each one waits
+        std::vector<std::vector<int>> then(count);
+        std::unordered_map<int, int> writer;                // of a value
+        std::unordered_map<int, std::vector<int>> readers;  // of a leaf
+        const auto after = [&](int first, int second) {
+            then[first].push_back(second);
+            ++waits[second];
+        };
+        for (int s = 0; s < count; ++s) {
+            for (const int v : plan_.steps[s].values)
+                if (const PlanValue& value = plan_.values[v]; value.where == PlanValue::Where::Leaf)
+                    readers[value.leaf].push_back(s);
+                else if (const auto [found, first] = writer.try_emplace(v, s); !first) after(found->second, s);
+                else donated[s] = donated[s] || value.where == PlanValue::Where::Donated;
+        }
+        for (const auto& [v, s] : writer)
+            if (plan_.values[v].where == PlanValue::Where::Donated)
+                for (const int reader : readers[plan_.values[v].leaf])
+                    if (reader < s) after(reader, s);
+        std::set<std::pair<bool, int>> ready;  // the others first, each kind in its old order
+        for (int s = 0; s < count; ++s)
+            if (waits[s] == 0) ready.emplace(donated[s], s);
+        std::vector<PlanStep> ordered;
+        ordered.reserve(count);
+        while (!ready.empty()) {
+            const int s = ready.begin()->second;
+            ready.erase(ready.begin());
+            ordered.push_back(std::move(plan_.steps[s]));
+            for (const int t : then[s])
+                if (--waits[t] == 0) ready.emplace(donated[t], t);
+        }
+        plan_.steps = std::move(ordered);
     }
 
     // ---- the arena ------------------------------------------------------------------------------------------------------

@@ -197,6 +197,39 @@ TEST_CASE("an optimiser's state survives a round trip") {
     CHECK(second.steps() == 4);
 }
 
+TEST_CASE("from the second step on nothing is planned or compiled, whatever state an optimiser starts with") {
+    const Tensor w = Tensor((randn({4, 3}) * 0.1).realize()).set_requires_grad(), x = randn({5, 4}).realize();
+    std::unique_ptr<optim::Optimizer> optimizer;
+    SUBCASE("Adam") { optimizer = std::make_unique<optim::Adam>(std::vector{w}); }
+    SUBCASE("AdamW") { optimizer = std::make_unique<optim::AdamW>(std::vector{w}); }
+    SUBCASE("momentum") {
+        optimizer = std::make_unique<optim::SGD>(std::vector{w}, optim::SGDOptions{.lr = 0.1, .momentum = 0.9});
+    }
+    for (int i = 0; i < 4; ++i) {
+        CAPTURE(i);
+        const CounterScope count;
+        optimizer->zero_grad();
+        square(matmul(x, w)).sum().backward();
+        optimizer->step();
+        CHECK(count.runs() == 1);
+        if (i == 0) continue;
+        CHECK(count.kernels_compiled() == 0);
+        CHECK(count.plans_made() == 0);
+        CHECK(count.plan_cache_hits() == 1);
+    }
+}
+
+TEST_CASE("a state without an optimiser's slots starts anew") {
+    const Tensor p = tensor({2, 1}, f64).set_requires_grad(), q = tensor({2, 1}, f64).set_requires_grad();
+    optim::Adam loaded({p}), fresh({q});
+    loaded.load_state({});
+    for (const auto& [parameter, optimizer] : {std::pair{p, &loaded}, std::pair{q, &fresh}}) {
+        (parameter * parameter).sum().backward();
+        optimizer->step();
+    }
+    CHECK(p.to_vector<double>() == q.to_vector<double>());
+}
+
 TEST_CASE("gradients are clipped to a joint norm") {
     const Tensor a = tensor({3}, f32).set_requires_grad(), b = tensor({4}, f32).set_requires_grad();
     (a * 3 + b * 4).sum().backward();

@@ -189,7 +189,7 @@ TEST_CASE("an interrupt at any moment of a longer step") {
     const BackendScope slow("ref");
     for (const NamedOptimizer& optimizer : optimizers()) {
         CAPTURE(optimizer.name);
-        const std::int64_t batch = 64, features = 48, hidden = 64;
+        const std::int64_t batch = 192, features = 48, hidden = 64;
         const auto expected = undisturbed(optimizer.make, 2, batch, features, hidden);
         int interrupts = 0;
         for (int moment = 1; moment <= 24; moment += moment < 6 ? 1 : 6) {
