@@ -1,10 +1,12 @@
 // The environment: good values are taken, bad ones are refused with the variable's name and the choices.
 #include "core/config.h"
+#include "core/cpu.h"
 
 #include <weft/error.h>
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -70,4 +72,22 @@ TEST_CASE("bad values are refused") {
     } catch (const ValueError& e) {
         CHECK(std::string(e.what()).starts_with("WEFT_BACKEND=gpu: must be one of "));
     }
+}
+
+TEST_CASE("WEFT_CPU lowers the processor's level and never raises it") {
+    const Environment asked("WEFT_CPU", "avx2");
+    CHECK(read_environment().cpu == "avx2");
+    const std::string before = config().cpu;
+    const std::pair<const char*, CpuLevel> most[] = {{"native", CpuLevel::Avx512},
+                                                     {"avx512", CpuLevel::Avx512},
+                                                     {"avx2", CpuLevel::Avx2},
+                                                     {"sse", CpuLevel::Baseline}};
+    for (const auto& [name, limit] : most) {
+        CAPTURE(name);
+        config().cpu = name;
+        CHECK(cpu_level() == std::min(limit, machine_level()));
+    }
+    config().cpu = before;
+    const Environment bad("WEFT_CPU", "avx3");
+    CHECK_THROWS_AS(read_environment(), ValueError);
 }

@@ -1,4 +1,7 @@
 // tests/kernel/passes_test.cpp: how kernels are lowered and scheduled: the order of sums, tiles, lanes and chunks, by what is printed.
+#include "backend/support.h"
+#include "core/config.h"
+#include "core/cpu.h"
 #include "ir/build.h"
 #include "ir/kernel_graph.h"
 #include "kernel/contraction_nest.h"
@@ -51,6 +54,28 @@ int loops_of_kind(const Body& body, LoopKind kind) {
     for (const Stmt& stmt : body)
         if (const Loop* loop = stmt.loop()) found += (loop->kind == kind) + loops_of_kind(loop->body, kind);
     return found;
+}
+
+// The processor's level, lowered for a while.
+class CpuScope {
+public:
+    explicit CpuScope(const char* cpu) : before_(config().cpu) { config().cpu = cpu; }
+    ~CpuScope() { config().cpu = before_; }
+
+private:
+    std::string before_;
+};
+
+// Parameters filled with small numbers that do not add up exactly.
+std::vector<test::Memory> some_values(const Kernel& kernel) {
+    std::vector<test::Memory> memories;
+    for (int p = 0; p < kernel.parameters; ++p) {
+        test::Memory memory(kernel.buffers[p].dtype, kernel.buffers[p].size);
+        for (std::int64_t i = 0; i < memory.count(); ++i)
+            memory.set(i, to_word(static_cast<float>((i * 7919 + p) % 1021) / 1021.0f - 0.4f));
+        memories.push_back(std::move(memory));
+    }
+    return memories;
 }
 
 bool mentions(const Kernel& kernel, const std::string& text) {
@@ -131,4 +156,20 @@ TEST_CASE("the interior of a padded array is read without a gate") {
         plain |= !uses.loads.empty() && uses.gates.empty();
     });
     CHECK(plain);
+}
+
+TEST_CASE("register tiles fit the registers of the processor's level, and the bits do not depend on it") {
+    const Kernel plain = lower(product(37, 1100, 53));
+    const test::Memory expected = test::run_on("ref", plain, some_values(plain)).memories.back();
+    const auto tile_of = [](const Kernel& kernel) { return kernel.schedule.empty() ? "" : kernel.schedule[0]; };
+    for (const char* cpu : {"native", "avx2", "sse"}) {
+        CAPTURE(cpu);
+        const CpuScope scope(cpu);
+        const Kernel kernel = optimise(lower(product(37, 1100, 53)));
+        const char* tile = cpu_level() == CpuLevel::Avx512 ? "tile 6 x 64 "
+                           : cpu_level() == CpuLevel::Avx2 ? "tile 6 x 16 "
+                                                           : "tile 2 x 16 ";
+        CHECK(tile_of(kernel).starts_with(tile));
+        CHECK(test::run_on("ref", kernel, some_values(kernel)).memories.back() == expected);
+    }
 }

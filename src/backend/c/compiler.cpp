@@ -1,6 +1,7 @@
 // backend/c/compiler.cpp: child processes: the C compiler and objdump.
 #include "backend/c/compiler.h"
 
+#include "core/cpu.h"
 #include "core/str.h"
 
 #include <weft/error.h>
@@ -124,21 +125,11 @@ Compiler find_compiler() {
 }
 
 Target target() {
-    const char* asked = std::getenv("WEFT_CPU");
-    const std::string_view cpu = asked ? asked : "";
-    if (cpu == "avx2") return {{"-march=x86-64-v3"}, 32};
-    if (cpu == "sse") return {{"-march=x86-64-v2"}, 16};
-    if (!cpu.empty() && cpu != "native")
-        throw ValueError(
-            str("WEFT_CPU=", cpu, " is not a processor that the c backend knows; choose native, avx2 or sse"));
-#if defined(__x86_64__)
-    const bool wide =
-        __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    if (wide) return {{"-march=native", "-mprefer-vector-width=512"}, 64};  // loops over lanes in one piece
-    return {{"-march=native"}, __builtin_cpu_supports("avx2") ? 32 : 16};
-#else
-    return {{"-march=native"}, 16};
-#endif
+    const CpuLevel level = cpu_level();
+    const bool native = level == machine_level();
+    if (level == CpuLevel::Avx512) return {{"-march=native", "-mprefer-vector-width=512"}, 64};  // lanes in one piece
+    if (level == CpuLevel::Avx2) return {{native ? "-march=native" : "-march=x86-64-v3"}, 32};
+    return {{native ? "-march=native" : "-march=x86-64-v2"}, 16};
 }
 
 std::vector<std::string> compile_flags() {

@@ -19,7 +19,7 @@ struct Compiler {
 // $WEFT_CC, else $CC, else cc, gcc or clang on PATH. Throws BackendError that says what to install or set.
 Compiler find_compiler();
 
-// The processor to compile for: this one, or with WEFT_CPU=avx2 or sse one that can less (to test, or to compare).
+// The processor to compile for: core/cpu.h's level.
 struct Target {
     std::vector<std::string> flags;
     int register_bytes = 16;  // of a vector register

@@ -1,5 +1,5 @@
 // backend/c/print_statements.cpp: the function around a kernel: its comment, declarations, loops and stores.
-#include "backend/c/narrow.h"
+#include "backend/narrow.h"
 #include "backend/c/printer.h"
 #include "core/str.h"
 

@@ -4,7 +4,7 @@
 // print_memory.cpp.
 #pragma once
 
-#include "backend/c/expand.h"
+#include "backend/expand.h"
 #include "backend/c/prelude.h"
 
 #include <string>

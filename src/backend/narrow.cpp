@@ -1,5 +1,5 @@
-// backend/c/narrow.cpp: splits vector loops that are wider than the machine's registers.
-#include "backend/c/narrow.h"
+// backend/narrow.cpp: splits vector loops that are wider than the machine's registers.
+#include "backend/narrow.h"
 
 #include "ir/symbolic.h"
 #include "ir/walk.h"
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <map>
 
-namespace weft::backend::c {
+namespace weft::backend {
 namespace {
 
 using ir::Node;
@@ -151,4 +151,4 @@ Kernel narrow(const Kernel& kernel, int lanes) {
     return lanes > 1 && has_wide_loop(kernel.body, lanes) ? Narrower(kernel, lanes).run() : kernel;
 }
 
-}  // namespace weft::backend::c
+}  // namespace weft::backend

@@ -1,5 +1,5 @@
-// backend/c/expand.cpp: writes out unrolled loops and decides where locals live.
-#include "backend/c/expand.h"
+// backend/expand.cpp: writes out unrolled loops and decides where locals live.
+#include "backend/expand.h"
 
 #include "core/str.h"
 #include "ir/symbolic.h"
@@ -11,7 +11,7 @@
 #include <optional>
 #include <set>
 
-namespace weft::backend::c {
+namespace weft::backend {
 namespace {
 
 using ir::Node;
@@ -25,7 +25,7 @@ using kernel::LoopKind;
 using kernel::Stmt;
 using kernel::Store;
 
-constexpr std::int64_t kMostVariables = 64;          // C variables that stand for one local
+constexpr std::int64_t kMostVariables = 64;          // variables that stand for one local
 constexpr std::size_t kMostStackBytes = 256 * 1024;  // of one local
 
 // ---- loops -----------------------------------------------------------------------------------------------------------
@@ -221,4 +221,4 @@ Expanded expand(const Kernel& kernel, bool lanes) {
     return result;
 }
 
-}  // namespace weft::backend::c
+}  // namespace weft::backend

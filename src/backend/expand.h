@@ -1,5 +1,5 @@
-// backend/c/expand.h: what the printer wants to know before it prints: the body with its unrolled loops written out,
-// which loops become lanes of vectors, and what each local becomes in C.
+// backend/expand.h: what c and x86 want to know before they write code: the body with its unrolled loops written out,
+// which loops become lanes of vectors, and what each local becomes.
 #pragma once
 
 #include "kernel/kernel.h"
@@ -7,12 +7,12 @@
 #include <unordered_map>
 #include <vector>
 
-namespace weft::backend::c {
+namespace weft::backend {
 
 struct Place {
     enum Form : std::uint8_t {
         Pointer,  // a parameter, or a local in the scratch block
-        Scalars,  // a C variable per element: sum_0
+        Scalars,  // a variable (a register) per element: sum_0
         Vectors,  // a vector variable per `unit` elements: acc_0, acc_1; element i is lane i % unit of acc_[i / unit]
         LaneVectors,  // private to each lane: a vector variable per element
         Array,        // an array on the stack
@@ -36,4 +36,4 @@ struct Expanded {
 // Without `lanes` every vector loop runs serially.
 Expanded expand(const kernel::Kernel& kernel, bool lanes = true);
 
-}  // namespace weft::backend::c
+}  // namespace weft::backend
