@@ -1,5 +1,5 @@
-// core/config.h: what the environment configures, read once: WEFT_DEBUG, WEFT_BACKEND, WEFT_THREADS, WEFT_OPT, WEFT_DENORMALS.
-// Tests and the API may override at run time.
+// core/config.h: what the environment configures, read once: WEFT_DEBUG, WEFT_BACKEND, WEFT_THREADS, WEFT_OPT, WEFT_DENORMALS,
+// WEFT_CPU. Tests and the API may override at run time.
 #pragma once
 
 #include <set>
@@ -14,6 +14,7 @@ struct Config {
     int threads = 0;                         // WEFT_THREADS; 0: one per core
     std::set<std::string, std::less<>> off;  // WEFT_OPT: comma-separated optimisations to switch off; "all": every one
     bool keep_denormals = false;             // WEFT_DENORMALS=keep
+    std::string cpu = "native";              // WEFT_CPU: native, avx512, avx2, sse; see core/cpu.h
     bool donate = true;                      // WEFT_OPT=donate switches it off
 
     bool switched_off(std::string_view optimisation) const { return off.contains(optimisation) || off.contains("all"); }

@@ -16,6 +16,7 @@
 #include "kernel/passes.h"
 
 #include "core/checked.h"
+#include "core/cpu.h"
 #include "core/str.h"
 #include "ir/index_map.h"
 #include "ir/symbolic.h"
@@ -42,7 +43,8 @@ struct TileShape {
 };
 
 TileShape choose_tile(std::int64_t columns, int lanes) {
-    if (!__builtin_cpu_supports("avx512f")) return {6, 1};  // 16 lanes are two registers, of 16
+    if (cpu_level() == CpuLevel::Avx2) return {6, 1};      // 16 lanes are two registers, of 16
+    if (cpu_level() == CpuLevel::Baseline) return {2, 1};  // … and four here
     const std::int64_t vectors = ceil_div(columns, lanes);
     if (vectors == 1) return {14, 1};
     if (vectors == 2) return {12, 2};

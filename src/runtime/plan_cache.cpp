@@ -35,7 +35,7 @@ Cache& cache() {
 
 // Which backend and options a plan was made for is part of its key.
 void add_mode(std::vector<std::uint64_t>& key, bool keep) {
-    std::string mode = config().backend;
+    std::string mode = config().backend + "," + config().cpu;
     for (const std::string& off : config().off) mode += "," + off;
     key.push_back(std::hash<std::string>()(mode) * 2 + keep);
     key.push_back(static_cast<std::uint64_t>(config().donate));

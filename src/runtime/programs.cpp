@@ -61,7 +61,7 @@ Cache& cache() {
 }
 
 std::string mode() {
-    std::string text = config().backend;
+    std::string text = config().backend + "," + config().cpu;
     for (const std::string& name : config().off) text += "," + name;
     return text;
 }

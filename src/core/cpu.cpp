@@ -1,0 +1,31 @@
+// core/cpu.cpp: asks the processor once.
+#include "core/cpu.h"
+
+#include "core/config.h"
+
+#include <algorithm>
+
+namespace weft {
+
+CpuLevel machine_level() {
+#if defined(__x86_64__)
+    static const CpuLevel level = [] {
+        const bool avx2 =
+            __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+        const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+        return !avx2 ? CpuLevel::Baseline : avx512 ? CpuLevel::Avx512 : CpuLevel::Avx2;
+    }();
+    return level;
+#else
+    return CpuLevel::Baseline;
+#endif
+}
+
+CpuLevel cpu_level() {
+    const std::string& asked = config().cpu;
+    const CpuLevel most = asked == "sse" ? CpuLevel::Baseline : asked == "avx2" ? CpuLevel::Avx2 : CpuLevel::Avx512;
+    return std::min(most, machine_level());
+}
+
+}  // namespace weft

@@ -1,0 +1,18 @@
+// core/cpu.h: what the processor can do, as the one answer that the optimiser and every backend go by: how large a register tile is and
+// which instructions are used must agree. Results never depend on it.
+#pragma once
+
+#include <cstdint>
+
+namespace weft {
+
+enum class CpuLevel : std::uint8_t {
+    Baseline,  // 16-byte registers; other processors than x86-64 as well
+    Avx2,      // AVX2, FMA, F16C: 16 registers of 32 bytes
+    Avx512,    // … and AVX-512 F, VL, BW, DQ: 32 registers of 64 bytes
+};
+
+CpuLevel machine_level();  // of this machine
+CpuLevel cpu_level();      // … but no higher than WEFT_CPU allows
+
+}  // namespace weft
