@@ -12,8 +12,11 @@ struct Pass {
     std::string_view name;
     Kernel (*run)(Kernel);
 };
-constexpr Pass kPasses[] = {
-    {"tile", tile_contraction}, {"peel", peel_gates}, {"parallel", split_for_threads}, {"vector", widen_loops}};
+constexpr Pass kPasses[] = {{"tile", tile_contraction},
+                            {"peel", peel_gates},
+                            {"parallel", split_for_threads},
+                            {"vector", widen_loops},
+                            {"stream", mark_streams}};
 
 constexpr std::size_t kLine = 64;
 

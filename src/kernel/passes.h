@@ -9,5 +9,6 @@ Kernel tile_contraction(Kernel kernel);   // register tiles, cache blocks and pa
 Kernel peel_gates(Kernel kernel);         // border, interior and border of loops over padded arrays
 Kernel split_for_threads(Kernel kernel);  // the outermost independent loop becomes chunks, fixed by the shape
 Kernel widen_loops(Kernel kernel);        // independent loops become vectors and a shorter vector for the rest
+Kernel mark_streams(Kernel kernel);       // large outputs that are written once bypass the cache
 
 }  // namespace weft::kernel

@@ -371,4 +371,24 @@ TEST_CASE("empty loops do nothing") {
     check_equal(n, {numbers(f32, 1), numbers(f32, 4)});
 }
 
+TEST_CASE("stores past the cache: whole lines, parts of lines, and addresses that are not aligned") {
+    Batch batch;
+    for (const DType t : kSome)
+        for (const std::int64_t offset : {0, 1, 16}) {
+            if (is_bool(t)) continue;
+            Nest n(str("stream_", t, "_", offset));
+            const std::int64_t size = 16 * 9 + 5;
+            const int x = n.input("x", t, size), y = n.output("y", t, size + offset);
+            n.k.buffers[y].stream = true;
+            const NodeRef i = n.k.new_var(9), l = n.k.new_var(16), rest = n.k.new_var(5);
+            const auto stores = [&](const NodeRef& at) {
+                return Body{Store{y, n.affine({{at, 1}}, offset), n.k.load(x, at)}};
+            };
+            const NodeRef whole = n.affine({{i, 16}, {l, 1}}), last = n.affine({{rest, 1}}, 16 * 9);
+            n.k.body = {Nest::loop(i, LoopKind::Serial, {Nest::loop(l, LoopKind::Vector, stores(whole))}),
+                        Nest::loop(rest, LoopKind::Vector, stores(last))};
+            batch.add(std::move(n), {numbers(t, size), numbers(t, size + offset, 7)});
+        }
+}
+
 }  // namespace weft::test

@@ -173,3 +173,27 @@ TEST_CASE("register tiles fit the registers of the processor's level, and the bi
         CHECK(test::run_on("ref", kernel, some_values(kernel)).memories.back() == expected);
     }
 }
+
+TEST_CASE("large outputs bypass the cache if they are written once and not read") {
+    const auto streams = [](const Kernel& kernel) {
+        return std::any_of(kernel.buffers.begin(), kernel.buffers.end(), [](const Buffer& b) { return b.stream; });
+    };
+    const auto negative = [](std::int64_t size) {
+        KernelGraph graph;
+        return finished(graph, -parameter(graph, {size}));
+    };
+    CHECK(streams(optimise(lower(negative(1 << 20)))));
+    CHECK(streams(optimise(lower(negative((1 << 20) + 1000)))));  // a shorter chunk at the end
+    CHECK_FALSE(streams(optimise(lower(negative((1 << 20) - 1)))));
+    CHECK_FALSE(streams(lower(negative(1 << 20))));  // the optimiser's decision
+
+    KernelGraph donated = negative(1 << 20);
+    donated.outputs[0].param = 0;
+    donated.params[0].output = true;
+    donated.params.pop_back();
+    CHECK_FALSE(streams(optimise(lower(donated))));
+
+    CHECK(streams(optimise(lower(product(1024, 64, 1024)))));
+    CHECK_FALSE(streams(optimise(lower(product(1024, 2000, 1024)))));  // blocks of the sum meet in the output
+    CHECK_FALSE(streams(optimise(lower(sum_of_rows(1024, 2048)))));
+}

@@ -38,7 +38,7 @@ class ModeScope {
 public:
     explicit ModeScope(const Mode& mode)
         : backend_(mode.backend), threads_(mode.threads), keep_(config().keep_denormals), donate_(config().donate) {
-        if (!mode.optimise) off_.emplace(std::initializer_list<std::string_view>{"tile", "peel", "parallel", "vector"});
+        if (!mode.optimise) off_.emplace(std::initializer_list<std::string_view>{"tile", "peel", "parallel", "vector", "stream"});
         else if (!mode.without.empty()) off_.emplace(std::initializer_list<std::string_view>{mode.without});
         config().keep_denormals = mode.keep_denormals;
         config().donate = mode.donate;

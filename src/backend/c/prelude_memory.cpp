@@ -92,12 +92,12 @@ constexpr Definition kDefinitions[] = {
 
 // Past the cache, where the address allows it; the kernel ends with a fence.
 constexpr std::string_view kStream = R"(HELPER void $N($T* p, $V v) {
-#if defined(__AVX512F__)
-    if (((u64)p & 63) == 0) {
+#if defined($A)
+    if (((u64)p & (sizeof v - 1)) == 0) {
 #if defined(__clang__)
         __builtin_nontemporal_store(v, ($V*)p);
 #else
-        __builtin_ia32_movntps512((void*)p, (f32x16)v);
+        $S((void*)p, ($F)v);
 #endif
         return;
     }
@@ -105,14 +105,20 @@ constexpr std::string_view kStream = R"(HELPER void $N($T* p, $V v) {
     typedef $V Loose __attribute__((aligned(sizeof($T)), may_alias));
     *(Loose*)p = v;
 }
-HELPER void $N_fence(void) {
-#if defined(__AVX512F__)
+)";
+constexpr std::string_view kFence = R"(HELPER void $N(void) {
+#if defined(__SSE__)
     __builtin_ia32_sfence();
 #endif
 }
 )";
 
 }  // namespace
+
+std::string Prelude::stream_fence() {
+    const std::string name = "stream_fence";
+    return defined(name) ? name : define(name, fill(kFence, {{'N', name}}));
+}
 
 std::string Prelude::memory(const std::string& what, DType t, int lanes) {
     const std::string type = vector(t, lanes), name = what + "_" + type;
@@ -121,7 +127,10 @@ std::string Prelude::memory(const std::string& what, DType t, int lanes) {
     std::vector<std::pair<char, std::string>> values = {{'V', type},    {'T', memory_type(t)}, {'M', mask},
                                                         {'I', indices}, {'L', str(lanes)},     {'N', name}};
     if (what == "stream") {
-        vector(DType::F32, 16);
+        const bool wide = size_of(t) * static_cast<std::size_t>(lanes) == 64;
+        values.insert(values.end(), {{'A', wide ? "__AVX512F__" : "__AVX__"},
+                                     {'S', wide ? "__builtin_ia32_movntps512" : "__builtin_ia32_movntps256"},
+                                     {'F', vector(DType::F32, wide ? 16 : 8)}});
         return define(name, fill(kStream, values));
     }
     for (const Definition& definition : kDefinitions) {

@@ -169,7 +169,8 @@ void Printer::lane_store(const Store& store, int lane, const Value& stored) {
     }
     const std::string at = address(b, *index.base, level);
     const bool whole = index.stride == 1 && used == lanes_;
-    if (whole && kernel_.buffers[b].stream && size_of(t) * static_cast<std::size_t>(lanes_) == 64) {
+    const std::size_t bytes = size_of(t) * static_cast<std::size_t>(lanes_);
+    if (whole && kernel_.buffers[b].stream && (bytes == 64 || bytes == 32)) {
         streams_ = true;
         line(str(prelude_.memory("stream", t, lanes_), "(", at, ", ", text, ");"));
     } else if (whole) line(str(prelude_.memory("store", t, lanes_), "(", at, ", ", text, ");"));

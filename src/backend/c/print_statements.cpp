@@ -1,6 +1,6 @@
 // backend/c/print_statements.cpp: the function around a kernel: its comment, declarations, loops and stores.
-#include "backend/narrow.h"
 #include "backend/c/printer.h"
+#include "backend/narrow.h"
 #include "core/str.h"
 
 #include <weft/error.h>
@@ -85,7 +85,7 @@ Printed Printer::run() {
     function += "    if (begin >= end) return;\n";
     function += declarations();
     function += body;
-    if (streams_) function += str("    ", prelude_.memory("stream", DType::F32, 16), "_fence();\n");
+    if (streams_) function += str("    ", prelude_.stream_fence(), "();\n");
     function += "}\n";
     return {prelude_.pieces(), header_comment(), std::move(function)};
 }

@@ -4,8 +4,8 @@
 // print_memory.cpp.
 #pragma once
 
-#include "backend/expand.h"
 #include "backend/c/prelude.h"
+#include "backend/expand.h"
 
 #include <string>
 #include <unordered_map>

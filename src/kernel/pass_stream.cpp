@@ -1,0 +1,51 @@
+// kernel/pass_stream.cpp: the "stream" pass: marks outputs that are too large for the caches, written once and not read again, so that
+// a backend may write them past the cache. Memory then need not be read before it is overwritten.
+#include "kernel/nest.h"
+#include "kernel/passes.h"
+
+#include "core/str.h"
+
+#include <algorithm>
+#include <unordered_set>
+#include <vector>
+
+namespace weft::kernel {
+namespace {
+
+constexpr std::int64_t kLargeOutput = 4 << 20;  // bytes; measured: smaller ones are better off in the cache
+
+struct Written {
+    std::int64_t elements = 0;  // at most: a condition (a loop that runs once or not at all) counts as met
+    bool known = true;          // where and how often is known: no loop with a count, no index that is data
+};
+
+}  // namespace
+
+Kernel mark_streams(Kernel kernel) {
+    std::vector<Written> written(kernel.buffers.size());
+    for_each_store(kernel.body, [&](const Store& store, std::span<const Loop* const> around) {
+        if (kernel.buffers[store.buffer].role != Buffer::Role::Output) return;
+        Written& to = written[store.buffer];
+        std::int64_t times = 1;
+        for (const Loop* loop : around) {
+            to.known &= !loop->count || loop->extent() == 1;
+            to.known &= !__builtin_mul_overflow(times, loop->extent(), &times);
+        }
+        Uses uses;
+        collect_uses(store.index, uses);
+        to.known &= uses.loads.empty() && !__builtin_add_overflow(to.elements, times, &to.elements);
+    });
+    std::unordered_set<int> loaded;
+    for (const NodeRef& load : uses_of(kernel.body).loads) loaded.insert(load->as<ir::LoadArg>().buffer);
+    for (std::size_t b = 0; b < kernel.buffers.size(); ++b) {
+        Buffer& buffer = kernel.buffers[b];
+        const std::int64_t elements = std::min(written[b].elements, buffer.size);
+        const bool large = elements >= kLargeOutput / static_cast<std::int64_t>(size_of(buffer.dtype));
+        if (!large || !written[b].known || loaded.contains(static_cast<int>(b))) continue;
+        buffer.stream = true;
+        kernel.schedule.push_back(str("stream ", buffer.name));
+    }
+    return kernel;
+}
+
+}  // namespace weft::kernel
