@@ -8,9 +8,10 @@
 namespace weft::backend {
 
 Backend& find(std::string_view name) {
+    if (name == "x86") return x86_backend();
     if (name == "ref") return ref_backend();
     if (name == "c") return c_backend();
-    throw ValueError(str("there is no backend \"", name, "\"; choose \"c\" or \"ref\""));
+    throw ValueError(str("there is no backend \"", name, "\"; choose \"x86\", \"c\" or \"ref\""));
 }
 
 }  // namespace weft::backend

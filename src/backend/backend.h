@@ -41,6 +41,7 @@ public:
 
 Backend& ref_backend();                // always there
 Backend& c_backend();                  // needs a C compiler at run time; compile() says so if there is none
-Backend& find(std::string_view name);  // "ref", "c"; throws ValueError naming the choices
+Backend& x86_backend();                // machine code; throws ValueError in a build without it
+Backend& find(std::string_view name);  // "x86", "ref", "c"; throws ValueError naming the choices
 
 }  // namespace weft::backend

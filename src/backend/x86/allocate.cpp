@@ -1,0 +1,177 @@
+// backend/x86/allocate.cpp: linear scan over whole live ranges. A range that reaches into a loop from outside lasts to the end of
+// that loop. When registers run out, what is used least, counted by loop depth, lives in the frame for good; constants first,
+// since they are read again from memory and never stored. One pass in the common case; if something was spilled, a second one
+// leaves out the registers through which spilled values pass.
+#include "backend/x86/allocate.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+namespace weft::backend::x86 {
+namespace {
+
+// rbx rbp rsi rdi r8 r9 r12-r15. rax, rcx and rdx belong to instructions that insist on them, r10 and r11 to spilled values.
+constexpr std::int16_t kGps[] = {6, 7, 8, 9, 3, 5, 12, 13, 14, 15};
+
+struct OpenLoop {
+    std::int32_t begin, end;
+};
+
+// Calls f(register, is written, is read) for every register of an instruction.
+template <class F>
+void for_each_reg(const Ins& ins, F f) {
+    const auto visit = [&](Reg r, bool writes, bool reads) {
+        if (r.id >= 0) f(r.id, writes, reads);
+    };
+    for (int i = 0; i < ins.count; ++i) {
+        const Operand& o = ins.o[i];
+        if (o.kind == Operand::Kind::Register) {
+            const bool writes = i == 0 && ins.writes_first;
+            const bool keeps = ins.lanes.id >= 0 && !ins.zeroes && !ins.blends;
+            visit(o.reg, writes, !writes || ins.reads_first || keeps);
+        } else if (o.kind == Operand::Kind::Memory) {
+            visit(o.reg, false, true);
+            visit(o.index, false, true);
+        }
+    }
+    visit(ins.lanes, false, true);
+}
+
+void find_ranges(Code& code) {
+    const auto count = static_cast<std::int32_t>(code.list.size());
+    std::vector<std::int32_t> end_of(count, 0), open;
+    for (std::int32_t i = 0; i < count; ++i) {
+        if (code.list[i].id == kLoopBegin) open.push_back(i);
+        if (code.list[i].id == kLoopEnd) end_of[open.back()] = i, open.pop_back();
+    }
+    for (RegInfo& r : code.regs) r.first = r.last = -1, r.weight = 0;
+    std::vector<OpenLoop> loops;
+    float weight = 1;
+    for (std::int32_t i = 0; i < count; ++i) {
+        const Ins& ins = code.list[i];
+        if (ins.id == kLoopBegin) {
+            loops.push_back({2 * i, 2 * end_of[i] + 1});
+            weight *= 8;
+        } else if (ins.id == kLoopEnd) {
+            loops.pop_back();
+            weight /= 8;
+        }
+        for_each_reg(ins, [&](int id, bool writes, bool reads) {
+            RegInfo& r = code.regs[id];
+            std::int32_t at = 2 * i + (writes ? 1 : 0);
+            if (r.first < 0) {
+                r.first = at;
+                if (reads && !loops.empty()) {  // read first: what an earlier round of a loop left there
+                    r.first = loops.front().begin;
+                    at = loops.front().end;
+                }
+            }
+            for (const OpenLoop& loop : loops)
+                if (loop.begin > r.first) {
+                    at = std::max(at, loop.end);
+                    break;
+                }
+            r.last = std::max(r.last, at);
+            r.weight += r.constant ? weight / 2 : weight;
+        });
+    }
+}
+
+class Scan {
+public:
+    Scan(Code& code, int vectors, bool reserve) : code_(code) {
+        free_[0].assign(std::rbegin(kGps), std::rend(kGps));
+        for (int r = vectors - 1 - (reserve ? 3 : 0); r >= 0; --r) free_[1].push_back(static_cast<std::int16_t>(r));
+        for (int r = reserve ? 5 : 7; r >= 1; --r) free_[2].push_back(static_cast<std::int16_t>(r));
+    }
+
+    bool run(std::span<const int> order) {  // false: something is spilled
+        bool fits = true;
+        for (const int id : order) {
+            RegInfo& r = code_.regs[id];
+            expire(static_cast<int>(r.cls), r.first);
+            fits &= place(id, r);
+        }
+        return fits;
+    }
+
+private:
+    void expire(int cls, std::int32_t now) {
+        std::erase_if(active_[cls], [&](int id) {
+            if (code_.regs[id].last >= now) return false;
+            free_[cls].push_back(code_.regs[id].machine);
+            return true;
+        });
+    }
+
+    bool place(int id, RegInfo& r) {
+        const int cls = static_cast<int>(r.cls);
+        if (free_[cls].empty()) {
+            const auto least = std::min_element(active_[cls].begin(), active_[cls].end(), [&](int a, int b) {
+                return code_.regs[a].weight < code_.regs[b].weight;
+            });
+            if (least == active_[cls].end() || code_.regs[*least].weight >= r.weight) {
+                r.machine = -1;
+                return false;
+            }
+            r.machine = code_.regs[*least].machine;
+            code_.regs[*least].machine = -1;
+            *least = id;
+            return false;
+        }
+        r.machine = take(cls, r);
+        active_[cls].push_back(id);
+        return true;
+    }
+
+    // The register that this one is copied from, if that ends here: then the copy is no instruction.
+    std::int16_t take(int cls, const RegInfo& r) {
+        auto& free = free_[cls];
+        const Ins& first = code_.list[r.first / 2];
+        if (first.id == kMove && first.o[1].reg.id >= 0) {
+            const auto wanted = std::find(free.begin(), free.end(), code_.regs[first.o[1].reg.id].machine);
+            if (wanted != free.end()) {
+                const std::int16_t machine = *wanted;
+                free.erase(wanted);
+                return machine;
+            }
+        }
+        const std::int16_t machine = free.back();
+        free.pop_back();
+        return machine;
+    }
+
+    Code& code_;
+    std::array<std::vector<std::int16_t>, 3> free_;
+    std::array<std::vector<int>, 3> active_;
+};
+
+}  // namespace
+
+Allocation allocate(Code& code, int vectors) {
+    find_ranges(code);
+    std::vector<int> order;
+    for (int id = 0; id < static_cast<int>(code.regs.size()); ++id)
+        if (code.regs[id].first >= 0) order.push_back(id);
+    std::sort(order.begin(), order.end(), [&](int a, int b) { return code.regs[a].first < code.regs[b].first; });
+    Allocation result;
+    result.spills = !Scan(code, vectors, false).run(order);
+    if (result.spills) Scan(code, vectors, true).run(order);
+    for (int i = 0; i < 3; ++i) result.vector_temporary[i] = vectors - 3 + i;
+    for (int i = 0; i < 2; ++i) result.mask_temporary[i] = 6 + i;
+    std::int64_t at = code.frame_bytes;
+    for (const int id : order) {
+        RegInfo& r = code.regs[id];
+        if (r.machine < 0 && !r.constant) {
+            const std::int64_t bytes = r.cls == Class::Vec ? r.bytes : 8;
+            at = (at + bytes - 1) / bytes * bytes;
+            r.slot = static_cast<std::int32_t>(at);
+            at += bytes;
+        } else if (r.machine >= 0 && r.cls == Class::Gp) result.gps |= 1u << r.machine;
+    }
+    result.frame_bytes = (at + 63) / 64 * 64;
+    return result;
+}
+
+}  // namespace weft::backend::x86

@@ -1,0 +1,27 @@
+// backend/x86/emit_internal.h: what the emitter's files share.
+#pragma once
+
+#include "backend/x86/emitter.h"
+
+#include <asmjit/x86.h>
+
+namespace weft::backend::x86 {
+
+namespace Id = asmjit::x86::Inst;
+
+inline bool fits32(std::int64_t value) { return value == static_cast<std::int32_t>(value); }
+
+// Instructions go to this level while the object lives.
+struct Emitter::AtLevel {
+    AtLevel(Emitter& emitter, int level) : emitter_(emitter), before_(emitter.at_) { emitter.at_ = level; }
+    ~AtLevel() { emitter_.at_ = before_; }
+    AtLevel(const AtLevel&) = delete;
+
+private:
+    Emitter& emitter_;
+    const int before_;
+};
+
+inline constexpr std::int64_t kLaneSlot = 128;  // a vector, and room to read beyond its end
+
+}  // namespace weft::backend::x86

@@ -1,0 +1,628 @@
+// backend/x86/emit_memory.cpp: addresses, loads and stores. Along the lanes an index has stride 1 (a vector), another stride or
+// none at all (a gather); locals in variables need no memory.
+#include "backend/x86/emit_internal.h"
+
+#include "core/str.h"
+
+#include <weft/error.h>
+
+#include <algorithm>
+
+namespace weft::backend::x86 {
+
+using kernel::Buffer;
+using kernel::Store;
+
+// ---- addresses -------------------------------------------------------------------------------------------------------
+
+void Emitter::add_terms(const Node& index, std::int64_t factor, Linear& sum) {
+    const auto constant = [](const Node& node) { return static_cast<std::int64_t>(node.as<ir::ConstArg>().value); };
+    if (index.op == Op::Const) sum.constant += factor * constant(index);
+    else if (index.op == Op::Add) {
+        add_terms(index.source(0), factor, sum);
+        add_terms(index.source(1), factor, sum);
+    } else if (index.op == Op::Sub) {
+        add_terms(index.source(0), factor, sum);
+        add_terms(index.source(1), -factor, sum);
+    } else if (index.op == Op::Neg) add_terms(index.source(), -factor, sum);
+    else if (index.op == Op::Mul && index.source(1).op == Op::Const)
+        add_terms(index.source(0), factor * constant(index.source(1)), sum);
+    else if (index.op == Op::Mul && index.source(0).op == Op::Const)
+        add_terms(index.source(1), factor * constant(index.source(0)), sum);
+    else {
+        for (auto& [node, by] : sum.terms)
+            if (node == &index) {
+                by += factor;
+                return;
+            }
+        sum.terms.emplace_back(&index, factor);
+    }
+}
+
+Emitter::Linear Emitter::linear(const Node& index) {
+    Linear sum;
+    add_terms(index, 1, sum);
+    std::erase_if(sum.terms, [](const auto& term) { return term.second == 0; });
+    return sum;
+}
+
+// Scratch locals share one pointer; their places are offsets from it.
+Reg Emitter::pointer(int b) {
+    const Buffer& buffer = kernel_.buffers[b];
+    const bool scratch = buffer.role == Buffer::Role::Local && stack_arrays_[b] < 0;
+    if (scratch)
+        for (std::size_t other = 0; other < pointers_.size(); ++other)
+            if (pointers_[other].id >= 0 && kernel_.buffers[other].role == Buffer::Role::Local &&
+                stack_arrays_[other] < 0)
+                return pointers_[b] = pointers_[other];
+    if (pointers_[b].id >= 0) return pointers_[b];
+    const AtLevel level(*this, kBefore);
+    const Reg r = gp_reg();
+    if (stack_arrays_[b] >= 0) put(Id::kIdLea, {gp(r), frame(stack_arrays_[b])});
+    else if (scratch) put(Id::kIdMov, {gp(r), frame(kArgScratch, 8)});
+    else {
+        put(Id::kIdMov, {gp(r), frame(kArgBuffers, 8)});
+        put(Id::kIdMov, {gp(r), memory(r, 8 * b, 8)});
+    }
+    return pointers_[b] = r;
+}
+
+// The buffer's pointer plus terms (in bytes): a register per level, where the terms of that level are known.
+Reg Emitter::address_sum(int b, std::span<const std::pair<const Node*, std::int64_t>> terms) {
+    if (terms.empty()) return pointer(b);
+    const auto level_at = [&](std::size_t i) { return terms[i].first ? level_of(*terms[i].first) : 0; };
+    const int level = level_at(terms.size() - 1);
+    std::size_t first = terms.size() - 1;
+    while (first > 0 && level_at(first - 1) == level) --first;
+    std::pair<int, std::vector<std::pair<const Node*, std::int64_t>>> key(b, {terms.begin(), terms.end()});
+    if (const bool scratch = kernel_.buffers[b].role == Buffer::Role::Local && stack_arrays_[b] < 0; scratch)
+        key.first = -1;
+    Scope& scope = scopes_[static_cast<std::size_t>(level)];
+    if (const auto found = scope.addresses.find(key); found != scope.addresses.end()) return found->second;
+    const Reg before = address_sum(b, terms.first(first));
+    const AtLevel at(*this, level);
+    Reg sum = before;
+    for (std::size_t i = first; i < terms.size(); ++i) {
+        const auto [node, by] = terms[i];
+        const Reg next = gp_reg();
+        if (!node) {
+            put(Id::kIdMov, {gp(next), imm(by)});
+            put(Id::kIdAdd, {gp(next), gp(sum)}).reads_first = true;
+        } else if (const Reg x = value(*node).reg; by == 1 || by == 2 || by == 4 || by == 8)
+            put(Id::kIdLea, {gp(next), memory(sum, 0, 0, x, by == 8 ? 3 : static_cast<int>(by) / 2)});
+        else {
+            if (fits32(by)) put(Id::kIdImul, {gp(next), gp(x), imm(by)});
+            else {
+                put(Id::kIdMov, {gp(next), imm(by)});
+                put(Id::kIdImul, {gp(next), gp(x)}).reads_first = true;
+            }
+            put(Id::kIdAdd, {gp(next), gp(sum)}).reads_first = true;
+        }
+        sum = next;
+    }
+    scopes_[static_cast<std::size_t>(level)].addresses.emplace(std::move(key), sum);
+    return sum;
+}
+
+Reg Emitter::induction(Scope& scope, std::int64_t unit) {
+    if (unit == 1) return scope.var;
+    for (const auto& [known, r] : scope.inductions)
+        if (known == unit) return r;
+    scope.inductions.emplace_back(unit, gp_reg());
+    return scope.inductions.back().second;
+}
+
+Operand Emitter::address(int b, const Node& index, int element) {
+    Linear sum = linear(index);
+    if (const Place& place = expanded_.places[b]; place.lane_var >= 0) {  // element [index][lane]
+        for (auto& term : sum.terms) term.second *= place.unit;
+        sum.constant *= place.unit;
+        Operand at = plain(address(b, sum, element));
+        const Reg lane = scopes_[static_cast<std::size_t>(depths_.at(place.lane_var))].var;
+        at.index = lane;
+        at.shift = static_cast<std::uint8_t>(element == 8 ? 3 : element / 2);
+        return at;
+    }
+    return address(b, sum, element);
+}
+
+Operand Emitter::address(int b, Linear sum, int element) {
+    for (auto& term : sum.terms) term.second *= element;
+    std::int64_t offset = sum.constant * element;
+    if (kernel_.buffers[b].role == Buffer::Role::Local && stack_arrays_[b] < 0)
+        offset += kernel_.buffers[b].scratch_offset;
+    std::stable_sort(sum.terms.begin(), sum.terms.end(), [&](const auto& x, const auto& y) {
+        const int a = level_of(*x.first), c = level_of(*y.first);
+        if (a != c) return a < c;
+        // A loop's own counter last: it becomes the index register.
+        return x.first->op != Op::LoopVar && y.first->op == Op::LoopVar;
+    });
+    if (!fits32(offset)) {
+        sum.terms.insert(sum.terms.begin(), {nullptr, offset});
+        offset = 0;
+    }
+    if (sum.terms.empty() || !sum.terms.back().first) return memory(address_sum(b, sum.terms), offset, element);
+    const auto [node, by] = sum.terms.back();
+    const std::span<const std::pair<const Node*, std::int64_t>> others(sum.terms.data(), sum.terms.size() - 1);
+    const auto shift_of = [](std::int64_t unit) { return unit == 8 ? 3 : static_cast<int>(unit) / 2; };
+    if (by == 1 || by == 2 || by == 4 || by == 8) {
+        const Reg index = value(*node).reg;
+        return memory(address_sum(b, others), offset, element, index, shift_of(by));
+    }
+    if (node->op == Op::LoopVar && fits32(by) && level_of(*node) == innermost() && by > 0) {
+        std::int64_t scale = 1;
+        while (scale < 8 && by % (2 * scale) == 0) scale *= 2;
+        const Reg base = address_sum(b, others);
+        return memory(base, offset, element, induction(scopes_.back(), by / scale), shift_of(scale));
+    }
+    return memory(address_sum(b, sum.terms), offset, element);
+}
+
+Operand Emitter::plain(const Operand& at) {
+    if (at.index == kNone) return at;
+    const Reg r = gp_reg();
+    Operand whole = at;
+    whole.bytes = 0;
+    put(Id::kIdLea, {gp(r), whole});
+    return memory(r, 0, at.bytes);
+}
+
+Emitter::LaneIndex Emitter::lane_index(const Node& index, int lane) {
+    LaneIndex result{true, 0, linear(index)};
+    for (const auto& [node, by] : result.base.terms) {
+        if (node->op == Op::LoopVar && node->as<ir::LoopArg>().id == lane) result.stride = by;
+        else if (facts(*node).lane >= 0) return {};
+    }
+    std::erase_if(result.base.terms, [&](const auto& term) {
+        return term.first->op == Op::LoopVar && term.first->template as<ir::LoopArg>().id == lane;
+    });
+    return result;
+}
+
+bool Emitter::whole_lines(const Linear& index, std::int64_t element) const {
+    return index.constant * element % 64 == 0 &&
+           std::all_of(index.terms.begin(), index.terms.end(),
+                       [&](const auto& term) { return term.second * element % 64 == 0; });
+}
+
+// ---- scalars ---------------------------------------------------------------------------------------------------------
+
+void Emitter::load_into(Reg r, DType t, const Operand& from) {
+    Operand m = from;
+    m.bytes = static_cast<std::uint8_t>(size_of(t));
+    const auto reload = [&](std::uint32_t id, int bytes) { put(id, {gp(r, bytes), m}); };
+    switch (t) {
+        case DType::F32: return reload(Id::kIdVmovss, 16);
+        case DType::F64: return reload(Id::kIdVmovsd, 16);
+        case DType::I8:
+        case DType::I16: return reload(Id::kIdMovsx, 8);
+        case DType::I32: return reload(Id::kIdMovsxd, 8);
+        case DType::U32: return reload(Id::kIdMov, 4);
+        case DType::I64:
+        case DType::U64: return reload(Id::kIdMov, 8);
+        case DType::Bool:
+            put_store(Id::kIdCmp, {m, imm(0)});
+            put(Id::kIdSetne, {gp(r, 1)});
+            put(Id::kIdMovzx, {gp(r, 4), gp(r, 1)});
+            return;
+        default: return reload(Id::kIdMovzx, 4);
+    }
+}
+
+Value Emitter::scalar_load(DType t, const Operand& from, const Node* gate) {
+    const bool floats = t == DType::F32 || t == DType::F64;
+    const Value result{floats ? vec_reg(16) : gp_reg()};
+    if (!gate) {
+        load_into(result.reg, t, from);
+        return result;
+    }
+    const Reg open = value(*gate).reg;
+    const int closed = new_label();
+    if (floats) move(result.reg, constant_vector(0, 4, 16));
+    else put(Id::kIdMov, {gp(result.reg), imm(0)});
+    put_store(Id::kIdTest, {gp(open), gp(open)});
+    put_store(Id::kIdJz, {label(closed)});
+    load_into(result.reg, t, from);
+    bind(closed);
+    return result;
+}
+
+void Emitter::scalar_store(DType t, const Operand& to, const Value& v) {
+    Operand m = to;
+    m.bytes = static_cast<std::uint8_t>(size_of(t));
+    if (t == DType::F32) put_store(Id::kIdVmovss, {m, vec(v.reg, 16)});
+    else if (t == DType::F64) put_store(Id::kIdVmovsd, {m, vec(v.reg, 16)});
+    else put_store(Id::kIdMov, {m, gp(v.reg, static_cast<int>(size_of(t)))});
+}
+
+// ---- loads -----------------------------------------------------------------------------------------------------------
+
+Value Emitter::load(const Node& node) {
+    const int b = node.as<ir::LoadArg>().buffer;
+    if (in_variables(b)) return variable_load(node);
+    if (facts(node).lane >= 0) return lane_load(node);
+    const Node* gate = node.sources.size() > 1 ? &node.source(1) : nullptr;
+    if (gate) value(*gate);  // before the address: both may be emitted here
+    return scalar_load(node.dtype, address(b, node.source(0), static_cast<int>(size_of(node.dtype))), gate);
+}
+
+int Emitter::stored_lane(DType t) const { return lane_bytes(t); }
+
+Reg Emitter::used_mask(int used, int lane, const Value* gate) {
+    if (!gate) return used == lanes_ ? kNone : lane_mask(used, lane);
+    const Reg m = mask_for(*gate, lane);
+    if (used == lanes_) return m;
+    const Reg some = lane_mask(used, lane);
+    const Reg both = wide_ ? mask_reg() : vec_reg(width(lane));
+    if (wide_) put(Id::kIdKandw, {mask(both), mask(m), mask(some)});
+    else put(Id::kIdVpand, {vec(both, width(lane)), vec(m, width(lane)), vec(some, width(lane))});
+    return both;
+}
+
+Emitter::Lanes Emitter::lanes_at(int b, const Node& index, int lane, bool is_private) {
+    const int element = static_cast<int>(size_of(kernel_.buffers[b].dtype));
+    const int used = expanded_.lane_vars.at(lane);
+    LaneIndex at = lane_index(index, lane);
+    if (is_private && at.affine) {  // element [index][lane]
+        for (auto& term : at.base.terms) term.second *= lanes_;
+        at.base.constant *= lanes_;
+        at.stride = at.stride * lanes_ + 1;
+    }
+    if (at.affine && at.stride == 1) return {address(b, at.base, element), {}, used};
+    if (at.affine) {
+        std::vector<std::int64_t> offsets;
+        for (int l = 0; l < lanes_; ++l) offsets.push_back(l < used ? l * at.stride : 0);
+        const bool small = fits32(offsets[static_cast<std::size_t>(used) - 1]);
+        const int bytes = small ? 4 : lane_bytes(DType::I64);
+        Value v{constant_lanes(offsets, bytes), true, false, static_cast<std::int8_t>(bytes)};
+        return {plain(address(b, at.base, element)), v, used};
+    }
+    Value v = vector_value(index);
+    if (is_private) {
+        const Value scaled = new_vector(v.lane), own = new_vector(v.lane);
+        std::vector<std::int64_t> lanes;
+        for (int l = 0; l < lanes_; ++l) lanes.push_back(l);
+        const int bits = lanes_ == 16 ? 4 : lanes_ == 8 ? 3 : 2;
+        put(v.lane == 4 ? Id::kIdVpslld : Id::kIdVpsllq, {vec(scaled.reg, width(v)), vec(v.reg, width(v)), imm(bits)});
+        put(v.lane == 4 ? Id::kIdVpaddd : Id::kIdVpaddq,
+            {vec(own.reg, width(v)), vec(scaled.reg, width(v)), vec(constant_lanes(lanes, v.lane), width(v))});
+        v = own;
+    }
+    return {address(b, Linear{}, element), v, used};
+}
+
+Value Emitter::lane_load(const Node& node) {
+    const int b = node.as<ir::LoadArg>().buffer, lane = facts(node).lane;
+    const DType t = node.dtype;
+    const bool is_private = expanded_.places[b].form == Place::LaneArray;
+    Value gate;
+    if (node.sources.size() > 1) gate = vector_value(node.source(1));
+    const Value* open = gate.vector ? &gate : nullptr;
+    const Lanes at = lanes_at(b, node.source(0), lane, is_private);
+    const Value numbers = at.index.vector ? gather(t, at, open) : whole_load(t, at.base, at.used, open);
+    return is_bool(t) ? truth_of(numbers) : numbers;
+}
+
+Value Emitter::whole_load(DType t, const Operand& from, int used, const Value* gate) {
+    const int element = static_cast<int>(size_of(t)), lane = stored_lane(t);
+    Operand m = from;
+    m.bytes = static_cast<std::uint8_t>(element * lanes_);
+    const bool masked = gate || used < lanes_;
+    if (masked && !wide_ && element < 4) {
+        std::vector<std::int64_t> lanes;
+        for (int l = 0; l < lanes_; ++l) lanes.push_back(l);
+        return lane_by_lane_load(t, {plain(from), {constant_lanes(lanes, 4), true, false, 4}, used}, gate);
+    }
+    const Value result = new_vector(lane);
+    const Operand to = vec(result.reg, width(lane));
+    const Reg lanes = used_mask(used, lane, gate);
+    if (!wide_ && lanes.id >= 0) {
+        put(lane == 4 ? Id::kIdVpmaskmovd : Id::kIdVpmaskmovq, {to, vec(lanes, width(lane)), m});
+        return result;
+    }
+    std::uint32_t id = lane == 4 ? Id::kIdVmovups : Id::kIdVmovupd;
+    if (element == 1) id = is_signed_int(t) ? Id::kIdVpmovsxbd : Id::kIdVpmovzxbd;
+    if (element == 2) id = is_signed_int(t) ? Id::kIdVpmovsxwd : Id::kIdVpmovzxwd;
+    Ins& ins = put(id, {to, m});
+    ins.lanes = lanes;
+    ins.zeroes = lanes.id >= 0;
+    return result;
+}
+
+Value Emitter::gather(DType t, const Lanes& at, const Value* gate) {
+    const int element = static_cast<int>(size_of(t)), lane = stored_lane(t);
+    if (element < 4) return lane_by_lane_load(t, at, gate);
+    const Value result = new_vector(lane);
+    move(result.reg, constant_vector(0, 4, width(lane)));
+    Operand m = plain(at.base);
+    m.index = at.index.reg;
+    m.shift = element == 8 ? 3 : 2;
+    m.bytes = 0;
+    const std::uint32_t id = at.index.lane == 4 ? (lane == 4 ? Id::kIdVgatherdps : Id::kIdVgatherdpd)
+                                                : (lane == 4 ? Id::kIdVgatherqps : Id::kIdVgatherqpd);
+    const Reg some = used_mask(at.used, lane, gate);
+    if (wide_) {  // the instruction uses its mask up
+        const Reg lanes = mask_reg();
+        move(lanes, some.id >= 0 ? some : lane_mask(lanes_, lane));
+        Ins& ins = put(id, {vec(result.reg, width(lane)), m});
+        ins.lanes = lanes;
+        put_store(kKeep, {mask(lanes), vec(at.index.reg, width(at.index))});
+    } else {
+        const Reg lanes = vec_reg(width(lane));
+        move(lanes, some.id >= 0 ? some : lane_mask(lanes_, lane));
+        put(id, {vec(result.reg, width(lane)), m, vec(lanes, width(lane))}).reads_first = true;
+        put_store(kKeep, {vec(lanes, width(lane)), vec(at.index.reg, width(at.index))});
+    }
+    return result;
+}
+
+void Emitter::for_lanes(int used, const std::function<void(Reg)>& body) {
+    const Reg lane = gp_reg();
+    const int head = new_label();
+    put(Id::kIdMov, {gp(lane), imm(0)});
+    put(kLoopBegin, {});
+    bind(head);
+    body(lane);
+    put(Id::kIdAdd, {gp(lane), imm(1)}).reads_first = true;
+    put_store(Id::kIdCmp, {gp(lane), imm(used)});
+    put_store(Id::kIdJl, {label(head)});
+    put(kLoopEnd, {});
+}
+
+// Types and machines without the instructions: through the frame.
+Value Emitter::lane_by_lane_load(DType t, const Lanes& at, const Value* gate) {
+    const int element = static_cast<int>(size_of(t)), lane = stored_lane(t), shift = lane == 8 ? 3 : 2;
+    const std::int64_t indices = lane_slot(0), gates = lane_slot(1), results = lane_slot(2);
+    const Value zero{constant_vector(0, 4, width(lane)), true, false, static_cast<std::int8_t>(lane)};
+    const Operand base = plain(at.base);
+    put_store(Id::kIdVmovups, {frame(indices, width(at.index)), vec(at.index.reg, width(at.index))});
+    put_store(Id::kIdVmovups, {frame(results, width(lane)), vec(zero.reg, width(lane))});
+    if (gate) {
+        const Value open = numbers(*gate);
+        put_store(Id::kIdVmovups, {frame(gates, width(4)), vec(open.reg, width(4))});
+    }
+    for_lanes(at.used, [&](Reg l) {
+        const int closed = new_label();
+        if (gate) {
+            put_store(Id::kIdCmp, {frame(gates, 4, l, 2), imm(0)});
+            put_store(Id::kIdJe, {label(closed)});
+        }
+        const Reg i = gp_reg(), x = gp_reg();
+        if (at.index.lane == 4) put(Id::kIdMovsxd, {gp(i), frame(indices, 4, l, 2)});
+        else put(Id::kIdMov, {gp(i), frame(indices, 8, l, 3)});
+        Operand m = base;
+        m.index = i;
+        m.shift = static_cast<std::uint8_t>(element == 8 ? 3 : element / 2);
+        load_into(x, t == DType::F32 ? DType::I32 : t == DType::F64 ? DType::I64 : t, m);
+        put_store(Id::kIdMov, {frame(results, lane, l, shift), gp(x, lane)});
+        if (gate) bind(closed);
+    });
+    const Value result = new_vector(lane);
+    put(Id::kIdVmovups, {vec(result.reg, width(lane)), frame(results, width(lane))});
+    return result;
+}
+
+// ---- stores ----------------------------------------------------------------------------------------------------------
+
+void Emitter::lane_store(const Store& store, int lane, const Value& stored) {
+    const int b = store.buffer;
+    const DType t = store.value->dtype;
+    const Value v = stored.truth ? numbers(stored) : stored;
+    if (size_of(t) == 8 && v.lane == 4) throw TooWide();
+    const Lanes at = lanes_at(b, *store.index, lane, expanded_.places[b].form == Place::LaneArray);
+    if (at.index.vector) return scatter(t, at, v);
+    const bool stream =
+        kernel_.buffers[b].stream && at.used == lanes_ && lanes_ * static_cast<int>(size_of(t)) >= 32 &&
+        size_of(t) >= 4 &&
+        whole_lines(lane_index(*store.index, lane).base,
+                    static_cast<std::int64_t>(size_of(t)) * (64 / (lanes_ * static_cast<int>(size_of(t)))));
+    whole_store(t, at.base, v, at.used, stream);
+}
+
+void Emitter::whole_store(DType t, const Operand& to, const Value& v, int used, bool stream) {
+    const int element = static_cast<int>(size_of(t)), lane = v.lane;
+    const Operand x = vec(v.reg, width(lane));
+    Operand m = to;
+    m.bytes = static_cast<std::uint8_t>(element * lanes_);
+    if (element < 4 && !wide_) {
+        std::vector<std::int64_t> lanes;
+        for (int l = 0; l < lanes_; ++l) lanes.push_back(l);
+        return lane_by_lane_store(t, {plain(to), {constant_lanes(lanes, 4), true, false, 4}, used}, v);
+    }
+    if (stream) {
+        code_.streams = true;
+        return put_store(lane == 4 ? Id::kIdVmovntps : Id::kIdVmovntpd, {m, x});
+    }
+    const Reg some = used_mask(used, lane, nullptr);
+    if (!wide_ && some.id >= 0)
+        return put_store(lane == 4 ? Id::kIdVpmaskmovd : Id::kIdVpmaskmovq, {m, vec(some, width(lane)), x});
+    std::uint32_t id = lane == 4 ? Id::kIdVmovups : Id::kIdVmovupd;
+    if (element == 1) id = Id::kIdVpmovdb;
+    if (element == 2) id = Id::kIdVpmovdw;
+    Ins& ins = put(id, {m, x});
+    ins.writes_first = false;
+    ins.lanes = some;
+}
+
+void Emitter::scatter(DType t, const Lanes& at, const Value& v) {
+    const int element = static_cast<int>(size_of(t)), lane = v.lane;
+    if (element < 4 || !wide_) return lane_by_lane_store(t, at, v);
+    Operand m = plain(at.base);
+    m.index = at.index.reg;
+    m.shift = element == 8 ? 3 : 2;
+    m.bytes = 0;
+    const std::uint32_t id = at.index.lane == 4 ? (lane == 4 ? Id::kIdVscatterdps : Id::kIdVscatterdpd)
+                                                : (lane == 4 ? Id::kIdVscatterqps : Id::kIdVscatterqpd);
+    const Reg lanes = mask_reg();
+    move(lanes, lane_mask(at.used, lane));
+    Ins& ins = put(id, {m, vec(v.reg, width(lane))});
+    ins.writes_first = false;
+    ins.lanes = lanes;
+    put_store(kKeep, {mask(lanes)});
+}
+
+void Emitter::lane_by_lane_store(DType t, const Lanes& at, const Value& v) {
+    const int element = static_cast<int>(size_of(t)), lane = v.lane, shift = lane == 8 ? 3 : 2;
+    const std::int64_t indices = lane_slot(0), values = lane_slot(1);
+    const Operand base = plain(at.base);
+    put_store(Id::kIdVmovups, {frame(indices, width(at.index)), vec(at.index.reg, width(at.index))});
+    put_store(Id::kIdVmovups, {frame(values, width(lane)), vec(v.reg, width(lane))});
+    for_lanes(at.used, [&](Reg l) {
+        const Reg i = gp_reg(), x = gp_reg();
+        if (at.index.lane == 4) put(Id::kIdMovsxd, {gp(i), frame(indices, 4, l, 2)});
+        else put(Id::kIdMov, {gp(i), frame(indices, 8, l, 3)});
+        put(Id::kIdMov, {gp(x, lane), frame(values, lane, l, shift)});
+        Operand m = base;
+        m.index = i;
+        m.shift = static_cast<std::uint8_t>(element == 8 ? 3 : element / 2);
+        m.bytes = static_cast<std::uint8_t>(element);
+        put_store(Id::kIdMov, {m, gp(x, element)});
+    });
+}
+
+// ---- variables -------------------------------------------------------------------------------------------------------
+
+bool Emitter::in_variables(int buffer) const {
+    const Place::Form form = expanded_.places[static_cast<std::size_t>(buffer)].form;
+    return form == Place::Scalars || form == Place::Vectors || form == Place::LaneVectors;
+}
+
+Reg Emitter::variable(int b, std::int64_t number) {
+    const auto [found, fresh] = variables_.try_emplace({b, number});
+    if (fresh) {
+        const DType t = kernel_.buffers[b].dtype;
+        if (expanded_.places[b].form == Place::Scalars)
+            found->second = is_float(t) && !is_half(t) ? vec_reg(16) : gp_reg();
+        else found->second = vec_reg(width(stored_lane(t)));
+    }
+    return found->second;
+}
+
+Value Emitter::one_lane(const Value& stored, DType t, int lane) {
+    const Value v = stored.truth ? numbers(stored) : stored;
+    const std::int64_t slot = lane_slot(0);
+    put_store(Id::kIdVmovups, {frame(slot, width(v)), vec(v.reg, width(v))});
+    DType held = t;  // as lanes hold it
+    if (!is_float(t) || is_half(t))
+        held = v.lane == 8 ? DType::I64 : is_unsigned(t) || is_half(t) ? DType::U32 : DType::I32;
+    return scalar_load(held, frame(slot + lane * v.lane), nullptr);
+}
+
+Value Emitter::upper_lanes(const Value& v, int by) {
+    const Value result = like(v, vec_reg(width(v)));
+    const Operand to = vec(result.reg, width(v)), from = vec(v.reg, width(v));
+    if (wide_) put(v.lane == 4 ? Id::kIdValignd : Id::kIdValignq, {to, from, from, imm(by)});
+    else {
+        const std::int64_t slot = lane_slot(0);
+        put_store(Id::kIdVmovups, {frame(slot, width(v)), from});
+        put(Id::kIdVmovups, {to, frame(slot + by * v.lane, width(v))});
+    }
+    return result;
+}
+
+Value Emitter::variable_load(const Node& node) {
+    const int b = node.as<ir::LoadArg>().buffer;
+    const Place& place = expanded_.places[b];
+    const DType t = node.dtype;
+    Value result;
+    const Linear index = linear(node.source(0));
+    const Reg r = variable(b, index.constant / place.unit);
+    if (place.form == Place::Scalars) result = {r};
+    else {
+        result = {r, true, false, static_cast<std::int8_t>(stored_lane(t))};
+        const int at = static_cast<int>(index.constant % place.unit);
+        if (place.form == Place::Vectors && index.terms.empty()) result = one_lane(result, t, at);
+        else if (at) result = upper_lanes(result, at);
+        if (result.vector && is_bool(t)) result = truth_of(result);
+    }
+    if (node.sources.size() == 1) return result;
+    if (!result.vector && facts(node).lane < 0) {
+        const Reg open = value(node.source(1)).reg;
+        const bool floats = is_float(t) && !is_half(t);
+        const Value gated{floats ? vec_reg(16) : gp_reg()};
+        const int closed = new_label();
+        if (floats) move(gated.reg, constant_vector(0, 4, 16));
+        else put(Id::kIdMov, {gp(gated.reg), imm(0)});
+        put_store(Id::kIdTest, {gp(open), gp(open)});
+        put_store(Id::kIdJz, {label(closed)});
+        move(gated.reg, result.reg);
+        bind(closed);
+        return gated;
+    }
+    throw InternalError(str("kernel ", kernel_.name, ": a gate on a local in registers"));
+}
+
+// Gives a variable a value; if an instruction just made it and nothing else uses it, that instruction writes the variable itself.
+void Emitter::assign(Reg to, const Value& v, const Node& node) {
+    std::vector<Ins>& code = scopes_[static_cast<std::size_t>(at_)].code;
+    if (facts(node).level <= at_ && !code.empty() && consumed(node, v)) {
+        Ins& last = code.back();
+        const bool makes = last.count > 0 && last.writes_first && last.o[0].kind == Operand::Kind::Register &&
+                           last.o[0].reg == v.reg && last.lanes.id < 0 &&
+                           code_.regs[to.id].bytes == code_.regs[v.reg.id].bytes;
+        if (makes && !last.reads_first) {
+            last.o[0].reg = to;
+            return;
+        }
+        if (makes && code.size() > 1) {
+            const Ins& before = code[code.size() - 2];
+            if (before.id == kMove && before.o[0].reg == v.reg && before.o[1].reg == to) {
+                last.o[0].reg = to;
+                code.erase(code.end() - 2);
+                return;
+            }
+        }
+    }
+    move(to, v.reg);
+}
+
+void Emitter::put_lanes(Reg to, const Value& v, DType t, int first, int used) {
+    const int lane = stored_lane(t), bytes = width(lane);
+    if (wide_ && first == 0) {
+        put(lane == 4 ? Id::kIdVmovaps : Id::kIdVmovapd, {vec(to, bytes), vec(v.reg, bytes)}).lanes =
+            lane_mask(used, lane);
+        return;
+    }
+    const std::int64_t whole = lane_slot(0), part = lane_slot(1);
+    put_store(Id::kIdVmovups, {frame(whole, bytes), vec(to, bytes)});
+    put_store(Id::kIdVmovups, {frame(part, bytes), vec(v.reg, bytes)});
+    for_lanes(used, [&](Reg l) {
+        const Reg x = gp_reg();
+        const int shift = lane == 8 ? 3 : 2;
+        put(Id::kIdMov, {gp(x, lane), frame(part, lane, l, shift)});
+        put_store(Id::kIdMov, {frame(whole + first * lane, lane, l, shift), gp(x, lane)});
+    });
+    put(Id::kIdVmovups, {vec(to, bytes), frame(whole, bytes)});
+}
+
+void Emitter::variable_store(const Store& store, const Value& stored) {
+    const int b = store.buffer;
+    const Place& place = expanded_.places[b];
+    const DType t = store.value->dtype;
+    const Linear index = linear(*store.index);
+    const Reg to = variable(b, index.constant / place.unit);
+    const int at = static_cast<int>(index.constant % place.unit);
+    if (place.form == Place::Scalars) {
+        if (!stored.vector) return assign(to, stored, *store.value);
+        return move(to, last_lane(stored, t, expanded_.lane_vars.at(facts(*store.value).lane)).reg);
+    }
+    if (place.form == Place::Vectors && index.terms.empty()) {  // one lane of a vector
+        Value v = stored;
+        if (v.vector) v = last_lane(v, t, expanded_.lane_vars.at(facts(*store.value).lane));
+        const int lane = stored_lane(t);
+        const std::int64_t slot = lane_slot(0);
+        put_store(Id::kIdVmovups, {frame(slot, width(lane)), vec(to, width(lane))});
+        const bool floats = is_float(t) && !is_half(t);
+        scalar_store(floats ? t : lane == 8 ? DType::I64 : DType::I32, frame(slot + at * lane), v);
+        put(Id::kIdVmovups, {vec(to, width(lane)), frame(slot, width(lane))});
+        return;
+    }
+    const Value v = vector_value(*store.value), whole = v.truth ? numbers(v) : v;
+    if (size_of(t) == 8 && whole.lane == 4) throw TooWide();
+    if (place.form == Place::LaneVectors) return assign(to, whole, *store.value);
+    const int used = expanded_.lane_vars.at(facts(*store.index).lane);
+    if (at == 0 && used == place.unit) assign(to, whole, *store.value);
+    else put_lanes(to, whole, t, at, used);
+}
+
+}  // namespace weft::backend::x86

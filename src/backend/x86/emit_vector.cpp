@@ -1,0 +1,424 @@
+// backend/x86/emit_vector.cpp: ops on lanes, and on floats whose one lane is a scalar. Results are those of the op table's evaluators.
+#include "backend/x86/emit_internal.h"
+
+#include "ir/symbolic.h"
+
+#include <weft/error.h>
+
+#include <bit>
+#include <cmath>
+
+namespace weft::backend::x86 {
+
+namespace {
+
+bool is_constant(const ir::Node& node) { return node.op == ir::Op::Const; }
+
+// Instructions for f32 and f64, and for integers in lanes of 4 and 8 bytes.
+struct Pair {
+    std::uint32_t narrow, wide;
+    std::uint32_t operator()(int lane) const { return lane == 4 ? narrow : wide; }
+};
+constexpr Pair kAddF{Id::kIdVaddps, Id::kIdVaddpd}, kSubF{Id::kIdVsubps, Id::kIdVsubpd},
+    kMulF{Id::kIdVmulps, Id::kIdVmulpd}, kDivF{Id::kIdVdivps, Id::kIdVdivpd}, kSqrtF{Id::kIdVsqrtps, Id::kIdVsqrtpd},
+    kCmpF{Id::kIdVcmpps, Id::kIdVcmppd}, kFma231{Id::kIdVfmadd231ps, Id::kIdVfmadd231pd},
+    kFma213{Id::kIdVfmadd213ps, Id::kIdVfmadd213pd}, kRoundF{Id::kIdVroundps, Id::kIdVroundpd},
+    kScaleF{Id::kIdVrndscaleps, Id::kIdVrndscalepd}, kBlendMask{Id::kIdVblendmps, Id::kIdVblendmpd},
+    kBlendVector{Id::kIdVblendvps, Id::kIdVblendvpd}, kAdd{Id::kIdVpaddd, Id::kIdVpaddq},
+    kSub{Id::kIdVpsubd, Id::kIdVpsubq}, kMul{Id::kIdVpmulld, Id::kIdVpmullq}, kMaxS{Id::kIdVpmaxsd, Id::kIdVpmaxsq},
+    kMaxU{Id::kIdVpmaxud, Id::kIdVpmaxuq}, kMinS{Id::kIdVpminsd, Id::kIdVpminsq}, kMinU{Id::kIdVpminud, Id::kIdVpminuq},
+    kAbs{Id::kIdVpabsd, Id::kIdVpabsq}, kShl{Id::kIdVpsllvd, Id::kIdVpsllvq}, kShr{Id::kIdVpsrlvd, Id::kIdVpsrlvq},
+    kSar{Id::kIdVpsravd, Id::kIdVpsravq}, kShlImm{Id::kIdVpslld, Id::kIdVpsllq}, kShrImm{Id::kIdVpsrld, Id::kIdVpsrlq},
+    kSarImm{Id::kIdVpsrad, Id::kIdVpsraq}, kEqual{Id::kIdVpcmpeqd, Id::kIdVpcmpeqq},
+    kGreater{Id::kIdVpcmpgtd, Id::kIdVpcmpgtq}, kCmpS{Id::kIdVpcmpd, Id::kIdVpcmpq},
+    kCmpU{Id::kIdVpcmpud, Id::kIdVpcmpuq};
+
+enum Predicate { kEq = 0, kLt = 1, kLe = 2 };
+constexpr int kFloatPredicate[] = {0, 17, 18};  // ordered, quiet
+constexpr int kOrdered = 7, kNotLessOrEqual = 22, kNotGreaterOrEqual = 25;
+
+}  // namespace
+
+std::uint32_t Emitter::bits_id(Op op) const {
+    switch (op) {
+        case Op::And: return wide_ ? Id::kIdVpandd : Id::kIdVpand;
+        case Op::Or: return wide_ ? Id::kIdVpord : Id::kIdVpor;
+        default: return wide_ ? Id::kIdVpxord : Id::kIdVpxor;
+    }
+}
+
+Value Emitter::new_truth() {
+    if (wide_) return {mask_reg(), true, true, 0};
+    return {vec_reg(width(4)), true, true, 4};
+}
+
+Value Emitter::constant_like(const Value& v, DType t, Word word) {
+    const int lane = v.vector ? v.lane : static_cast<int>(size_of(t));
+    return like(v, constant_vector(word, lane, width(v)));
+}
+
+Value Emitter::vector_op(const Node& node) {
+    const DType t = node.sources.back()->dtype;
+    if (node.op == Op::Cast)
+        return vector_cast(value(node.source()), node.source().dtype, node.dtype, lane_bytes(node));
+    if (node.op == Op::Bitcast) return vector_bitcast(node);
+    if (is_bool(t)) return truth_op(node);
+    if (node.op == Op::Where) {
+        const Value truth = vector_value(node.source(0)), yes = vector_value(node.source(1)),
+                    no = vector_value(node.source(2));
+        return select(truth, yes, no);
+    }
+    if (ir::info(node.op).kind == ir::OpKind::Compare) {
+        const Value a = vector_value(node.source(0)), b = vector_value(node.source(1));
+        return compare_lanes(node.op == Op::CmpEq ? kEq : node.op == Op::CmpLt ? kLt : kLe, a, b, t);
+    }
+    return t == DType::F32 || t == DType::F64 ? float_op(node) : vector_int(node);
+}
+
+// ---- floats ----------------------------------------------------------------------------------------------------------
+
+Value Emitter::float_op(const Node& node) {
+    const int lane = static_cast<int>(size_of(node.dtype));
+    if (node.op == Op::Fma) return fma(node);
+    if (node.op == Op::Mod) return helper_op(node);
+    const Value a = operand(node, 0);
+    const int bytes = width(a);
+    const auto reg = [&](const Value& v) { return vec(v.reg, bytes); };
+    const auto binary = [&](const Pair& id) {
+        const Value b = operand(node, 1), result = like(a, vec_reg(bytes));
+        arithmetic(id(lane), lane, {reg(result), reg(a), reg(b)});
+        return result;
+    };
+    const auto with_bits = [&](Op op, Word bits) {
+        const Value result = like(a, vec_reg(bytes));
+        arithmetic(bits_id(op), lane == 4 ? 4 : 0, {reg(result), reg(a), reg(constant_like(a, node.dtype, bits))});
+        return result;
+    };
+    const Word sign = lane == 4 ? Word(1) << 31 : Word(1) << 63;
+    switch (node.op) {
+        case Op::Add: return binary(kAddF);
+        case Op::Sub: return binary(kSubF);
+        case Op::Mul: return binary(kMulF);
+        case Op::Div: return binary(kDivF);
+        case Op::Max:
+        case Op::Min: return float_limit(node, a);
+        case Op::Neg: return with_bits(Op::Xor, sign);
+        case Op::Abs: return with_bits(Op::And, sign - 1);
+        default: break;
+    }
+    const Value result = like(a, vec_reg(bytes));
+    switch (node.op) {
+        case Op::Recip: {
+            const Word one = lane == 4 ? to_word(1.0f) : to_word(1.0);
+            arithmetic(kDivF(lane), lane, {reg(result), reg(constant_like(a, node.dtype, one)), reg(a)});
+            return result;
+        }
+        case Op::Sqrt: arithmetic(kSqrtF(lane), lane, {reg(result), reg(a)}); return result;
+        case Op::Trunc: put((wide_ ? kScaleF : kRoundF)(lane), {reg(result), reg(a), imm(3)}); return result;
+        default: return helper_op(node);
+    }
+}
+
+// Overwrites an operand that nothing else uses; else a copy of the addend.
+Value Emitter::fma(const Node& node) {
+    const int lane = static_cast<int>(size_of(node.dtype));
+    const Value a = operand(node, 0), b = operand(node, 1), c = operand(node, 2);
+    const int bytes = width(a);
+    const auto emit = [&](const Pair& id, Reg first, const Value& second, const Value& third) {
+        arithmetic(id(lane), lane, {vec(first, bytes), vec(second.reg, bytes), vec(third.reg, bytes)}).reads_first =
+            true;
+        return like(a, first);
+    };
+    if (consumed(node.source(2), c)) return emit(kFma231, c.reg, a, b);
+    if (consumed(node.source(0), a)) return emit(kFma213, a.reg, b, c);
+    if (consumed(node.source(1), b)) return emit(kFma213, b.reg, a, c);
+    const Reg r = vec_reg(bytes);
+    move(r, c.reg);
+    return emit(kFma231, r, a, b);
+}
+
+// max(a, b) = a > b or a is NaN ? a : b. "Not less or equal" says that of any b but a NaN.
+Value Emitter::float_limit(const Node& node, const Value& a) {
+    const int lane = static_cast<int>(size_of(node.dtype)), bytes = width(a);
+    const Value b = operand(node, 1);
+    const int wins = node.op == Op::Max ? kNotLessOrEqual : kNotGreaterOrEqual;
+    const Node& limit = node.source(1);
+    const bool never_nan =
+        is_constant(limit) && !std::isnan(word_to_double(node.dtype, limit.as<ir::ConstArg>().value));
+    const auto reg = [&](const Value& v) { return vec(v.reg, bytes); };
+    const Value result = like(a, vec_reg(bytes));
+    if (wide_) {
+        const Reg k = mask_reg();
+        if (!never_nan) {
+            const Reg ordered = mask_reg();
+            put(kCmpF(lane), {mask(ordered), reg(b), reg(b), imm(kOrdered)});
+            Ins& ins = put(kCmpF(lane), {mask(k), reg(a), reg(b), imm(wins)});
+            ins.lanes = ordered;
+            ins.blends = true;
+        } else arithmetic(kCmpF(lane), lane, {mask(k), reg(a), reg(b), imm(wins)});
+        Ins& blend = put(kBlendMask(lane), {reg(result), reg(b), reg(a)});
+        blend.lanes = k;
+        blend.blends = true;
+        return result;
+    }
+    const Reg m = vec_reg(bytes);
+    put(kCmpF(lane), {vec(m, bytes), reg(a), reg(b), imm(wins)});
+    if (!never_nan) {
+        const Reg ordered = vec_reg(bytes), both = vec_reg(bytes);
+        put(kCmpF(lane), {vec(ordered, bytes), reg(b), reg(b), imm(kOrdered)});
+        put(Id::kIdVpand, {vec(both, bytes), vec(m, bytes), vec(ordered, bytes)});
+        put(kBlendVector(lane), {reg(result), reg(b), reg(a), vec(both, bytes)});
+    } else put(kBlendVector(lane), {reg(result), reg(b), reg(a), vec(m, bytes)});
+    return result;
+}
+
+// ---- integers --------------------------------------------------------------------------------------------------------
+
+Value Emitter::wrapped(Value v, DType t) {
+    const int bytes = width(v);
+    const auto shifts = [&](int by) {
+        put(Id::kIdVpslld, {vec(v.reg, bytes), vec(v.reg, bytes), imm(by)});
+        put(Id::kIdVpsrad, {vec(v.reg, bytes), vec(v.reg, bytes), imm(by)});
+    };
+    const auto cut = [&](Word bits) {
+        put(bits_id(Op::And), {vec(v.reg, bytes), vec(v.reg, bytes), vec(constant_vector(bits, 4, bytes), bytes)});
+    };
+    switch (t) {
+        case DType::I8: shifts(24); break;
+        case DType::I16: shifts(16); break;
+        case DType::U8: cut(0xff); break;
+        case DType::U16:
+        case DType::F16:
+        case DType::BF16: cut(0xffff); break;
+        default: break;
+    }
+    return v;
+}
+
+Value Emitter::vector_int(const Node& node) {
+    const DType t = node.dtype;
+    if (node.op == Op::IDiv || node.op == Op::Mod) return vector_division(node);
+    if (node.op == Op::Pow) return helper_op(node);
+    const int lane = lane_bytes(node), bytes = width(lane);
+    const Value a = vector_value(node.source(0));
+    const bool is_unsigned_type = is_unsigned(t);
+    const auto reg = [&](const Value& v) { return vec(v.reg, bytes); };
+    const auto binary = [&](std::uint32_t id, bool broadcasts = true) {
+        const Value b = vector_value(node.source(1)), result = new_vector(lane);
+        arithmetic(id, broadcasts ? lane : 0, {reg(result), reg(a), reg(b)});
+        return result;
+    };
+    switch (node.op) {
+        case Op::Add: return wrapped(binary(kAdd(lane)), t);
+        case Op::Sub: return wrapped(binary(kSub(lane)), t);
+        case Op::And:
+        case Op::Or:
+        case Op::Xor: return binary(bits_id(node.op), lane == 4);
+        case Op::Mul: {
+            if (lane == 4 || wide_) return wrapped(binary(kMul(lane)), t);
+            // low * low + ((high * low + low * high) << 32)
+            const Value b = vector_value(node.source(1)), ah = new_vector(8), bh = new_vector(8), x = new_vector(8),
+                        y = new_vector(8), low = new_vector(8), cross = new_vector(8), top = new_vector(8),
+                        result = new_vector(8);
+            put(Id::kIdVpsrlq, {reg(ah), reg(a), imm(32)});
+            put(Id::kIdVpsrlq, {reg(bh), reg(b), imm(32)});
+            put(Id::kIdVpmuludq, {reg(x), reg(ah), reg(b)});
+            put(Id::kIdVpmuludq, {reg(y), reg(a), reg(bh)});
+            put(Id::kIdVpmuludq, {reg(low), reg(a), reg(b)});
+            put(Id::kIdVpaddq, {reg(cross), reg(x), reg(y)});
+            put(Id::kIdVpsllq, {reg(top), reg(cross), imm(32)});
+            put(Id::kIdVpaddq, {reg(result), reg(low), reg(top)});
+            return result;
+        }
+        case Op::Max:
+        case Op::Min: {
+            const bool max = node.op == Op::Max;
+            if (lane == 4 || wide_)
+                return binary(is_unsigned_type ? (max ? kMaxU : kMinU)(lane) : (max ? kMaxS : kMinS)(lane));
+            const Value b = vector_value(node.source(1));
+            return select(max ? compare_lanes(kLt, b, a, t) : compare_lanes(kLt, a, b, t), a, b);
+        }
+        case Op::Neg: {
+            const Value result = new_vector(lane);
+            put(kSub(lane), {reg(result), reg(constant_like(a, t, 0)), reg(a)});
+            return wrapped(result, t);
+        }
+        case Op::Abs: {
+            if (is_unsigned_type) return copy(a);
+            if (lane == 8 && !wide_) return helper_op(node);
+            const Value result = new_vector(lane);
+            put(kAbs(lane), {reg(result), reg(a)});
+            return wrapped(result, t);
+        }
+        case Op::Trunc: return copy(a);
+        case Op::Shl:
+        case Op::Shr: {
+            const bool left = node.op == Op::Shl, sar = !left && !is_unsigned_type;
+            if (lane == 8 && sar && !wide_) return helper_op(node);
+            const Node& by = node.source(1);
+            if (is_constant(by) && by.as<ir::ConstArg>().value < 8 * size_of(t)) {
+                const Value result = new_vector(lane);
+                put((left  ? kShlImm
+                     : sar ? kSarImm
+                           : kShrImm)(lane),
+                    {reg(result), reg(a), imm(static_cast<std::int64_t>(by.as<ir::ConstArg>().value))});
+                return left ? wrapped(result, t) : result;
+            }
+            // An amount that is too large, or negative, shifts everything out: as these instructions do.
+            if (t == DType::I64 && lane == 4) throw TooWide();
+            return left ? wrapped(binary(kShl(lane)), t) : binary((sar ? kSar : kShr)(lane));
+        }
+        default: return helper_op(node);
+    }
+}
+
+// By a positive constant. The quotient of floats is exact enough to floor while the dividend has no more bits than a mantissa.
+Value Emitter::vector_division(const Node& node) {
+    const DType t = node.dtype;
+    const Node& by = node.source(1);
+    const int lane = lane_bytes(node), bytes = width(lane);
+    const auto divisor = is_constant(by) ? static_cast<std::int64_t>(by.as<ir::ConstArg>().value) : 0;
+    if (divisor <= 0) return helper_op(node);
+    const bool division = node.op == Op::IDiv;
+    const auto reg = [&](const Value& v) { return vec(v.reg, bytes); };
+    if (std::has_single_bit(static_cast<std::uint64_t>(divisor)) && (is_unsigned(t) || lane == 4 || wide_)) {
+        const Value a = vector_value(node.source(0)), result = new_vector(lane);
+        if (division)
+            put((is_unsigned(t) ? kShrImm : kSarImm)(lane),
+                {reg(result), reg(a), imm(std::countr_zero(static_cast<Word>(divisor)))});
+        else put(bits_id(Op::And), {reg(result), reg(a), reg(constant_like(a, t, static_cast<Word>(divisor - 1)))});
+        return result;
+    }
+    const std::int64_t exact = lane == 4 ? std::int64_t(1) << 24 : std::int64_t(1) << 52;
+    ir::Bounds bounds{INT64_MIN, INT64_MAX};
+    if (t == DType::I64) bounds = ir::bounds(node.sources[0]);
+    else if (is_int(t) && size_of(t) < 4) bounds = {-65536, 65536};
+    if (bounds.low <= -exact || bounds.high >= exact || divisor >= exact || (lane == 8 && !wide_)) {
+        if (t == DType::I64 && lane == 4) throw TooWide();
+        return helper_op(node);
+    }
+    const Value a = vector_value(node.source(0)), x = new_vector(lane), ratio = new_vector(lane),
+                low = new_vector(lane), quotient = new_vector(lane);
+    const Word by_float = lane == 4 ? to_word(static_cast<float>(divisor)) : to_word(static_cast<double>(divisor));
+    put(lane == 4 ? Id::kIdVcvtdq2ps : Id::kIdVcvtqq2pd, {reg(x), reg(a)});
+    put(kDivF(lane), {reg(ratio), reg(x), reg(constant_like(a, t, by_float))});
+    put((wide_ ? kScaleF : kRoundF)(lane), {reg(low), reg(ratio), imm(1)});
+    put(lane == 4 ? Id::kIdVcvttps2dq : Id::kIdVcvttpd2qq, {reg(quotient), reg(low)});
+    if (division) return quotient;
+    const Value product = new_vector(lane), rest = new_vector(lane);
+    put(kMul(lane), {reg(product), reg(quotient), reg(constant_like(a, t, static_cast<Word>(divisor)))});
+    put(kSub(lane), {reg(rest), reg(a), reg(product)});
+    return rest;
+}
+
+// ---- truth -----------------------------------------------------------------------------------------------------------
+
+Value Emitter::compare_lanes(int predicate, const Value& a, const Value& b, DType t) {
+    const int lane = a.lane, bytes = width(lane);
+    const bool floats = is_float(t), is_unsigned_type = is_unsigned(t) && size_of(t) >= 4;
+    const auto reg = [&](const Value& v) { return vec(v.reg, bytes); };
+    if (wide_) {
+        const Value result = new_truth();
+        const std::uint32_t id = floats ? kCmpF(lane) : (is_unsigned_type ? kCmpU : kCmpS)(lane);
+        arithmetic(id, lane, {mask(result.reg), reg(a), reg(b), imm(floats ? kFloatPredicate[predicate] : predicate)});
+        return result;
+    }
+    Value m = new_vector(lane);
+    if (floats) put(kCmpF(lane), {reg(m), reg(a), reg(b), imm(kFloatPredicate[predicate])});
+    else if (predicate == kEq) put(kEqual(lane), {reg(m), reg(a), reg(b)});
+    else {
+        Value x = a, y = b;
+        if (is_unsigned_type) {
+            const Value sign = constant_like(a, t, lane == 4 ? Word(1) << 31 : Word(1) << 63);
+            x = new_vector(lane), y = new_vector(lane);
+            put(Id::kIdVpxor, {reg(x), reg(a), reg(sign)});
+            put(Id::kIdVpxor, {reg(y), reg(b), reg(sign)});
+        }
+        if (predicate == kLt) put(kGreater(lane), {reg(m), reg(y), reg(x)});
+        else {
+            const Value greater = new_vector(lane);
+            put(kGreater(lane), {reg(greater), reg(x), reg(y)});
+            put(Id::kIdVpxor, {reg(m), reg(greater), reg(constant_like(a, t, ~Word(0)))});
+        }
+    }
+    Value result = lane == 4 ? m : resize_lanes(m, 4, true);
+    result.truth = true;
+    return result;
+}
+
+Reg Emitter::mask_for(const Value& truth, int lane) {
+    if (wide_ || lane == 4) return truth.reg;
+    const Reg r = vec_reg(width(8));
+    put(Id::kIdVpmovsxdq, {vec(r, width(8)), vec(truth.reg, width(4))});
+    return r;
+}
+
+Value Emitter::select(const Value& truth, const Value& yes, const Value& no) {
+    const int bytes = width(yes);
+    const Value result = like(yes, vec_reg(bytes));
+    const Reg m = mask_for(truth, yes.lane);
+    if (wide_) {
+        Ins& ins = put(kBlendMask(yes.lane), {vec(result.reg, bytes), vec(no.reg, bytes), vec(yes.reg, bytes)});
+        ins.lanes = m;
+        ins.blends = true;
+    } else
+        put(kBlendVector(yes.lane), {vec(result.reg, bytes), vec(no.reg, bytes), vec(yes.reg, bytes), vec(m, bytes)});
+    return result;
+}
+
+Value Emitter::invert(const Value& truth) {
+    const Value result = new_truth();
+    if (wide_) put(Id::kIdKnotw, {mask(result.reg), mask(truth.reg)});
+    else
+        put(Id::kIdVpxor, {vec(result.reg, width(4)), vec(truth.reg, width(4)),
+                           vec(constant_vector(~Word(0), 4, width(4)), width(4))});
+    return result;
+}
+
+Value Emitter::truth_op(const Node& node) {
+    const auto of = [&](int i) { return vector_value(node.source(i)); };
+    const auto two = [&](Op op, const Value& a, const Value& b) {
+        const Value result = new_truth();
+        if (wide_)
+            put(op == Op::And  ? Id::kIdKandw
+                : op == Op::Or ? Id::kIdKorw
+                               : Id::kIdKxorw,
+                {mask(result.reg), mask(a.reg), mask(b.reg)});
+        else put(bits_id(op), {vec(result.reg, width(4)), vec(a.reg, width(4)), vec(b.reg, width(4))});
+        return result;
+    };
+    const Value a = of(0), b = of(1);
+    switch (node.op) {
+        case Op::And:
+        case Op::Min: return two(Op::And, a, b);
+        case Op::Or:
+        case Op::Max: return two(Op::Or, a, b);
+        case Op::Xor: return two(Op::Xor, a, b);
+        case Op::CmpLt: return two(Op::And, invert(a), b);
+        case Op::CmpLe: return two(Op::Or, invert(a), b);
+        case Op::CmpEq: return invert(two(Op::Xor, a, b));
+        case Op::Where: return two(Op::Or, two(Op::And, a, b), two(Op::And, invert(a), of(2)));
+        default: return helper_op(node);
+    }
+}
+
+Value Emitter::numbers(const Value& truth) {
+    const Value result = new_vector(4);
+    const Operand ones = vec(constant_vector(1, 4, width(4)), width(4)), to = vec(result.reg, width(4));
+    if (wide_) {
+        Ins& ins = put(Id::kIdVmovdqa32, {to, ones});
+        ins.lanes = truth.reg;
+        ins.zeroes = true;
+    } else put(Id::kIdVpand, {to, vec(truth.reg, width(4)), ones});
+    return result;
+}
+
+Value Emitter::truth_of(const Value& v) {
+    const Value result = new_truth();
+    const Operand x = vec(v.reg, width(4));
+    if (wide_) put(Id::kIdVptestmd, {mask(result.reg), x, x});
+    else put(Id::kIdVpcmpgtd, {vec(result.reg, width(4)), x, vec(constant_vector(0, 4, width(4)), width(4))});
+    return result;
+}
+
+}  // namespace weft::backend::x86

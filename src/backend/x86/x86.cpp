@@ -1,0 +1,100 @@
+// backend/x86/x86.cpp: the x86 backend: AVX2 or AVX-512 machine code for each kernel, made in well under a millisecond.
+#include "backend/backend.h"
+#include "backend/narrow.h"
+#include "backend/x86/assemble.h"
+#include "backend/x86/emitter.h"
+#include "core/config.h"
+#include "core/cpu.h"
+#include "core/str.h"
+
+#include <weft/error.h>
+
+#include <cstdio>
+
+namespace weft::backend {
+namespace {
+
+using namespace x86;
+
+class X86Program final : public Program {
+public:
+    X86Program(std::shared_ptr<const Machine> machine, std::deque<LaneCall> calls, std::string source)
+        : machine_(std::move(machine)), calls_(std::move(calls)), source_(std::move(source)) {}
+
+    void run(void* const* buffers, const Word* scalars, std::int64_t begin, std::int64_t end, std::byte* scratch,
+             CheckRecord* check) const override {
+        using Function = void (*)(void* const*, const Word*, std::int64_t, std::int64_t, std::byte*, CheckRecord*);
+        reinterpret_cast<Function>(const_cast<void*>(machine_->entry))(buffers, scalars, begin, end, scratch, check);
+    }
+    std::string source() const override { return source_; }
+    std::string machine() const override { return machine_->text; }
+
+private:
+    const std::shared_ptr<const Machine> machine_;
+    const std::deque<LaneCall> calls_;
+    const std::string source_;
+};
+
+// Half the lanes, and half again, where a vector of 8-byte elements is wider than a register.
+Emitted emit(const kernel::Kernel& kernel, bool wide) {
+    for (int lanes = native_lanes(kernel, wide ? 64 : 32);; lanes /= 2) {
+        try {
+            const kernel::Kernel fitting = narrow(kernel, lanes);
+            return Emitter(fitting, expand(fitting), wide).run();
+        } catch (const TooWide&) {
+            if (lanes <= 4)
+                throw InternalError(str("x86: kernel ", kernel.name, " has vectors wider than any register"));
+        }
+    }
+}
+
+std::shared_ptr<const Program> compile_one(const kernel::Kernel& kernel) {
+    const bool wide = cpu_level() == CpuLevel::Avx512;
+    Emitted emitted = emit(kernel, wide);
+    const Allocation allocation = allocate(emitted.code, wide ? 32 : 16);
+    auto machine =
+        assemble(emitted.code, allocation, wide, reinterpret_cast<const void*>(&weft_x86_lanes), config().debug >= 5);
+    return std::make_shared<X86Program>(std::move(machine), std::move(emitted.calls),
+                                        config().debug >= 4 ? kernel::print(kernel) : std::string());
+}
+
+class X86Backend final : public Backend {
+public:
+    std::string_view name() const override { return "x86"; }
+    std::string describe() const override {
+        if (!usable()) return "x86: not usable here, the interpreter runs instead";
+        return cpu_level() == CpuLevel::Avx512 ? "x86: AVX-512 machine code, 64-byte registers"
+                                               : "x86: AVX2 machine code, 32-byte registers";
+    }
+    std::vector<std::shared_ptr<const Program>> compile(std::span<const kernel::Kernel* const> kernels) override {
+        if (!usable()) return ref_backend().compile(kernels);
+        std::vector<std::shared_ptr<const Program>> programs;
+        for (const kernel::Kernel* kernel : kernels) programs.push_back(compile_one(*kernel));
+        return programs;
+    }
+
+private:
+    // Says once why not.
+    static bool usable() {
+        static const bool allowed = [] {
+            if (can_execute()) return true;
+            std::fputs("weft: the system refuses executable memory; running on the (slow) interpreter\n", stderr);
+            return false;
+        }();
+        static const bool able = [] {
+            if (machine_level() >= CpuLevel::Avx2) return true;
+            std::fputs("weft: this processor has no AVX2; running on the (slow) interpreter\n", stderr);
+            return false;
+        }();
+        return allowed && able && cpu_level() >= CpuLevel::Avx2;
+    }
+};
+
+}  // namespace
+
+Backend& x86_backend() {
+    static X86Backend backend;
+    return backend;
+}
+
+}  // namespace weft::backend
