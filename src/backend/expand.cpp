@@ -91,13 +91,15 @@ private:
 // How the elements of a local are reached: by constants, by constant + lane, or otherwise.
 struct Accesses {
     std::vector<std::int64_t> constants;
-    std::vector<std::pair<std::int64_t, int>> lanes;  // constant, extent of the vector loop
+    std::vector<std::pair<std::int64_t, int>> lanes;    // constant, extent of the vector loop
+    std::vector<std::pair<std::int64_t, int>> columns;  // … of constant + lane * extent
     bool other = false, any = false;
 };
 
 class Analyser {
 public:
-    Analyser(const Kernel& kernel, Expanded& out) : kernel_(kernel), out_(out), accesses_(kernel.buffers.size()) {}
+    Analyser(const Kernel& kernel, Expanded& out, bool transposes)
+        : kernel_(kernel), out_(out), transposes_(transposes), accesses_(kernel.buffers.size()) {}
 
     void run() {
         find_lanes(out_.body);
@@ -160,11 +162,14 @@ private:
             return;
         }
         for (const auto& [id, extent] : out_.lane_vars) {
-            if (!ir::depends_on(index, id) || ir::stride_of(*kernel_.interner, index, id) != 1) continue;
+            if (!ir::depends_on(index, id)) continue;
+            const auto stride = ir::stride_of(*kernel_.interner, index, id);
+            if (stride != 1 && stride != extent) continue;
             const NodeRef base =
                 ir::simplify_index(*kernel_.interner, kernel::substitute(kernel_, index, {{id, kernel_.index(0)}}));
             if (base->op != Op::Const) continue;
-            accesses.lanes.emplace_back(static_cast<std::int64_t>(base->as<ir::ConstArg>().value), extent);
+            auto& list = stride == 1 ? accesses.lanes : accesses.columns;
+            list.emplace_back(static_cast<std::int64_t>(base->as<ir::ConstArg>().value), extent);
             return;
         }
         accesses.other = true;
@@ -174,7 +179,9 @@ private:
         const Buffer& buffer = kernel_.buffers[b];
         if (buffer.role != Buffer::Role::Local) return {};
         const Accesses& accesses = accesses_[b];
-        const bool few = buffer.size <= kMostVariables && !accesses.other;
+        if (is_block(buffer, accesses)) return {.form = Place::Vectors, .unit = out_.lanes, .transposed = true};
+        const bool other = accesses.other || !accesses.columns.empty();
+        const bool few = buffer.size <= kMostVariables && !other;
         if (buffer.lane_loop >= 0 && out_.lane_vars.contains(buffer.lane_loop)) {
             if (few && accesses.lanes.empty()) return {.form = Place::LaneVectors};
             return on_stack(buffer, {.form = Place::LaneArray}, static_cast<std::size_t>(out_.lanes));
@@ -183,11 +190,20 @@ private:
             return on_stack(buffer, {.form = Place::Array, .unit = serial->second, .lane_var = serial->first},
                             static_cast<std::size_t>(serial->second));
         if (few && accesses.lanes.empty()) return {.form = Place::Scalars};
-        if (!accesses.other)
+        if (!other)
             if (const int unit = unit_of(accesses); unit && buffer.size <= unit * kMostVariables)
                 return {.form = Place::Vectors, .unit = unit};
         if (buffer.place == Buffer::Place::Scratch) return {.form = Place::Pointer};
         return on_stack(buffer, {.form = Place::Array}, 1);
+    }
+
+    bool is_block(const Buffer& buffer, const Accesses& accesses) const {
+        const std::int64_t edge = out_.lanes;
+        const auto whole = [&](const auto& at) { return at.second == edge; };
+        return transposes_ && !accesses.columns.empty() && buffer.place == Buffer::Place::Register &&
+               buffer.lane_loop < 0 && !accesses.other && accesses.constants.empty() && buffer.size == edge * edge &&
+               std::all_of(accesses.lanes.begin(), accesses.lanes.end(), whole) &&
+               std::all_of(accesses.columns.begin(), accesses.columns.end(), whole);
     }
 
     Place on_stack(const Buffer& buffer, Place place, std::size_t copies) const {
@@ -207,6 +223,7 @@ private:
 
     const Kernel& kernel_;
     Expanded& out_;
+    const bool transposes_;
     std::vector<Accesses> accesses_;
     std::unordered_map<int, int> serial_lanes_;  // other loops: a vector loop that had to become one may own locals
     int widest_ = 0;
@@ -214,10 +231,10 @@ private:
 
 }  // namespace
 
-Expanded expand(const Kernel& kernel, bool lanes) {
+Expanded expand(const Kernel& kernel, bool lanes, bool transposes) {
     Expanded result;
     result.body = Unroller(kernel, lanes)(kernel.body);
-    Analyser(kernel, result).run();
+    Analyser(kernel, result, transposes).run();
     return result;
 }
 

@@ -21,6 +21,7 @@ struct Place {
     Form form = Pointer;
     bool used = false;
     int unit = 1;
+    bool transposed = false;  // Vectors: a block of unit x unit elements, stored by rows and read by columns
     int lane_var =
         -1;  // Array: private to each iteration of this loop (lanes that run one after the other), `unit` of them
 };
@@ -33,7 +34,8 @@ struct Expanded {
     std::unordered_map<const ir::Node*, int> uses;  // how many expressions and statements use a node
 };
 
-// Without `lanes` every vector loop runs serially.
-Expanded expand(const kernel::Kernel& kernel, bool lanes = true);
+// Without `lanes` every vector loop runs serially. With `transposes` the backend turns blocks over in registers (see kernel.h); else they
+// are arrays on the stack.
+Expanded expand(const kernel::Kernel& kernel, bool lanes = true, bool transposes = false);
 
 }  // namespace weft::backend

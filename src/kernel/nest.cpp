@@ -172,6 +172,24 @@ void for_each_store(const Body& body, const std::function<void(const Store&, std
     visit_stores(body, around, f);
 }
 
+int lanes_for(const Kernel& kernel, const Body& body) {
+    bool wide = false;
+    for_each_store(body, [&](const Store& store, std::span<const Loop* const>) {
+        wide |= size_of(kernel.buffers[store.buffer].dtype) == 8;
+        std::vector<NodeRef> stack{store.value};
+        std::unordered_map<const ir::Node*, bool> seen;
+        while (!stack.empty() && !wide) {
+            const NodeRef node = stack.back();
+            stack.pop_back();
+            if (!seen.emplace(node.get(), true).second) continue;
+            wide |= size_of(node->dtype) == 8;
+            if (node->op != Op::Load)  // an address is not data
+                for (const NodeRef& source : node->sources) stack.push_back(source);
+        }
+    });
+    return wide ? kMaxLanes / 2 : kMaxLanes;
+}
+
 std::int64_t product(std::span<const NodeRef> vars) {
     std::int64_t result = 1;
     for (const NodeRef& var : vars) result *= extent_of(var);

@@ -35,6 +35,9 @@ void for_each_store(const Body& body, const std::function<void(const Store&, std
 // The body with its scalar locals replaced by fresh ones, one per lane of that loop: every copy of a body needs its own.
 Body lane_private(Kernel& kernel, const Body& body, int lane_loop);
 
+// Eight lanes where 64-bit values are computed, else sixteen: either way one or two registers of the widest machine.
+int lanes_for(const Kernel& kernel, const Body& body);
+
 std::int64_t product(std::span<const NodeRef> vars);  // of the extents
 inline std::int64_t extent_of(const NodeRef& var) { return var->as<ir::LoopArg>().extent; }
 inline int id_of(const NodeRef& var) { return var->as<ir::LoopArg>().id; }

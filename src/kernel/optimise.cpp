@@ -1,5 +1,5 @@
 // kernel/optimise.cpp: the list of passes; a pass is a pure function, Kernel -> Kernel. Tile first: it replaces a contraction's loops
-// as a whole. Parallel before vector: a chunk is a whole number of vectors.
+// as a whole. Transpose before parallel: which loop is outermost decides how memory is read. Parallel before vector: a chunk is a whole number of vectors.
 #include "kernel/optimise.h"
 
 #include "core/config.h"
@@ -12,11 +12,8 @@ struct Pass {
     std::string_view name;
     Kernel (*run)(Kernel);
 };
-constexpr Pass kPasses[] = {{"tile", tile_contraction},
-                            {"peel", peel_gates},
-                            {"parallel", split_for_threads},
-                            {"vector", widen_loops},
-                            {"stream", mark_streams}};
+constexpr Pass kPasses[] = {{"tile", tile_contraction},      {"transpose", transpose_blocks}, {"peel", peel_gates},
+                            {"parallel", split_for_threads}, {"vector", widen_loops},         {"stream", mark_streams}};
 
 constexpr std::size_t kLine = 64;
 

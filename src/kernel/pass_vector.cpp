@@ -5,15 +5,11 @@
 
 #include "core/str.h"
 #include "ir/symbolic.h"
-#include "ir/walk.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace weft::kernel {
 namespace {
-
-using ir::Op;
 
 constexpr std::int64_t kShortLoop = 16;
 
@@ -40,25 +36,6 @@ Contents contents_of(const Kernel& kernel, const Body& body) {
         all.counted |= inner.counted || loop.count;
     }
     return all;
-}
-
-// Eight lanes where 64-bit values are computed, else sixteen: either way one or two registers of the widest machine.
-int lanes_for(const Kernel& kernel, const Body& body) {
-    bool wide = false;
-    for_each_store(body, [&](const Store& store, std::span<const Loop* const>) {
-        wide |= size_of(kernel.buffers[store.buffer].dtype) == 8;
-        std::vector<NodeRef> stack{store.value};
-        std::unordered_map<const ir::Node*, bool> seen;
-        while (!stack.empty() && !wide) {
-            const NodeRef node = stack.back();
-            stack.pop_back();
-            if (!seen.emplace(node.get(), true).second) continue;
-            wide |= size_of(node->dtype) == 8;
-            if (node->op != Op::Load)  // an address is not data
-                for (const NodeRef& source : node->sources) stack.push_back(source);
-        }
-    });
-    return wide ? kMaxLanes / 2 : kMaxLanes;
 }
 
 class Widener {

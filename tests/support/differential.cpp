@@ -37,8 +37,15 @@ namespace {
 class ModeScope {
 public:
     explicit ModeScope(const Mode& mode)
-        : backend_(mode.backend), threads_(mode.threads), keep_(config().keep_denormals), donate_(config().donate) {
-        if (!mode.optimise) off_.emplace(std::initializer_list<std::string_view>{"tile", "peel", "parallel", "vector", "stream"});
+        : backend_(mode.backend),
+          threads_(mode.threads),
+          keep_(config().keep_denormals),
+          donate_(config().donate),
+          cpu_(config().cpu) {
+        if (!mode.cpu.empty()) config().cpu = mode.cpu;
+        if (!mode.optimise)
+            off_.emplace(
+                std::initializer_list<std::string_view>{"tile", "transpose", "peel", "parallel", "vector", "stream"});
         else if (!mode.without.empty()) off_.emplace(std::initializer_list<std::string_view>{mode.without});
         config().keep_denormals = mode.keep_denormals;
         config().donate = mode.donate;
@@ -46,6 +53,7 @@ public:
     ~ModeScope() {
         config().keep_denormals = keep_;
         config().donate = donate_;
+        config().cpu = cpu_;
     }
     ModeScope(const ModeScope&) = delete;
     ModeScope& operator=(const ModeScope&) = delete;
@@ -55,6 +63,7 @@ private:
     const ThreadScope threads_;
     std::optional<OptScope> off_;
     const bool keep_, donate_;
+    const std::string cpu_;
 };
 
 std::vector<const Node*> nodes_of(const Roots& roots) {
@@ -104,9 +113,9 @@ std::string element(const Node& node, std::size_t position, Word a, Word b) {
 }  // namespace
 
 std::string to_string(const Mode& mode) {
-    return str(mode.backend, mode.optimise ? ", optimised" : ", plain", mode.without.empty() ? "" : " without ",
-               mode.without, ", ", mode.threads, " threads", mode.donate ? ", donating" : "",
-               mode.keep_denormals ? "" : ", flushing");
+    return str(mode.backend, mode.cpu.empty() ? "" : " for ", mode.cpu, mode.optimise ? ", optimised" : ", plain",
+               mode.without.empty() ? "" : " without ", mode.without, ", ", mode.threads, " threads",
+               mode.donate ? ", donating" : "", mode.keep_denormals ? "" : ", flushing");
 }
 
 WordLists compute(const Roots& roots, const Mode& mode) {
@@ -329,6 +338,8 @@ bool have_backend(std::string_view name) {
         compute(one, {.backend = std::string(name)});
         return true;
     } catch (const BackendError&) {
+        return false;
+    } catch (const ValueError&) {  // a build without it
         return false;
     }
 }

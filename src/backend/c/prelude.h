@@ -32,7 +32,8 @@ public:
     // Memory. Names: load (p), load_some (p, n), strided (p, stride, n), gather (p, indices, n); with `_if` a mask comes
     // before n; store, store_some, store_strided, store_gather and stream likewise, with the vector last.
     std::string memory(const std::string& what, DType t, int lanes);
-    std::string stream_fence();  // (): after the last `stream`, which is for vectors of 32 or 64 bytes
+    std::string stream_fence();                 // (): after the last `stream`, which is for vectors of 32 or 64 bytes
+    std::string transpose(DType t, int lanes);  // (&row0, &row1, …): afterwards they hold the columns
     std::string shift_lanes(DType t, int lanes, int by);  // (v): lane l is v's lane l + by
     // (old, v): lanes at … at+count-1 are v's 0 … count-1, the others are old's
     std::string put_lanes(DType t, int lanes, int at, int count);

@@ -6,6 +6,8 @@
 
 #include <weft/error.h>
 
+#include <algorithm>
+
 namespace weft::backend::c {
 namespace {
 
@@ -147,6 +149,68 @@ std::string Prelude::memory(const std::string& what, DType t, int lanes) {
         return define(name, fill(str("HELPER ", definition.signature, " {\n", body, "}\n"), values));
     }
     throw InternalError(str("the C printer has no helper called ", what));
+}
+
+// Within 16 bytes, neighbouring rows are interleaved by ever larger units; then pieces of 16 bytes change places. Every step is one
+// shuffle of two registers.
+std::string Prelude::transpose(DType t, int lanes) {
+    const std::string type = vector(t, lanes), name = "transpose_" + type;
+    if (defined(name)) return name;
+    const int piece = std::min(lanes, 16 / static_cast<int>(size_of(t)));
+    std::vector<std::string> now;
+    std::string parameters, body;
+    for (int r = 0; r < lanes; ++r) {
+        parameters += str(r ? ", " : "", "$V* p", r);
+        now.push_back(str("*p", r));
+    }
+    int names = 0;
+    // The rows a and b become first(l) and second(l): the lane l of the result is lane first(l) of a and b side by side.
+    const auto step = [&](int a, int b, const auto& first, const auto& second) {
+        std::string orders[2];
+        for (int l = 0; l < lanes; ++l) {
+            orders[0] += str(", ", first(l));
+            orders[1] += str(", ", second(l));
+        }
+        std::string results[2];
+        for (int i = 0; i < 2; ++i) {
+            results[i] = str("t", names++);
+            body += str("    const $V ", results[i], " = SHUFFLE_$V(", now[a], ", ", now[b], orders[i], ");\n");
+        }
+        now[a] = results[0];
+        now[b] = results[1];
+    };
+    for (int unit = 1; unit < piece; unit *= 2)  // halves of each piece: a0 b0 a1 b1 …
+        for (int r = 0; r < lanes; ++r) {
+            if (r & unit) continue;
+            const auto half = [&](int l, int which) {
+                const int in_piece = l % piece,
+                          from = which * piece / 2 + in_piece / (2 * unit) * unit + in_piece % unit;
+                return l - in_piece + from + (in_piece / unit % 2 ? lanes : 0);
+            };
+            step(
+                r, r + unit, [&](int l) { return half(l, 0); }, [&](int l) { return half(l, 1); });
+        }
+    std::vector<std::string> ordered(now);  // within a piece the columns stand in bit-reversed order
+    for (int r = 0; r < lanes; ++r) {
+        int reversed = 0;
+        for (int bit = 1; bit < piece; bit *= 2) reversed = reversed * 2 + (r & bit ? 1 : 0);
+        ordered[r / piece * piece + reversed] = now[r];
+    }
+    now = ordered;
+    for (int far = piece; far < lanes; far *= 2)
+        for (int r = 0; r < lanes; ++r) {
+            if (r & far) continue;
+            step(
+                r, r + far, [&](int l) { return l & far ? lanes + l - far : l; },
+                [&](int l) { return l & far ? lanes + l : l + far; });
+        }
+    for (int r = 0; r < lanes; ++r) body += str("    *p", r, " = ", now[r], ";\n");
+    const std::string text =
+        str("#if defined(__has_builtin) && __has_builtin(__builtin_shufflevector)\n",
+            "#define SHUFFLE_$V(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)\n", "#else\n",
+            "#define SHUFFLE_$V(a, b, ...) __builtin_shuffle(a, b, ($M){__VA_ARGS__})\n", "#endif\n", "HELPER void $N(",
+            parameters, ") {\n", body, "}\n");
+    return define(name, fill(text, {{'V', type}, {'N', name}, {'M', vector(mask_dtype(size_of(t)), lanes)}}));
 }
 
 }  // namespace weft::backend::c

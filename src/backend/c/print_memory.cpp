@@ -20,6 +20,16 @@ std::string Printer::variable(int buffer, std::int64_t number) const {
                                                                          : str(names_[buffer], "_", number);
 }
 
+std::string Printer::column(int buffer, std::int64_t number, int level) {
+    if (turned_.insert(buffer).second) {
+        const int edge = expanded_.places[buffer].unit;
+        std::string text = prelude_.transpose(kernel_.buffers[buffer].dtype, edge) + "(";
+        for (int v = 0; v < edge; ++v) text += str(v ? ", &" : "&", variable(buffer, v));
+        line(level, text + ");");
+    }
+    return variable(buffer, number);
+}
+
 std::string Printer::element(int buffer, const Node& index, int level) {
     std::string at = value(index, level).text;
     const Place& place = expanded_.places[buffer];
@@ -71,7 +81,8 @@ Value Printer::variable_load(const Node& node, int level) {
     } else {
         const LaneIndex lanes = lane_index(index, facts(*index).lane);
         const auto at = static_cast<std::int64_t>(lanes.base->as<ir::ConstArg>().value);
-        std::string text = variable(b, at / place.unit);
+        std::string text = place.transposed ? column(b, at, level) : variable(b, at / place.unit);
+        if (place.transposed) return from_memory(std::move(text), t);
         if (const auto by = static_cast<int>(at % place.unit))
             text = str(prelude_.shift_lanes(t, lanes_, by), "(", text, ")");
         result = from_memory(std::move(text), t);
@@ -129,6 +140,7 @@ Value Printer::lane_load(const Node& node, int level) {
 void Printer::variable_store(const Store& store, const Value& stored) {
     const int b = store.buffer, lane = facts(*store.value).lane;
     const Place& place = expanded_.places[b];
+    turned_.erase(b);
     const DType t = store.value->dtype;
     if (store.index->op == Op::Const) {
         const auto at = static_cast<std::int64_t>(store.index->as<ir::ConstArg>().value);

@@ -9,6 +9,7 @@
 
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace weft::backend::c {
@@ -96,8 +97,9 @@ private:
     void lane_store(const kernel::Store& store, int lane, const Value& value);
     void variable_store(const kernel::Store& store, const Value& value);
     std::string variable(int buffer, std::int64_t number) const;
-    std::string element(int buffer, const Node& index, int level);  // "x[i * 4 + j]"
-    std::string address(int buffer, const Node& index, int level);  // "x + (i * 4 + j)"
+    std::string column(int buffer, std::int64_t number, int level);  // of a block: its variable, once it is turned over
+    std::string element(int buffer, const Node& index, int level);   // "x[i * 4 + j]"
+    std::string address(int buffer, const Node& index, int level);   // "x + (i * 4 + j)"
     bool in_variables(int buffer) const;
     int lanes_of(int lane) const { return expanded_.lane_vars.at(lane); }
 
@@ -112,6 +114,7 @@ private:
     std::vector<NodeRef> kept_;  // nodes made here: facts_ and names go by address
     int temporaries_ = 0;
     bool streams_ = false;
+    std::unordered_set<int> turned_;  // blocks whose variables hold columns now
 };
 
 // "(a + b)" as "a + b", where nothing can bind tighter.
