@@ -87,8 +87,9 @@ void check_cases(const std::vector<Case>& cases) {
         kernel::verify(c.nest->k, "test");
         kernels.push_back(&c.nest->k);
     }
-    for (const std::string_view backend : {"ref", "c"}) {
-        const auto programs = backend::find(backend).compile(kernels);
+    for (const Target& target : {Target{"ref", "native"}, kTargets[0], kTargets[1], kTargets[2]}) {
+        const std::string backend = target.backend + " " + target.cpu;
+        const auto programs = compile_for(target, kernels);
         for (std::size_t k = 0; k < cases.size(); ++k) {
             const Case& c = cases[k];
             const Result result = run_program(*programs[k], c.nest->k, c.memories);

@@ -270,25 +270,33 @@ bool same_bits(const Memory& a, const Memory& b) {
 
 }  // namespace
 
-TEST_CASE("random kernels: c equals ref") {
+TEST_CASE("random kernels: c and x86 equal ref") {
     const char* more = std::getenv("WEFT_FUZZ");  // the first seed of a hundred others
     const int first = more ? std::atoi(more) : 0, count = more ? 100 : 12;
-    std::vector<std::pair<Nest, std::vector<Memory>>> cases;
-    std::vector<const Kernel*> kernels;
-    for (int seed = 0; seed < count; ++seed) cases.push_back(Fuzzer(static_cast<unsigned>(first + seed)).run());
-    for (const auto& [nest, memories] : cases) {
-        kernel::verify(nest.k, "fuzz");
-        kernels.push_back(&nest.k);
-    }
-    const auto expected = backend::ref_backend().compile(kernels), got = backend::c_backend().compile(kernels);
-    for (std::size_t i = 0; i < cases.size(); ++i) {
-        const auto& [nest, memories] = cases[i];
-        const Result a = run_program(*expected[i], nest.k, memories), b = run_program(*got[i], nest.k, memories, {}, 2);
-        for (std::size_t m = 0; m < memories.size(); ++m) {
-            if (same_bits(a.memories[m], b.memories[m])) continue;
-            FAIL_CHECK(str(nest.k.name, ": ", nest.k.buffers[m].name, " differs\n", got[i]->source(), "\n",
-                           kernel::print(nest.k)));
-            break;
+    for (const Target& target : kTargets) {
+        CAPTURE(target.backend);
+        CAPTURE(target.cpu);
+        // Machine code is made so fast that many more kernels can be tried.
+        const int cases_count = target.backend == "c" ? count : 25 * count;
+        std::vector<std::pair<Nest, std::vector<Memory>>> cases;
+        std::vector<const Kernel*> kernels;
+        for (int seed = 0; seed < cases_count; ++seed)
+            cases.push_back(Fuzzer(static_cast<unsigned>(first + seed)).run());
+        for (const auto& [nest, memories] : cases) {
+            kernel::verify(nest.k, "fuzz");
+            kernels.push_back(&nest.k);
+        }
+        const auto expected = backend::ref_backend().compile(kernels), got = compile_for(target, kernels);
+        for (std::size_t i = 0; i < cases.size(); ++i) {
+            const auto& [nest, memories] = cases[i];
+            const Result a = run_program(*expected[i], nest.k, memories),
+                         b = run_program(*got[i], nest.k, memories, {}, 2);
+            for (std::size_t m = 0; m < memories.size(); ++m) {
+                if (same_bits(a.memories[m], b.memories[m])) continue;
+                FAIL_CHECK(str("seed ", first + static_cast<int>(i), ": ", nest.k.buffers[m].name, " differs\n",
+                               kernel::print(nest.k)));
+                break;
+            }
         }
     }
 }

@@ -55,7 +55,7 @@ TEST_CASE("ref: an access beyond its buffer is an internal error that names it")
 
 TEST_CASE("find names the choices") {
     CHECK(backend::find("ref").name() == "ref");
-    CHECK_THROWS_WITH_AS(backend::find("fortran"), "there is no backend \"fortran\"; choose \"c\" or \"ref\"",
+    CHECK_THROWS_WITH_AS(backend::find("fortran"), "there is no backend \"fortran\"; choose \"x86\", \"c\" or \"ref\"",
                          ValueError);
 }
 

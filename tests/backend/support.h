@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/backend.h"
+#include "core/config.h"
 #include "core/str.h"
 
 #include <doctest/doctest.h>
@@ -12,6 +13,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace weft::test {
@@ -140,6 +142,20 @@ inline std::shared_ptr<const backend::Program> compile_one(backend::Backend& bac
     kernel::verify(k, "test");
     const Kernel* const one[] = {&k};
     return backend.compile(one).at(0);
+}
+
+// Every way to compile a kernel; each must give the bits of ref.
+struct Target {
+    std::string backend, cpu;
+};
+inline const std::vector<Target> kTargets = {{"c", "native"}, {"x86", "native"}, {"x86", "avx2"}};
+
+inline std::vector<std::shared_ptr<const backend::Program>> compile_for(const Target& target,
+                                                                        std::span<const Kernel* const> kernels) {
+    const std::string before = std::exchange(config().cpu, target.cpu);
+    auto programs = backend::find(target.backend).compile(kernels);
+    config().cpu = before;
+    return programs;
 }
 
 inline Result run_on(std::string_view backend, const Kernel& k, const std::vector<Memory>& memories,

@@ -24,7 +24,7 @@ TEST_CASE("a padded array has the same elements with its borders peeled off and 
                     const bool inside = c >= before && c < before + columns;
                     expected.push_back(inside ? 0.5f - static_cast<float>(r * columns + c - before + 1) : 0.5f);
                 }
-            for (const char* backend : {"ref", "c"}) {
+            for (const char* backend : {"ref", "c", "x86"}) {
                 CAPTURE(backend);
                 const BackendScope scope(backend);
                 const Explanation plan = explain(padded());

@@ -32,6 +32,8 @@ std::uint64_t from_environment(const char* name, std::uint64_t fallback) {
 
 bool use_c() { return config().backend != "ref" && have_backend("c"); }
 
+bool use_x86() { return config().backend != "ref" && have_backend("x86"); }
+
 bool flushes(std::uint64_t seed) { return seed % 8 == 3; }
 
 GraphOptions options_for(std::uint64_t seed) { return {.normal_range = flushes(seed)}; }
@@ -44,6 +46,10 @@ std::vector<Mode> modes_for(std::uint64_t seed, bool with_c) {
     modes.push_back({.without = std::vector<std::string>{"tile", "peel", "parallel", "vector"}[seed / 3 % 4],
                      .keep_denormals = keep});
     if (with_c) modes.push_back({.backend = "c", .threads = threads, .keep_denormals = keep});
+    if (use_x86()) {
+        modes.push_back({.backend = "x86", .threads = threads, .keep_denormals = keep});
+        modes.push_back({.backend = "x86", .cpu = "avx2", .keep_denormals = keep});
+    }
     return modes;
 }
 

@@ -20,6 +20,7 @@ struct Mode {
     std::string backend = "ref";
     bool optimise = true;
     std::string without = {};  // one pass that is left out, by name
+    std::string cpu = {};      // as WEFT_CPU; empty: as it is
     int threads = 1;
     bool donate = false;  // every input's memory may be taken over: the graph then runs on copies
     bool keep_denormals = true;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <span>
 
 namespace weft::backend::x86 {
@@ -147,6 +148,31 @@ private:
     std::array<std::vector<int>, 3> active_;
 };
 
+// Places in the frame, used again once their register is dead. Registers come in the order of their first use.
+class Slots {
+public:
+    explicit Slots(std::int64_t& frame_bytes) : end_(frame_bytes) {}
+
+    std::int32_t take(const RegInfo& r) {
+        const std::int64_t bytes = r.cls == Class::Vec ? r.bytes : 8;
+        auto& known = by_size_[bytes];  // soonest free first
+        std::int64_t at;
+        if (!known.empty() && known.begin()->first < r.first) {
+            at = known.begin()->second;
+            known.erase(known.begin());
+        } else {
+            at = (end_ + bytes - 1) / bytes * bytes;
+            end_ = at + bytes;
+        }
+        known.emplace(r.last, at);
+        return static_cast<std::int32_t>(at);
+    }
+
+private:
+    std::int64_t& end_;
+    std::map<std::int64_t, std::multimap<std::int32_t, std::int64_t>> by_size_;
+};
+
 }  // namespace
 
 Allocation allocate(Code& code, int vectors) {
@@ -160,17 +186,14 @@ Allocation allocate(Code& code, int vectors) {
     if (result.spills) Scan(code, vectors, true).run(order);
     for (int i = 0; i < 3; ++i) result.vector_temporary[i] = vectors - 3 + i;
     for (int i = 0; i < 2; ++i) result.mask_temporary[i] = 6 + i;
-    std::int64_t at = code.frame_bytes;
+    result.frame_bytes = code.frame_bytes;
+    Slots slots(result.frame_bytes);
     for (const int id : order) {
         RegInfo& r = code.regs[id];
-        if (r.machine < 0 && !r.constant) {
-            const std::int64_t bytes = r.cls == Class::Vec ? r.bytes : 8;
-            at = (at + bytes - 1) / bytes * bytes;
-            r.slot = static_cast<std::int32_t>(at);
-            at += bytes;
-        } else if (r.machine >= 0 && r.cls == Class::Gp) result.gps |= 1u << r.machine;
+        if (r.machine < 0 && !r.constant) r.slot = slots.take(r);
+        else if (r.machine >= 0 && r.cls == Class::Gp) result.gps |= 1u << r.machine;
     }
-    result.frame_bytes = (at + 63) / 64 * 64;
+    result.frame_bytes = (result.frame_bytes + 63) / 64 * 64;
     return result;
 }
 

@@ -194,7 +194,8 @@ private:
         constexpr int kGpTemporaries[] = {10, 11, 0};
         switch (cls) {
             case Class::Gp: return gp_reg(kGpTemporaries[used.gp++], bytes);
-            case Class::Vec: return vector_reg(places_.vector_temporary[used.vec++], bytes);
+            // Four operands: the result, which comes last, takes the register of a source.
+            case Class::Vec: return vector_reg(places_.vector_temporary[used.vec++ % 3], bytes);
             case Class::Mask: return ax::k(places_.mask_temporary[used.mask++ % 2]);
         }
         __builtin_unreachable();
@@ -246,7 +247,8 @@ private:
     }
 
     bool may_be_memory(const Ins& ins, int i, const RegInfo& info) const {
-        if (info.cls == Class::Gp) return ins.id == Id::kIdMov && ins.o[i].bytes == 8;
+        if (info.cls == Class::Gp)
+            return ins.id == Id::kIdMov && ins.o[i].bytes == 8 && ins.o[0].kind == Operand::Kind::Register;
         if (info.cls != Class::Vec || !ins.element) return false;
         const bool last = i + 1 == ins.count || ins.o[i + 1].kind == Operand::Kind::Immediate;
         if (!last) return false;

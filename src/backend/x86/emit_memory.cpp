@@ -416,10 +416,22 @@ void Emitter::lane_store(const Store& store, int lane, const Value& stored) {
         size_of(t) >= 4 &&
         whole_lines(lane_index(*store.index, lane).base,
                     static_cast<std::int64_t>(size_of(t)) * (64 / (lanes_ * static_cast<int>(size_of(t)))));
-    whole_store(t, at.base, v, at.used, stream);
+    if (!stream) return whole_store(t, at.base, v, at.used);
+    // A memory's start may be anywhere; the branch always goes the same way.
+    code_.streams = true;
+    const int unaligned = new_label(), done = new_label();
+    Operand m = at.base;
+    m.bytes = static_cast<std::uint8_t>(width(v));
+    put_store(Id::kIdTest, {gp(pointer(b), 4), imm(width(v) - 1)});
+    put_store(Id::kIdJnz, {label(unaligned)});
+    put_store(v.lane == 4 ? Id::kIdVmovntps : Id::kIdVmovntpd, {m, vec(v.reg, width(v))});
+    put_store(Id::kIdJmp, {label(done)});
+    bind(unaligned);
+    whole_store(t, at.base, v, at.used);
+    bind(done);
 }
 
-void Emitter::whole_store(DType t, const Operand& to, const Value& v, int used, bool stream) {
+void Emitter::whole_store(DType t, const Operand& to, const Value& v, int used) {
     const int element = static_cast<int>(size_of(t)), lane = v.lane;
     const Operand x = vec(v.reg, width(lane));
     Operand m = to;
@@ -428,10 +440,6 @@ void Emitter::whole_store(DType t, const Operand& to, const Value& v, int used, 
         std::vector<std::int64_t> lanes;
         for (int l = 0; l < lanes_; ++l) lanes.push_back(l);
         return lane_by_lane_store(t, {plain(to), {constant_lanes(lanes, 4), true, false, 4}, used}, v);
-    }
-    if (stream) {
-        code_.streams = true;
-        return put_store(lane == 4 ? Id::kIdVmovntps : Id::kIdVmovntpd, {m, x});
     }
     const Reg some = used_mask(used, lane, nullptr);
     if (!wide_ && some.id >= 0)

@@ -414,10 +414,10 @@ Value Emitter::numbers(const Value& truth) {
 }
 
 Value Emitter::truth_of(const Value& v) {
-    const Value result = new_truth();
     const Operand x = vec(v.reg, width(4));
-    if (wide_) put(Id::kIdVptestmd, {mask(result.reg), x, x});
-    else put(Id::kIdVpcmpgtd, {vec(result.reg, width(4)), x, vec(constant_vector(0, 4, width(4)), width(4))});
+    if (!wide_) return invert(compare_lanes(kEq, v, constant_like(v, DType::I32, 0), DType::I32));
+    const Value result = new_truth();
+    put(Id::kIdVptestmd, {mask(result.reg), x, x});
     return result;
 }
 

@@ -197,7 +197,7 @@ private:
     Value variable_load(const Node& node);
     void variable_store(const kernel::Store& store, const Value& v);
     void lane_store(const kernel::Store& store, int lane, const Value& v);
-    void whole_store(DType t, const Operand& to, const Value& v, int used, bool stream);
+    void whole_store(DType t, const Operand& to, const Value& v, int used);
     void scatter(DType t, const Lanes& at, const Value& v);
     void lane_by_lane_store(DType t, const Lanes& at, const Value& v);
     Value last_lane(const Value& v, DType t, int lanes) { return one_lane(v, t, lanes - 1); }
