@@ -38,7 +38,7 @@ void check(const std::function<Tensor()>& make, bool expected_to_transpose = tru
         expected = make().to(f64).to_vector<double>();
     }
     for (const char* level : {"native", "avx2", "sse"})
-        for (const char* backend : {"ref", "c"}) {
+        for (const char* backend : {"ref", "c", "x86"}) {
             CAPTURE(level);
             CAPTURE(backend);
             config().cpu = level;

@@ -534,6 +534,10 @@ Value Emitter::variable_load(const Node& node) {
     const DType t = node.dtype;
     Value result;
     const Linear index = linear(node.source(0));
+    if (place.transposed) {
+        result = {column(b, index.constant), true, false, static_cast<std::int8_t>(stored_lane(t))};
+        return is_bool(t) ? truth_of(result) : result;
+    }
     const Reg r = variable(b, index.constant / place.unit);
     if (place.form == Place::Scalars) result = {r};
     else {
@@ -558,6 +562,53 @@ Value Emitter::variable_load(const Node& node) {
         return gated;
     }
     throw InternalError(str("kernel ", kernel_.name, ": a gate on a local in registers"));
+}
+
+// A block's columns, from all its rows at once: first within 16 bytes, then whole sixteenths of bytes change places.
+Reg Emitter::column(int b, std::int64_t number) {
+    std::vector<Reg>& columns = columns_[b];
+    if (!columns.empty()) return columns[static_cast<std::size_t>(number)];
+    const int lane = stored_lane(kernel_.buffers[b].dtype), bytes = width(lane), across = 16 / lane, groups = bytes / 16;
+    const auto two = [&](std::uint32_t id, Reg x, Reg y, int choice = -1) {
+        const Reg r = vec_reg(bytes);
+        if (choice < 0) put(id, {vec(r, bytes), vec(x, bytes), vec(y, bytes)});
+        else put(id, {vec(r, bytes), vec(x, bytes), vec(y, bytes), imm(choice)});
+        return r;
+    };
+    // part[g][c]: for each 16 bytes of the rows g * across …, their elements c
+    std::vector<std::vector<Reg>> part;
+    for (int g = 0; g < groups; ++g) {
+        const auto row = [&](int i) { return variable(b, g * across + i); };
+        if (across == 2)
+            part.push_back({two(Id::kIdVunpcklpd, row(0), row(1)), two(Id::kIdVunpckhpd, row(0), row(1))});
+        else {
+            const Reg low = two(Id::kIdVunpcklps, row(0), row(1)), high = two(Id::kIdVunpckhps, row(0), row(1)),
+                      low2 = two(Id::kIdVunpcklps, row(2), row(3)), high2 = two(Id::kIdVunpckhps, row(2), row(3));
+            part.push_back({two(Id::kIdVunpcklpd, low, low2), two(Id::kIdVunpckhpd, low, low2),
+                            two(Id::kIdVunpcklpd, high, high2), two(Id::kIdVunpckhpd, high, high2)});
+        }
+    }
+    columns.resize(static_cast<std::size_t>(groups * across));
+    const auto column_at = [&](int g, int c) -> Reg& { return columns[static_cast<std::size_t>(g * across + c)]; };
+    for (int c = 0; c < across; ++c) {
+        const auto x = [&](int g) { return part[static_cast<std::size_t>(g)][static_cast<std::size_t>(c)]; };
+        if (groups == 1) column_at(0, c) = x(0);
+        else if (groups == 2) {
+            const std::uint32_t id = wide_ ? Id::kIdVshuff32x4 : Id::kIdVperm2f128;
+            column_at(0, c) = two(id, x(0), x(1), wide_ ? 0 : 0x20);
+            column_at(1, c) = two(id, x(0), x(1), wide_ ? 3 : 0x31);
+        } else {
+            constexpr int kEven = 0x88, kOdd = 0xdd;
+            const auto shuffle = [&](Reg a, Reg d, int choice) { return two(Id::kIdVshuff32x4, a, d, choice); };
+            const Reg even = shuffle(x(0), x(1), kEven), even2 = shuffle(x(2), x(3), kEven);
+            column_at(0, c) = shuffle(even, even2, kEven);
+            column_at(2, c) = shuffle(even, even2, kOdd);
+            const Reg odd = shuffle(x(0), x(1), kOdd), odd2 = shuffle(x(2), x(3), kOdd);
+            column_at(1, c) = shuffle(odd, odd2, kEven);
+            column_at(3, c) = shuffle(odd, odd2, kOdd);
+        }
+    }
+    return columns[static_cast<std::size_t>(number)];
 }
 
 // Gives a variable a value; if an instruction just made it and nothing else uses it, that instruction writes the variable itself.
@@ -608,6 +659,7 @@ void Emitter::variable_store(const Store& store, const Value& stored) {
     const Place& place = expanded_.places[b];
     const DType t = store.value->dtype;
     const Linear index = linear(*store.index);
+    columns_.erase(b);
     const Reg to = variable(b, index.constant / place.unit);
     const int at = static_cast<int>(index.constant % place.unit);
     if (place.form == Place::Scalars) {

@@ -204,6 +204,7 @@ private:
     Value one_lane(const Value& v, DType t, int lane);
     Value upper_lanes(const Value& v, int by);
     Reg variable(int buffer, std::int64_t number);
+    Reg column(int buffer, std::int64_t number);  // of a block in variables
     int stored_lane(DType t) const;  // bytes per lane of what memory and variables hold
     bool in_variables(int buffer) const;
     bool whole_lines(const Linear& index, std::int64_t element) const;
@@ -227,6 +228,7 @@ private:
     std::vector<NodeRef> kept_;  // nodes made here: facts_ and values go by address
     std::vector<Reg> pointers_;
     std::map<std::pair<int, std::int64_t>, Reg> variables_;
+    std::map<int, std::vector<Reg>> columns_;  // of blocks that were turned over since they were stored
     std::map<std::vector<std::int64_t>, Reg> constants_;
     std::vector<std::int64_t> stack_arrays_;  // per buffer: where it lies in the frame, -1 if not
     std::int64_t lane_slot_ = -1;
