@@ -92,7 +92,7 @@ private:
 struct Accesses {
     std::vector<std::int64_t> constants;
     std::vector<std::pair<std::int64_t, int>> lanes;    // constant, extent of the vector loop
-    std::vector<std::pair<std::int64_t, int>> columns;  // … of constant + lane * extent
+    std::vector<std::pair<std::int64_t, int>> columns;  // … of constant + lane * n, of n * n elements
     bool other = false, any = false;
 };
 
@@ -164,11 +164,12 @@ private:
         for (const auto& [id, extent] : out_.lane_vars) {
             if (!ir::depends_on(index, id)) continue;
             const auto stride = ir::stride_of(*kernel_.interner, index, id);
-            if (stride != 1 && stride != extent) continue;
+            const bool down = stride && *stride > 1 && *stride * *stride == kernel_.buffers[b].size;
+            if (stride != 1 && !down) continue;
             const NodeRef base =
                 ir::simplify_index(*kernel_.interner, kernel::substitute(kernel_, index, {{id, kernel_.index(0)}}));
             if (base->op != Op::Const) continue;
-            auto& list = stride == 1 ? accesses.lanes : accesses.columns;
+            auto& list = down ? accesses.columns : accesses.lanes;
             list.emplace_back(static_cast<std::int64_t>(base->as<ir::ConstArg>().value), extent);
             return;
         }
@@ -199,11 +200,10 @@ private:
 
     bool is_block(const Buffer& buffer, const Accesses& accesses) const {
         const std::int64_t edge = out_.lanes;
-        const auto whole = [&](const auto& at) { return at.second == edge; };
+        const auto in_row = [&](const auto& at) { return at.first % edge == 0; };
         return transposes_ && !accesses.columns.empty() && buffer.place == Buffer::Place::Register &&
                buffer.lane_loop < 0 && !accesses.other && accesses.constants.empty() && buffer.size == edge * edge &&
-               std::all_of(accesses.lanes.begin(), accesses.lanes.end(), whole) &&
-               std::all_of(accesses.columns.begin(), accesses.columns.end(), whole);
+               std::all_of(accesses.lanes.begin(), accesses.lanes.end(), in_row);
     }
 
     Place on_stack(const Buffer& buffer, Place place, std::size_t copies) const {

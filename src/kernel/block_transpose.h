@@ -13,24 +13,26 @@ class BlockTranspose {
 public:
     BlockTranspose(Kernel& kernel, DType dtype, int edge);
 
-    // block[r][l] = value(r, l) for all r (unrolled) and l (lanes)
+    // block[r][l] = value(r, l) for r < rows (unrolled) and l < columns (lanes)
     template <class F>
-    Body fill(F value) {
-        return loops([&](const NodeRef& r, const NodeRef& l) { return Body{Store{local_, row(r, l), value(r, l)}}; });
+    Body fill(std::int64_t rows, std::int64_t columns, F value) {
+        return loops(rows, columns, [&](const NodeRef& r, const NodeRef& l) {
+            return Body{Store{local_, row(r, l), value(r, l)}};
+        });
     }
-    // f(c, l) for all c (unrolled) and l (lanes); at(c, l) is block[l][c] there.
+    // f(c, l) for c < columns (unrolled) and l < rows (lanes); at(c, l) is block[l][c] there.
     template <class F>
-    Body use(F f) {
-        return loops([&](const NodeRef& c, const NodeRef& l) { return f(c, l); });
+    Body use(std::int64_t columns, std::int64_t rows, F f) {
+        return loops(columns, rows, f);
     }
     NodeRef at(const NodeRef& c, const NodeRef& l) const;
 
 private:
     template <class F>
-    Body loops(F f) {
-        const NodeRef u = kernel_.new_var(edge_), l = kernel_.new_var(edge_);
-        Body lanes{Loop{l, LoopKind::Vector, f(u, l), true, nullptr}};
-        return Body{Loop{u, LoopKind::Unrolled, std::move(lanes), false, nullptr}};
+    Body loops(std::int64_t unrolled, std::int64_t lanes, F f) {
+        const NodeRef u = kernel_.new_var(unrolled), l = kernel_.new_var(lanes);
+        Body inner{Loop{l, LoopKind::Vector, f(u, l), true, nullptr}};
+        return Body{Loop{u, LoopKind::Unrolled, std::move(inner), false, nullptr}};
     }
     NodeRef row(const NodeRef& r, const NodeRef& l) const;
 

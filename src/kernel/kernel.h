@@ -14,8 +14,8 @@
 // - A Serial loop with a `count` expression (known outside the loop) runs min(extent, count) iterations, none if negative.
 // - Locals hold no defined value before the first store. A Register local is only ever indexed by constants (after
 //   unrolling), or by constant + lane of a vector loop, where all those constants are multiples of the lane count; never
-//   both; or it is a block of n * n elements: each turn stores all its rows (constant * n + lane of n lanes), then reads its
-//   columns (constant + lane * n), which a backend may do by transposing n registers. A local with `lane_loop` >= 0 is private to each lane of that vector loop (one value per lane, constant index).
+//   both; or it is a block of n * n elements: each turn stores rows (constant * n + lane), then reads columns (constant + lane * n)
+//   of what it has just stored, and nothing else. A backend may do that by transposing n registers. A local with `lane_loop` >= 0 is private to each lane of that vector loop (one value per lane, constant index).
 //   A Scratch local lies at `scratch_offset` bytes in the scratch block handed to Program::run, 64-byte aligned.
 #pragma once
 

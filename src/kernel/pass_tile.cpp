@@ -10,6 +10,7 @@
 //     the epilogue, if it could not run on the accumulators
 //
 // Every accumulator is one chain of fused multiply-adds in the order that lowering wrote, so the bits are those of the plain loops.
+#include "kernel/block_transpose.h"
 #include "kernel/contraction_nest.h"
 #include "kernel/lower_special.h"
 #include "kernel/nest.h"
@@ -342,10 +343,83 @@ private:
         return body;
     }
 
+    // Does memory run along the sum, and for longer than along the columns (or rows)? Then it is read that way.
+    bool runs_along_sum(const NodeRef& operand, const std::vector<NodeRef>& positions) const {
+        Uses uses;
+        collect_uses(operand, uses);
+        const auto run = [&](const NodeRef& var) {
+            bool any = false;
+            for (const NodeRef& load : uses.loads) {
+                const auto step = ir::stride_of(*kernel_.interner, load->sources[0], id_of(var));
+                if (!step || (*step != 0 && *step != 1)) return std::int64_t{0};
+                any |= *step == 1;
+            }
+            return any ? extent_of(var) : 0;
+        };
+        const std::int64_t along = run(nest_.inner.back());
+        return along >= kMaxLanes / 2 && along > run(positions.back());
+    }
+
+    // Packs values of `part` into [step][pitch]: blocks are read along the sum and turned over in registers.
+    // `at` are an operand's variables at a position, `slot` is where step 0 of the part's first position goes.
+    template <class At>
+    Body pack_turned(const NodeRef& operand, const Range& part, At at, int panel, const NodeRef& slot,
+                     std::int64_t pitch) {
+        const int edge = block_edge(size_of(nest_.accumulate));
+        const NodeRef last = nest_.inner.back();
+        const auto block = [&](const Range& group, const NodeRef& start, std::int64_t steps) {
+            const auto step = [&](const NodeRef& offset) { return simple(kernel_.add(start, offset)); };
+            BlockTranspose turn(kernel_, nest_.accumulate, edge);
+            Body body = turn.fill(group.size, steps, [&](const NodeRef& r, const NodeRef& l) {
+                Substitution with = at(simple(kernel_.add(kernel_.add(part.start, group.start), r)));
+                with.emplace_back(id_of(last), step(l));
+                return substitute(kernel_, operand, with);
+            });
+            append(body, turn.use(steps, group.size, [&](const NodeRef& c, const NodeRef& l) {
+                const NodeRef row = substitute(kernel_, inner_position(), {{id_of(last), step(c)}});
+                const NodeRef to =
+                    kernel_.add(kernel_.add(slot, kernel_.mul(row, kernel_.index(pitch))), kernel_.add(group.start, l));
+                return Body{Store{panel, simple(to), turn.at(c, l)}};
+            }));
+            return body;
+        };
+        const std::vector<NodeRef> around(nest_.inner.begin(), nest_.inner.end() - 1);
+        return pieces(Range{kernel_.index(0), part.size}, edge, [&](const Range& group, const NodeRef&) {
+            if (around.empty() && nest_.inner_count)
+                return counted_blocks(edge,
+                                      [&](const NodeRef& start, std::int64_t n) { return block(group, start, n); });
+            Body loops = loops_over(
+                around, pieces(Range{kernel_.index(0), extent_of(last)}, edge, [&](const Range& steps, const NodeRef&) {
+                    return block(group, steps.start, steps.size);
+                }));
+            if (nest_.inner_count) loops[0].loop()->count = nest_.inner_count;
+            return loops;
+        });
+    }
+
+    // f(start, steps) for whole blocks of the one summed loop, whose count is known at run time, and step by step for the rest.
+    template <class F>
+    Body counted_blocks(std::int64_t edge, F f) {
+        const std::int64_t most = extent_of(nest_.inner.back());
+        const NodeRef count =
+            kernel_.binary(Op::Max, kernel_.index(0), kernel_.binary(Op::Min, nest_.inner_count, kernel_.index(most)));
+        const NodeRef whole = kernel_.binary(Op::IDiv, count, kernel_.index(edge));
+        const NodeRef k = kernel_.new_var(ceil_div(most, edge)), left = kernel_.new_var(edge);
+        const NodeRef done = kernel_.mul(whole, kernel_.index(edge));
+        Body body{serial(k, f(simple(kernel_.mul(k, kernel_.index(edge))), edge), simple(whole))};
+        body.emplace_back(
+            serial(left, f(simple(kernel_.add(done, left)), 1), simple(kernel_.binary(Op::Sub, count, done))));
+        return body;
+    }
+
     Body pack_columns(const Range& columns, int panel) {
+        const bool turned = runs_along_sum(vector_factor(), column_vars_);
         return pieces(columns, tile_columns_, [&](const Range& part, const NodeRef& number) {
-            const NodeRef base = kernel_.add(kernel_.mul(number, kernel_.index(inner_length_ * tile_columns_)),
-                                             kernel_.mul(inner_position(), kernel_.index(tile_columns_)));
+            const NodeRef slot = kernel_.mul(number, kernel_.index(inner_length_ * tile_columns_));
+            if (turned)
+                return pack_turned(
+                    vector_factor(), part, [&](const NodeRef& c) { return at_columns(c); }, panel, slot, tile_columns_);
+            const NodeRef base = kernel_.add(slot, kernel_.mul(inner_position(), kernel_.index(tile_columns_)));
             return packing_loops(vector_factor(), lane_loops(part.size, [&](const NodeRef& at, int) {
                                      const NodeRef column = simple(kernel_.add(part.start, at));
                                      return Body{Store{panel, simple(kernel_.add(base, at)),
@@ -356,9 +430,13 @@ private:
 
     // [tile][step][row]: a tile's rows lie side by side, as they are broadcast
     Body pack_rows(const Range& rows, int row_panel) {
+        const bool turned = runs_along_sum(row_factor(), row_vars_);
         return pieces(rows, tile_rows_, [&](const Range& part, const NodeRef& number) {
-            const NodeRef base = kernel_.add(kernel_.mul(number, kernel_.index(inner_length_ * tile_rows_)),
-                                             kernel_.mul(inner_position(), kernel_.index(tile_rows_)));
+            const NodeRef slot = kernel_.mul(number, kernel_.index(inner_length_ * tile_rows_));
+            if (turned)
+                return pack_turned(
+                    row_factor(), part, [&](const NodeRef& r) { return at_rows(r); }, row_panel, slot, tile_rows_);
+            const NodeRef base = kernel_.add(slot, kernel_.mul(inner_position(), kernel_.index(tile_rows_)));
             const NodeRef r = kernel_.new_var(part.size);
             const NodeRef value = substitute(kernel_, row_factor(), at_rows(simple(kernel_.add(part.start, r))));
             Body store{Store{row_panel, simple(kernel_.add(base, r)), value}};

@@ -189,16 +189,16 @@ private:
             replaced;  // value -> its load, the load's index
         for (const NodeRef& value : turned_) {
             BlockTranspose block(kernel_, value->dtype, edge_);
-            append(body, block.fill([&](const NodeRef& r, const NodeRef& l) {
+            append(body, block.fill(edge_, edge_, [&](const NodeRef& r, const NodeRef& l) {
                 return substitute(kernel_, value, element(r, l));
             }));
             if (value == turned_.back()) {
-                append(body, block.use([&](const NodeRef& c, const NodeRef& l) {
+                append(body, block.use(edge_, edge_, [&](const NodeRef& c, const NodeRef& l) {
                     return stores(element(l, c), c, l, replaced, block.at(c, l));
                 }));
             } else {
                 const int columns = kernel_.new_local("columns", value->dtype, std::int64_t{edge_} * edge_);
-                append(body, block.use([&](const NodeRef& c, const NodeRef& l) {
+                append(body, block.use(edge_, edge_, [&](const NodeRef& c, const NodeRef& l) {
                     return Body{Store{columns, plus(c, edge_, l), block.at(c, l)}};
                 }));
                 const NodeRef at = kernel_.new_var(std::int64_t{edge_} * edge_);

@@ -4,6 +4,7 @@
 #include "core/cpu.h"
 #include "ir/build.h"
 #include "ir/kernel_graph.h"
+#include "ir/symbolic.h"
 #include "kernel/contraction_nest.h"
 #include "kernel/lower.h"
 #include "kernel/nest.h"
@@ -41,11 +42,12 @@ KernelGraph sum_of_rows(std::int64_t rows, std::int64_t length, int axis = 1) {
     return finished(graph, ir::reduce(Op::Add, x, {axis}));
 }
 
-KernelGraph product(std::int64_t m, std::int64_t k, std::int64_t n) {
+KernelGraph product(std::int64_t m, std::int64_t k, std::int64_t n, bool transposed = false) {
     KernelGraph graph;
     const Shape domain{m, k, n};
     const ir::NodeRef a = ir::expand(ir::reshape(parameter(graph, {m, k}), {m, k, 1}), domain);
-    const ir::NodeRef b = ir::expand(ir::reshape(parameter(graph, {k, n}), {1, k, n}), domain);
+    const ir::NodeRef right = parameter(graph, transposed ? Shape{n, k} : Shape{k, n});
+    const ir::NodeRef b = ir::expand(ir::reshape(transposed ? ir::permute(right, {1, 0}) : right, {1, k, n}), domain);
     return finished(graph, ir::reduce(Op::Add, a * b, {1}));
 }
 
@@ -196,4 +198,30 @@ TEST_CASE("large outputs bypass the cache if they are written once and not read"
     CHECK(streams(optimise(lower(product(1024, 64, 1024)))));
     CHECK_FALSE(streams(optimise(lower(product(1024, 2000, 1024)))));  // blocks of the sum meet in the output
     CHECK_FALSE(streams(optimise(lower(sum_of_rows(1024, 2048)))));
+}
+
+TEST_CASE("an operand that lies along the sum is read that way and turned over in blocks") {
+    const auto gathers = [](const Kernel& kernel) {  // loads from memory that jump from lane to lane
+        int found = 0;
+        for_each_store(kernel.body, [&](const Store& store, std::span<const Loop* const> around) {
+            if (around.empty() || around.back()->kind != LoopKind::Vector) return;
+            Uses uses;
+            collect_uses(store.value, uses);
+            for (const ir::NodeRef& load : uses.loads) {
+                const auto step = ir::stride_of(*kernel.interner, load->sources[0], around.back()->id());
+                const bool local = kernel.buffers[load->as<ir::LoadArg>().buffer].role == Buffer::Role::Local;
+                found += !local && step != 0 && step != 1;
+            }
+        });
+        return found;
+    };
+    for (const std::int64_t k : {64, 100, 1100}) {
+        CAPTURE(k);
+        const Kernel plain = lower(product(37, k, 53, true)), kernel = optimise(lower(product(37, k, 53, true)));
+        CHECK(gathers(kernel) == 0);
+        CHECK(std::any_of(kernel.buffers.begin(), kernel.buffers.end(),
+                          [](const Buffer& b) { return b.name == "block"; }));
+        CHECK(test::run_on("ref", kernel, some_values(kernel)).memories.back() ==
+              test::run_on("ref", plain, some_values(plain)).memories.back());
+    }
 }

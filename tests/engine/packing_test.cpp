@@ -1,0 +1,82 @@
+// Contractions whose operands lie in memory in every way: packed as they are, through blocks that are turned over, or not at all. The
+// bits are those of plain loops, for every level of the processor. Random graphs are too small to reach most of this.
+#include "core/config.h"
+#include "support/differential.h"
+
+#include <weft/weft.h>
+
+#include <doctest/doctest.h>
+
+#include <functional>
+
+using namespace weft;
+
+namespace {
+
+Tensor some(const Shape& shape, DType dtype = f32) {
+    Tensor x = (((arange(numel(shape)) * 7919) % 1021).to(f32) / 1021 - 0.4).to(dtype).reshape(shape).contiguous();
+    x.realize();
+    return x;
+}
+
+std::vector<double> values(const Tensor& x) { return x.to(f64).to_vector<double>(); }
+
+// The kernel as plain loops on `ref`, then tiled for each level of the processor.
+void check(const std::function<Tensor()>& make) {
+    const std::string cpu = config().cpu;
+    std::vector<double> expected;
+    {
+        const BackendScope ref("ref");
+        const OptScope off{"all"};
+        expected = values(make());
+    }
+    for (const char* level : {"native", "avx2", "sse"})
+        for (const char* backend : {"c", "x86"}) {
+            if (!testing::have_backend(backend)) continue;
+            CAPTURE(level);
+            CAPTURE(backend);
+            config().cpu = level;
+            const BackendScope scope(backend);
+            CHECK(values(make()) == expected);
+        }
+    config().cpu = cpu;
+}
+
+}  // namespace
+
+TEST_CASE("matrices of odd sizes, each transposed or not") {
+    struct Size {
+        std::int64_t m, k, n;
+    };
+    for (const auto& [m, k, n] :
+         {Size{7, 37, 53}, Size{33, 16, 17}, Size{20, 600, 49}, Size{9, 1100, 70}, Size{2, 9, 3}}) {
+        CAPTURE(m);
+        CAPTURE(k);
+        CAPTURE(n);
+        const Tensor a = some({m, k}), b = some({k, n}), at = some({k, m}), bt = some({n, k});
+        check([&] { return matmul(a, b); });
+        check([&] { return matmul(a, bt.t()); });
+        check([&] { return matmul(at.t(), b); });
+        check([&] { return matmul(at.t(), bt.t()); });
+        check([&] { return matmul(a * 0.5, bt.t() - 0.25); });  // both are packed, along the sum
+    }
+}
+
+TEST_CASE("other types, batches and sums over several axes") {
+    const Tensor a = some({20, 50}, f64), b = some({30, 50}, f64);
+    check([&] { return matmul(a, b.t()); });
+    const Tensor ah = some({20, 50}, f16), bh = some({30, 50}, f16);
+    check([&] { return matmul(ah, bh.t()); });
+    const Tensor many = some({5, 20, 40}), others = some({5, 35, 40});
+    check([&] { return matmul(many, others.transpose(1, 2)); });
+    const Tensor x = some({2, 3, 20, 20}), w = some({8, 3, 3, 3}), seed = some({2, 8, 20, 20});
+    check([&] { return conv2d(x, w, {}, {.padding = 1}); });
+    const auto grad = [&](int which) {
+        Tensor leaf_x = x.detach(), leaf_w = w.detach();
+        leaf_x.set_requires_grad(), leaf_w.set_requires_grad();
+        const std::vector<Tensor> targets{which ? leaf_w : leaf_x};
+        return gradient(conv2d(leaf_x, leaf_w, {}, {.padding = 1}), targets, seed)[0];
+    };
+    check([&] { return grad(0); });
+    check([&] { return grad(1); });  // the windows are packed along the image's rows
+}
