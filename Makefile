@@ -42,11 +42,11 @@ asan tsan:
 	$(call say,testing ($@))
 	@ctest --preset $@ -j $(JOBS)
 
-bench:  ## set up, build, and run all benchmarks
+bench:  ## set up, build, and run all benchmarks (ARGS="--only matmul --json FILE")
 	@tools/setup.sh build bench
 	$(call say,building (release))
-	@$(call build,release)
-	@shopt -s nullglob; for b in build/release/bin/bench_*; do echo "==> $$b"; "$$b"; done
+	@$(call build,release) --target weft_bench
+	@for b in $(patsubst bench/%.cpp,%,$(wildcard bench/*.cpp)); do echo "==> bench_$$b"; build/release/bin/bench_$$b $(ARGS); done
 
 format:  ## format all C++ files in place
 	@tools/setup.sh build lint
