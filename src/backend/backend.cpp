@@ -8,6 +8,7 @@
 namespace weft::backend {
 
 Backend& find(std::string_view name) {
+    if (name == "auto") return best_backend();
     if (name == "x86") return x86_backend();
     if (name == "ref") return ref_backend();
     if (name == "c") return c_backend();

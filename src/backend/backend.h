@@ -42,6 +42,7 @@ public:
 Backend& ref_backend();                // always there
 Backend& c_backend();                  // needs a C compiler at run time; compile() says so if there is none
 Backend& x86_backend();                // machine code; throws ValueError in a build without it
-Backend& find(std::string_view name);  // "x86", "ref", "c"; throws ValueError naming the choices
+Backend& best_backend();               // x86 where it works, else c
+Backend& find(std::string_view name);  // "auto" (the best), "x86", "c", "ref"; throws ValueError naming the choices
 
 }  // namespace weft::backend

@@ -9,4 +9,6 @@ Backend& x86_backend() {
     throw ValueError("this build of Weft has no x86 backend; choose another with WEFT_BACKEND=c or WEFT_BACKEND=ref");
 }
 
+Backend& best_backend() { return c_backend(); }
+
 }  // namespace weft::backend

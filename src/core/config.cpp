@@ -56,7 +56,7 @@ std::set<std::string, std::less<>> names(std::string_view text) {
 Config read_environment() {
     Config c;
     c.debug = integer("WEFT_DEBUG", 0, 5, c.debug);
-    c.backend = choice("WEFT_BACKEND", {"x86", "c", "ref"}, c.backend);
+    c.backend = choice("WEFT_BACKEND", {"auto", "x86", "c", "ref"}, c.backend);
     c.threads = integer("WEFT_THREADS", 0, 1024, c.threads);
     c.off = names(variable("WEFT_OPT"));
     c.keep_denormals = choice("WEFT_DENORMALS", {"keep", "flush"}, "flush") == "keep";

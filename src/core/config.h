@@ -10,7 +10,7 @@ namespace weft {
 
 struct Config {
     int debug = 0;                           // WEFT_DEBUG: 0 … 5
-    std::string backend = "c";               // WEFT_BACKEND: c, ref
+    std::string backend = "auto";            // WEFT_BACKEND: auto (the fastest that works here), x86, c, ref
     int threads = 0;                         // WEFT_THREADS; 0: one per core
     std::set<std::string, std::less<>> off;  // WEFT_OPT: comma-separated optimisations to switch off; "all": every one
     bool keep_denormals = false;             // WEFT_DENORMALS=keep

@@ -69,16 +69,37 @@ NodeRef Elements::value(const Node& node, const IndexList& index, const NodeRef&
             }
             continue;
         }
-        const NodeRef result = combine(frame.request, frame.operands);
+        const NodeRef from_row = kept(frame.request);
+        const NodeRef result = from_row ? from_row : combine(frame.request, frame.operands);
+        if (const auto found = watched_.find(frame.request.node); found != watched_.end() && !from_row)
+            if (const NodeRef place = place_in_row(frame.request, found->second))
+                noted_.push_back({frame.request.node, place, result});
         done_.emplace(frame.request, result);
         stack.pop_back();
         if (stack.empty()) return result;
     }
 }
 
+NodeRef Elements::place_in_row(const Request& request, const Watched& watched) const {
+    if (request.gate) return nullptr;
+    ir::Interner& interner = *kernel_.interner;
+    const NodeRef first = kernel_.mul(watched.row, kernel_.index(watched.length));
+    const NodeRef element = ir::flatten_index(interner, request.node->shape, request.index);
+    const NodeRef place = ir::simplify_index(interner, kernel_.binary(Op::Sub, element, first));
+    const ir::Bounds bounds = ir::bounds(place);
+    return bounds.low >= 0 && bounds.high < watched.length ? place : nullptr;
+}
+
+NodeRef Elements::kept(const Request& request) const {
+    const auto found = watched_.find(request.node);
+    if (found == watched_.end() || found->second.local < 0) return nullptr;
+    const NodeRef place = place_in_row(request, found->second);
+    return place ? kernel_.load(found->second.local, place) : nullptr;
+}
+
 std::vector<Elements::Request> Elements::needs(const Request& request, const std::vector<NodeRef>& so_far) {
     const Node& node = *request.node;
-    if (bound_.contains(&node)) return {};
+    if (bound_.contains(&node) || kept(request)) return {};
     std::vector<Request> result;
     if (node.op == Op::Gather) {
         if (so_far.empty()) return {{node.sources[1].get(), request.index, request.gate}};

@@ -5,6 +5,7 @@
 #include "kernel/kernel.h"
 
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace weft::kernel {
@@ -21,6 +22,16 @@ public:
 
     // From now on, this Reduce's value is the local's; it may be read at this one index only.
     void bind(const ir::Node& reduce, const IndexList& index, int local);
+
+    // From now on, elements of this node (which has `length` per row) that are computed are noted, with their place in the row …
+    void watch(const ir::Node& node, const NodeRef& row, std::int64_t length) { watched_[&node] = {row, length, -1}; }
+    struct Noted {
+        const ir::Node* node;
+        NodeRef place, value;
+    };
+    std::vector<Noted> take_noted() { return std::exchange(noted_, {}); }
+    // … and from now on they are read from there instead: element i of the row is the local's.
+    void keep(const ir::Node& node, int local) { watched_.at(&node).local = local; }
 
     // The element's address: a position in a Param's buffer.
     NodeRef position(const ir::Node& param, const IndexList& index) const;
@@ -40,6 +51,14 @@ private:
         int local;
     };
 
+    struct Watched {
+        NodeRef row;
+        std::int64_t length = 0;
+        int local = -1;  // where the row's elements are kept; -1: they are not
+    };
+
+    NodeRef place_in_row(const Request& request, const Watched& watched) const;  // null: not one of the row's
+    NodeRef kept(const Request& request) const;                                  // the element's load, or null
     // What a node needs first; then the node itself from those results.
     std::vector<Request> needs(const Request& request, const std::vector<NodeRef>& so_far);
     NodeRef combine(const Request& request, const std::vector<NodeRef>& operands);
@@ -50,6 +69,8 @@ private:
     Kernel& kernel_;
     std::unordered_map<Request, NodeRef, RequestHash> done_;
     std::unordered_map<const ir::Node*, Bound> bound_;
+    std::unordered_map<const ir::Node*, Watched> watched_;
+    std::vector<Noted> noted_;
 };
 
 }  // namespace weft::kernel

@@ -41,6 +41,10 @@ void append(Body& to, Body from) { std::move(from.begin(), from.end(), std::back
 
 namespace {
 
+constexpr int kWorthKeeping = 8;  // of what costs less (in additions), computing it again is as fast as a load
+constexpr std::int64_t kShortestKept = 32;       // elements; shorter rows run in lanes across rows
+constexpr std::int64_t kLongestKept = 64 << 10;  // bytes: a row stays in a core's cache
+
 std::vector<NodeRef> loop_vars(Kernel& kernel, const Shape& shape) {
     std::vector<NodeRef> vars;
     for (const std::int64_t size : shape) vars.push_back(kernel.new_var(size));
@@ -57,6 +61,7 @@ public:
         find_reduces();
         name_kernel();
         if (reduces_.size() == 1 && lower_contraction()) return std::move(kernel_);
+        find_kept();
         Body body;
         for (const auto& [key, reduces] : stages_) append(body, lower_stage(reduces));
         append(body, stores(false, row_vars_, {}));
@@ -87,6 +92,41 @@ private:
             }
             depth.emplace(node, deepest);
         }
+    }
+
+    // Costly values that are needed in several stages of a row, and whose row fits a core's cache, are computed once and kept.
+    void find_kept() {
+        std::vector<std::vector<NodeRef>> stages;  // what each one computes per element
+        for (const auto& [key, reduces] : stages_) {
+            stages.emplace_back();
+            for (const Node* reduce : reduces) stages.back().push_back(reduce->sources[0]);
+        }
+        stages.emplace_back();
+        for (const KernelGraph::Output& output : graph_.outputs)
+            if (output.full) stages.back().push_back(output.value);
+        if (stages_.empty() || stages_.size() + !stages.back().empty() < 2) return;
+
+        const std::int64_t rows = numel(graph_.rows);
+        const auto costly = [&](const Node& node) {
+            return ir::info(node.op).cost >= kWorthKeeping && ir::is_elementwise(node.op) &&
+                   numel(node.shape) >= rows * kShortestKept;
+        };
+        std::unordered_map<const Node*, int> reached, outermost;  // number of stages
+        for (const std::vector<NodeRef>& roots : stages)
+            for (const Node* node : ir::topological_order(roots, [](const Node& n) { return n.op != Op::Reduce; }))
+                reached[node] += costly(*node);
+        const auto shared = [&](const Node& node) { return reached[&node] >= 2; };
+        for (const std::vector<NodeRef>& roots : stages)
+            for (const Node* node :
+                 ir::topological_order(roots, [&](const Node& n) { return n.op != Op::Reduce && !shared(n); }))
+                if (shared(*node) && ++outermost[node] == 2) watch(*node, numel(node->shape) / rows);
+    }
+
+    void watch(const Node& node, std::int64_t length) {
+        const std::int64_t bytes = length * static_cast<std::int64_t>(size_of(node.dtype));
+        if (numel(node.shape) != numel(graph_.rows) * length || kept_bytes_ + bytes > kLongestKept) return;
+        kept_bytes_ += bytes;
+        elements_.watch(node, row_, length);
     }
 
     void name_kernel() {
@@ -146,12 +186,28 @@ private:
                 r.value = kernel_.constant(r.dtype, 0), r.left = r.right = nullptr;
             return emit_reductions(kernel_, vars, std::move(reductions));
         }
+        // An element of the row per step of the loops, in their order: then all of them are there afterwards.
+        Shape extents;
+        for (const NodeRef& var : vars) extents.push_back(extent_of(var));
+        const NodeRef step = ir::flatten_index(*kernel_.interner, extents, IndexList(vars.begin(), vars.end()));
+        std::vector<const Node*> nodes;
+        std::vector<Kept> kept;
+        for (const Elements::Noted& noted : elements_.take_noted()) {
+            if (!(noted.place == step)) continue;
+            nodes.push_back(noted.node);
+            kept.push_back({noted.place, noted.value, product(vars)});
+        }
         Substitution with;
         const std::vector<NodeRef> merged = collapse(kernel_, vars, uses, with);
         for (Reduction& r : reductions)
             for (NodeRef* e : {&r.value, &r.left, &r.right})
                 if (*e) *e = substitute(kernel_, *e, with);
-        return emit_reductions(kernel_, merged, std::move(reductions));
+        for (Kept& k : kept)
+            for (NodeRef* e : {&k.index, &k.value}) *e = substitute(kernel_, *e, with);
+        Body body = emit_reductions(kernel_, merged, std::move(reductions), kept);
+        for (std::size_t i = 0; i < kept.size(); ++i)
+            if (kept[i].local >= 0) elements_.keep(*nodes[i], kept[i].local);
+        return body;
     }
 
     // ---- stores -------------------------------------------------------------------------------------------------------
@@ -295,6 +351,7 @@ private:
     std::vector<const Node*> reduces_;
     std::map<std::pair<int, std::vector<std::int64_t>>, std::vector<const Node*>> stages_;
     std::vector<bool> reads_;
+    std::int64_t kept_bytes_ = 0;
 };
 
 }  // namespace

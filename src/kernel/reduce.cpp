@@ -31,14 +31,16 @@ NodeRef accumulated(const Kernel& kernel, const Reduction& r, const NodeRef& acc
 
 class Emitter {
 public:
-    Emitter(Kernel& kernel, std::vector<NodeRef> vars, std::vector<Reduction> reductions)
-        : kernel_(kernel), vars_(std::move(vars)), reductions_(std::move(reductions)) {}
+    Emitter(Kernel& kernel, std::vector<NodeRef> vars, std::vector<Reduction> reductions, std::span<Kept> kept)
+        : kernel_(kernel), vars_(std::move(vars)), reductions_(std::move(reductions)), kept_(kept) {}
 
     Body run() {
         std::erase_if(vars_, [](const NodeRef& v) { return extent_of(v) == 1; });
         for (const NodeRef& var : vars_)
             if (extent_of(var) == 0) return store_identities();
         choose_lanes();
+        if (lanes_ == 1) kept_ = {};
+        for (Kept& kept : kept_) kept.local = kernel_.new_local("kept", kept.value->dtype, kept.length);
         const bool blocked = std::any_of(reductions_.begin(), reductions_.end(), rounds);
         std::vector<NodeRef> chain = vars_;
         if (lanes_ > 1) {
@@ -54,6 +56,10 @@ public:
         for (Reduction& r : reductions_) {
             if (r.value) r.value = substitute(kernel_, r.value, with);
             else r.left = substitute(kernel_, r.left, with), r.right = substitute(kernel_, r.right, with);
+        }
+        for (Kept& kept : kept_) {
+            kept.index = substitute(kernel_, kept.index, with);
+            kept.value = substitute(kernel_, kept.value, with);
         }
         counts_ = split.counts;
         groups_ = split.groups;
@@ -222,11 +228,15 @@ private:
         const auto updates = [&](const NodeRef& start) {
             return [&, start](const NodeRef& at) {
                 const NodeRef position = ir::simplify_index(*kernel_.interner, kernel_.add(start, at));
+                const Substitution element{{id_of(lane_var_), position}};
                 Body stores;
+                for (const Kept& kept : kept_) {
+                    const NodeRef to = ir::simplify_index(*kernel_.interner, substitute(kernel_, kept.index, element));
+                    stores.emplace_back(Store{kept.local, to, substitute(kernel_, kept.value, element)});
+                }
                 for (std::size_t i = 0; i < accs.size(); ++i) {
                     const NodeRef acc = kernel_.load(accs[i], at);
-                    stores.emplace_back(
-                        Store{accs[i], at, accumulated(kernel_, reductions_[i], acc, {{id_of(lane_var_), position}})});
+                    stores.emplace_back(Store{accs[i], at, accumulated(kernel_, reductions_[i], acc, element)});
                 }
                 return stores;
             };
@@ -276,6 +286,7 @@ private:
     Kernel& kernel_;
     std::vector<NodeRef> vars_;
     std::vector<Reduction> reductions_;
+    std::span<Kept> kept_;
     int lanes_ = 1, accumulators_ = 1;
     NodeRef lane_var_;
     std::vector<std::vector<NodeRef>> groups_;
@@ -325,8 +336,9 @@ ChainGroups split_chains(Kernel& kernel, const std::vector<NodeRef>& vars, std::
     return result;
 }
 
-Body emit_reductions(Kernel& kernel, std::vector<NodeRef> vars, std::vector<Reduction> reductions) {
-    return Emitter(kernel, std::move(vars), std::move(reductions)).run();
+Body emit_reductions(Kernel& kernel, std::vector<NodeRef> vars, std::vector<Reduction> reductions,
+                     std::span<Kept> kept) {
+    return Emitter(kernel, std::move(vars), std::move(reductions), kept).run();
 }
 
 }  // namespace weft::kernel

@@ -22,8 +22,16 @@ struct Reduction {
     int result = -1;  // a local of size 1
 };
 
-// All reductions share the loops over `vars` (outermost first, already collapsed).
-Body emit_reductions(Kernel& kernel, std::vector<NodeRef> vars, std::vector<Reduction> reductions);
+// A value that the loops compute anyway and that later loops need again: it is stored in a row of `length` elements.
+struct Kept {
+    NodeRef index, value;  // functions of the loops' variables
+    std::int64_t length = 0;
+    int local = -1;  // the row, once it is made
+};
+
+// All reductions share the loops over `vars` (outermost first, already collapsed). Values are kept where the loops run in lanes.
+Body emit_reductions(Kernel& kernel, std::vector<NodeRef> vars, std::vector<Reduction> reductions,
+                     std::span<Kept> kept = {});
 
 // Splits loops (outermost first) into groups, each with at most `limit` iterations in all; a longer loop is cut into blocks. The
 // replacements are added to `with`; `count` of a cut loop's inner part, if its last block is short, is in `counts` by id.

@@ -16,6 +16,8 @@ namespace {
 
 using namespace x86;
 
+bool has_instructions() { return cpu_level() >= CpuLevel::Avx2; }
+
 class X86Program final : public Program {
 public:
     X86Program(std::shared_ptr<const Machine> machine, std::deque<LaneCall> calls, std::string source)
@@ -74,19 +76,13 @@ public:
     }
 
 private:
-    // Says once why not.
     static bool usable() {
         static const bool allowed = [] {
             if (can_execute()) return true;
-            std::fputs("weft: the system refuses executable memory; running on the (slow) interpreter\n", stderr);
+            std::fputs("weft: the system refuses executable memory; running on the interpreter, which is slow\n", stderr);
             return false;
         }();
-        static const bool able = [] {
-            if (machine_level() >= CpuLevel::Avx2) return true;
-            std::fputs("weft: this processor has no AVX2; running on the (slow) interpreter\n", stderr);
-            return false;
-        }();
-        return allowed && able && cpu_level() >= CpuLevel::Avx2;
+        return allowed && has_instructions();
     }
 };
 
@@ -96,5 +92,8 @@ Backend& x86_backend() {
     static X86Backend backend;
     return backend;
 }
+
+// An old processor is better served by a C compiler, if there is one.
+Backend& best_backend() { return has_instructions() ? x86_backend() : c_backend(); }
 
 }  // namespace weft::backend
