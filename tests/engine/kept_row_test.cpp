@@ -1,0 +1,87 @@
+// What a row kernel needs twice and is dear to compute is kept in a row of scratch: still one kernel, with the bits of the same steps
+// run one by one.
+#include "core/config.h"
+#include "support/differential.h"
+
+#include <weft/weft.h>
+
+#include <doctest/doctest.h>
+
+using namespace weft;
+
+namespace {
+
+Tensor some(const Shape& shape, DType dtype) {
+    Tensor x = (((arange(numel(shape)) * 7919) % 1021).to(f32) / 100 - 4).to(dtype).reshape(shape).contiguous();
+    x.realize();
+    return x;
+}
+
+Tensor computed(Tensor x) {
+    x.realize();
+    return x;
+}
+
+bool keeps(const Tensor& x) {
+    const Explanation plan = explain(x);
+    REQUIRE(plan.kernels.size() == 1);
+    return plan.kernels[0].loops.find("local kept") != std::string::npos;
+}
+
+std::vector<double> values(const Tensor& x) { return x.to(f64).to_vector<double>(); }
+
+// exp(x - max) / sum, in one kernel.
+Tensor at_once(const Tensor& x) {
+    const Tensor e = exp(x - x.max(-1, true));
+    return e / e.sum(-1, true);
+}
+Tensor step_by_step(const Tensor& x) {
+    const Tensor top = computed(x.max(-1, true)), e = computed(exp(x - top)), sum = computed(e.sum(-1, true));
+    return computed(e / sum);
+}
+
+}  // namespace
+
+TEST_CASE("a softmax keeps its exponentials, for rows of every length") {
+    for (const DType dtype : {f32, f64})
+        for (const std::int64_t length : {32, 33, 100, 1000, 1024, 8192}) {
+            CAPTURE(dtype);
+            CAPTURE(length);
+            const Tensor x = some({3, length}, dtype);
+            for (const char* backend : {"ref", "c", "x86"}) {
+                if (!testing::have_backend(backend)) continue;
+                CAPTURE(backend);
+                const BackendScope scope(backend);
+                CHECK(keeps(at_once(x)));
+                CHECK(values(at_once(x)) == values(step_by_step(x)));
+            }
+        }
+}
+
+TEST_CASE("rows that are too short or too long, and what is cheap, are computed again") {
+    const BackendScope ref("ref");
+    CHECK_FALSE(keeps(at_once(some({40, 10}, f32))));
+    CHECK_FALSE(keeps(at_once(some({2, 20000}, f32))));
+    const Tensor x = some({3, 100}, f32), d = x - x.mean(-1, true);
+    CHECK_FALSE(keeps(d * (d * d).mean(-1, true)));
+}
+
+TEST_CASE("only what lies in the row's own order is read from it") {
+    const Tensor x = some({6, 64}, f32);
+    for (const char* backend : {"ref", "c", "x86"}) {
+        if (!testing::have_backend(backend)) continue;
+        CAPTURE(backend);
+        const BackendScope scope(backend);
+        const auto reversed = [](const Tensor& e, const Tensor& sum) { return e.flip(-1) / sum + e; };
+        const Tensor e = exp(x), sum = e.sum(-1, true);
+        const std::vector<double> got = values(reversed(e, sum));
+        const Tensor known = computed(exp(x)), total = computed(known.sum(-1, true));
+        CHECK(got == values(reversed(known, total)));
+        const Tensor f = exp(x), of_others = f / f.sum(-1, true) + f.flip(0);  // another row's elements
+        const Tensor g = computed(exp(x));
+        CHECK(values(of_others) == values(g / computed(g.sum(-1, true)) + g.flip(0)));
+        const Tensor p = exp(x), padded = pad(p, {2, 0}).slice(1, Slice{0, 64}) * p.sum(-1, true);
+        const Tensor q = computed(exp(x));
+        CHECK(values(padded) == values(pad(q, {2, 0}).slice(1, Slice{0, 64}) * computed(q.sum(-1, true))));
+    }
+}
