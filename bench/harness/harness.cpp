@@ -34,8 +34,8 @@ double cpu_seconds() {  // of all threads of this process
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// Rounds go on for a second, and for up to four while the best is still improving or had to share its cores: on a busy machine a quiet
-// moment may come late.
+// Rounds go on for a second, and for up to four while the best is still improving or the reference lacks cores: on a busy machine a
+// quiet moment may come late.
 class Rounds {
 public:
     bool more() {
@@ -50,7 +50,7 @@ public:
         return better;
     }
     void expect_cores(const Timing& best) { crowded_ |= best.cores < kEnough; }
-    static constexpr double kEnough = 0.85 * kThreads;
+    static constexpr double kEnough = 0.8 * kThreads;
 
 private:
     Clock::time_point start_ = Clock::now();
@@ -119,13 +119,11 @@ Timing best_of(const std::function<void()>& work, double seconds) {
     const auto warming = Clock::now();
     do work();
     while (since(warming) < kWarmSeconds);
-    Timing best;
+    double best = 1e30;
+    const double cpu = cpu_seconds();
     const auto start = Clock::now();
-    for (int calls = 0; calls < kLeastCalls || since(start) < seconds; ++calls) {
-        const double cpu = cpu_seconds(), taken = seconds_of(work), used = cpu_seconds() - cpu;
-        if (1e3 * taken < best.ms) best = {1e3 * taken, used / taken};
-    }
-    return best;
+    for (int calls = 0; calls < kLeastCalls || since(start) < seconds; ++calls) best = std::min(best, seconds_of(work));
+    return {1e3 * best, (cpu_seconds() - cpu) / since(start)};
 }
 
 void settle() {

@@ -85,7 +85,8 @@ double seconds_of(const std::function<void()>& work);
 // The best call of a burst: some untimed calls, which wake threads and fill caches, then timed ones.
 struct Timing {
     double ms = 1e30;
-    double cores = 0;  // that this process had during the call: less than it has threads at work if the machine is busy
+    double cores =
+        0;  // that this process had during the burst: fewer than it has threads at work if the machine is busy
 };
 Timing best_of(const std::function<void()>& work, double seconds = 0.04);
 
