@@ -273,7 +273,7 @@ bool same_bits(const Memory& a, const Memory& b) {
 TEST_CASE("random kernels: c and x86 equal ref") {
     const char* more = std::getenv("WEFT_FUZZ");  // the first seed of a hundred others
     const int first = more ? std::atoi(more) : 0, count = more ? 100 : 12;
-    for (const Target& target : kTargets) {
+    for (const Target& target : targets()) {
         CAPTURE(target.backend);
         CAPTURE(target.cpu);
         // Machine code is made so fast that many more kernels can be tried.

@@ -26,7 +26,7 @@ public:
         std::vector<const Kernel*> kernels;
         for (const Case& c : cases_) kernels.push_back(&c.nest->k);
         const auto expected = backend::ref_backend().compile(kernels);
-        for (const Target& target : kTargets) {
+        for (const Target& target : targets()) {
             const auto got = compile_for(target, kernels);
             for (std::size_t i = 0; i < cases_.size(); ++i) {
                 const Case& c = cases_[i];

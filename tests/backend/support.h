@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "core/config.h"
 #include "core/str.h"
+#include "support/backends.h"
 
 #include <doctest/doctest.h>
 #include <weft/error.h>
@@ -148,7 +149,11 @@ inline std::shared_ptr<const backend::Program> compile_one(backend::Backend& bac
 struct Target {
     std::string backend, cpu;
 };
-inline const std::vector<Target> kTargets = {{"c", "native"}, {"x86", "native"}, {"x86", "avx2"}};
+inline std::vector<Target> targets() {
+    std::vector<Target> all{{"c", "native"}};
+    if (testing::have_x86()) all.insert(all.end(), {{"x86", "native"}, {"x86", "avx2"}});
+    return all;
+}
 
 inline std::vector<std::shared_ptr<const backend::Program>> compile_for(const Target& target,
                                                                         std::span<const Kernel* const> kernels) {

@@ -1,5 +1,6 @@
 // The peel pass by its values: padded arrays wide enough to be cut into border, interior and border. Random graphs are too narrow
 // to reach it.
+#include "support/backends.h"
 #include <weft/weft.h>
 
 #include <doctest/doctest.h>
@@ -24,7 +25,7 @@ TEST_CASE("a padded array has the same elements with its borders peeled off and 
                     const bool inside = c >= before && c < before + columns;
                     expected.push_back(inside ? 0.5f - static_cast<float>(r * columns + c - before + 1) : 0.5f);
                 }
-            for (const char* backend : {"ref", "c", "x86"}) {
+            for (const std::string& backend : testing::backends()) {
                 CAPTURE(backend);
                 const BackendScope scope(backend);
                 const Explanation plan = explain(padded());

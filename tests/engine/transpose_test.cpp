@@ -1,5 +1,6 @@
 // The transpose pass by its values: sizes around the edge of a block and the length of a line, every width of element, several loads,
 // and what must not be computed in another order. Random graphs are too small to reach it.
+#include "support/backends.h"
 #include "core/config.h"
 
 #include <weft/weft.h>
@@ -38,7 +39,7 @@ void check(const std::function<Tensor()>& make, bool expected_to_transpose = tru
         expected = make().to(f64).to_vector<double>();
     }
     for (const char* level : {"native", "avx2", "sse"})
-        for (const char* backend : {"ref", "c", "x86"}) {
+        for (const std::string& backend : testing::backends()) {
             CAPTURE(level);
             CAPTURE(backend);
             config().cpu = level;

@@ -1,5 +1,6 @@
 // Bad input: each a clear exception at the call where it is known, which names the op and the shapes, and after which everything works
 // on. Integer division has no bad input: x / 0 is 0, and the lowest number by -1 wraps.
+#include "support/backends.h"
 #include "tests/programs/training.h"
 
 #include <weft/debug.h>
@@ -83,7 +84,7 @@ TEST_CASE("wrong axes, sizes and constant indices") {
 
 TEST_CASE("indices that are only known when the graph runs") {
     const Tensor a = ones({2, 3}).realize(), v = ones({3}).realize();
-    for (const char* name : {"ref", "c", "x86"}) {
+    for (const std::string& name : testing::backends()) {
         CAPTURE(name);
         const BackendScope backend(name);
         const Tensor five = tensor({2}) * 2 + 1;  // computed
@@ -139,7 +140,7 @@ TEST_CASE("wrong types, reads and gradients") {
 }
 
 TEST_CASE("more memory than there is: the error has the byte count") {
-    for (const char* name : {"ref", "c", "x86"}) {
+    for (const std::string& name : testing::backends()) {
         const BackendScope backend(name);
         const Tensor large = zeros({1 << 30, 1 << 10});
         refuses<MemoryError>([&] { large.realize(); }, {"4398046511104 bytes"});
@@ -218,7 +219,7 @@ void check_division() {
 }  // namespace
 
 TEST_CASE("integers divided by 0 give 0, and the lowest number by -1 wraps, on every backend") {
-    for (const char* name : {"ref", "c", "x86"}) {
+    for (const std::string& name : testing::backends()) {
         CAPTURE(name);
         const BackendScope backend(name);
         check_division<std::int8_t>();

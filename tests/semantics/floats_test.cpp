@@ -1,4 +1,5 @@
 // Lines S25 to S51 of docs/semantics.md: sizes of 0 and no axes, NaN, infinities and -0, and how floats are computed.
+#include "support/backends.h"
 #include "tests/semantics/lines.h"
 
 #include "core/config.h"
@@ -293,7 +294,7 @@ LINE_ALONE("S51: subnormals are 0 to arithmetic and comparisons and pass through
     const float tiny = 1e-40f;
     const auto doubled = [&] { return (floats({tiny}) + floats({tiny})).item<float>(); };
     const bool before = config().keep_denormals;
-    for (const std::string_view backend : {"ref", "c", "x86"}) {
+    for (const std::string& backend : testing::backends()) {
         CAPTURE(backend);
         const BackendScope scope(backend);
         config().keep_denormals = false;

@@ -1,4 +1,5 @@
 // Lines S70 to S97 of docs/semantics.md: indices, random numbers, views and writes, runs and errors.
+#include "support/backends.h"
 #include "tests/semantics/lines.h"
 
 #include <array>
@@ -52,7 +53,7 @@ LINE_ALONE("S72: everywhere else a negative index is out of range") {
 LINE_ALONE("S73: an index tensor out of range raises IndexError when the graph runs, and names the call") {
     const Tensor x = floats({1, 2, 3});
     const std::string expected = "take(x: f32[3], positions: i64[2], axis: 0): index out of range [-3, 3) of axis 0";
-    for (const std::string_view backend : {"ref", "c", "x86"}) {
+    for (const std::string& backend : testing::backends()) {
         CAPTURE(backend);
         const BackendScope scope(backend);
         CHECK(run_error(take(x, tensor({0, 3}))).starts_with(expected));
@@ -66,7 +67,7 @@ LINE_ALONE("S73: an index tensor out of range raises IndexError when the graph r
 
 LINE_ALONE("S74: it raises even where the element does not depend on the index") {
     const Tensor bad = tensor({1, 10});
-    for (const std::string_view backend : {"ref", "c", "x86"}) {
+    for (const std::string& backend : testing::backends()) {
         CAPTURE(backend);
         const BackendScope scope(backend);
         CHECK(contains(run_error(embedding(zeros({10, 4}), bad)), "embedding(weight: f32[10, 4], index: i64[2])"));
@@ -104,7 +105,7 @@ LINE("S77: scatter: of several values for one place the last wins; scatter_add a
 
 LINE_ALONE("S78: random numbers depend on the seed and the order of the calls, not on when or where they run") {
     std::vector<Floats> drawn;
-    for (const std::string_view backend : {"ref", "c", "x86"}) {
+    for (const std::string& backend : testing::backends()) {
         const BackendScope scope(backend);
         manual_seed(7);
         const Tensor a = rand({5}), b = rand({5});
@@ -275,7 +276,7 @@ LINE_ALONE("S92: wrong shapes, types and numbers raise at the call, with the cal
 
 LINE_ALONE(
     "S93: a run is a transaction: after an error every written tensor has its last computed value, and is sound") {
-    for (const std::string_view backend : {"ref", "c", "x86"}) {
+    for (const std::string& backend : testing::backends()) {
         CAPTURE(backend);
         const BackendScope scope(backend);
         Tensor x = floats({1, 2}), y = floats({5, 6});

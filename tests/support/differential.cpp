@@ -44,8 +44,8 @@ public:
           cpu_(config().cpu) {
         if (!mode.cpu.empty()) config().cpu = mode.cpu;
         if (!mode.optimise)
-            off_.emplace(
-                std::initializer_list<std::string_view>{"tile", "transpose", "peel", "parallel", "vector", "stream"});
+            off_.emplace(std::initializer_list<std::string_view>{"tile", "columns", "transpose", "peel", "parallel",
+                                                                 "vector", "stream"});
         else if (!mode.without.empty()) off_.emplace(std::initializer_list<std::string_view>{mode.without});
         config().keep_denormals = mode.keep_denormals;
         config().donate = mode.donate;

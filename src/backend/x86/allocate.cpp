@@ -1,7 +1,7 @@
 // backend/x86/allocate.cpp: linear scan over whole live ranges. A range that reaches into a loop from outside lasts to the end of
-// that loop. When registers run out, what is used least, counted by loop depth, lives in the frame for good; constants first,
-// since they are read again from memory and never stored. One pass in the common case; if something was spilled, a second one
-// leaves out the registers through which spilled values pass.
+// that loop. When registers run out, what is used least, counted by loop depth and for its length, lives in the frame for good; constants first,
+// since they are read again from memory and never stored. One pass in the common case; if something was spilled, another one
+// leaves out as many registers as an instruction needs for its spilled values to pass through.
 #include "backend/x86/allocate.h"
 
 #include <algorithm>
@@ -77,24 +77,23 @@ void find_ranges(Code& code) {
             r.weight += r.constant ? weight / 2 : weight;
         });
     }
+    for (RegInfo& r : code.regs) r.weight /= static_cast<float>(r.last - r.first + 1);
 }
 
 class Scan {
 public:
-    Scan(Code& code, int vectors, bool reserve) : code_(code) {
+    Scan(Code& code, int vectors, int masks) : code_(code) {
         free_[0].assign(std::rbegin(kGps), std::rend(kGps));
-        for (int r = vectors - 1 - (reserve ? 3 : 0); r >= 0; --r) free_[1].push_back(static_cast<std::int16_t>(r));
-        for (int r = reserve ? 5 : 7; r >= 1; --r) free_[2].push_back(static_cast<std::int16_t>(r));
+        for (int r = vectors - 1; r >= 0; --r) free_[1].push_back(static_cast<std::int16_t>(r));
+        for (int r = masks; r >= 1; --r) free_[2].push_back(static_cast<std::int16_t>(r));
     }
 
-    bool run(std::span<const int> order) {  // false: something is spilled
-        bool fits = true;
+    void run(std::span<const int> order) {
         for (const int id : order) {
             RegInfo& r = code_.regs[id];
             expire(static_cast<int>(r.cls), r.first);
-            fits &= place(id, r);
+            place(id, r);
         }
-        return fits;
     }
 
 private:
@@ -106,7 +105,7 @@ private:
         });
     }
 
-    bool place(int id, RegInfo& r) {
+    void place(int id, RegInfo& r) {
         const int cls = static_cast<int>(r.cls);
         if (free_[cls].empty()) {
             const auto least = std::min_element(active_[cls].begin(), active_[cls].end(), [&](int a, int b) {
@@ -114,16 +113,15 @@ private:
             });
             if (least == active_[cls].end() || code_.regs[*least].weight >= r.weight) {
                 r.machine = -1;
-                return false;
+                return;
             }
             r.machine = code_.regs[*least].machine;
             code_.regs[*least].machine = -1;
             *least = id;
-            return false;
+            return;
         }
         r.machine = take(cls, r);
         active_[cls].push_back(id);
-        return true;
     }
 
     // The register that this one is copied from, if that ends here: then the copy is no instruction.
@@ -147,6 +145,22 @@ private:
     std::array<std::vector<std::int16_t>, 3> free_;
     std::array<std::vector<int>, 3> active_;
 };
+
+// How many vector and mask registers the spilled values of one instruction pass through, at most.
+std::pair<int, int> temporaries_needed(const Code& code) {
+    std::pair<int, int> most{0, 0};
+    for (const Ins& ins : code.list) {
+        int vectors = 0, masks = 0;
+        for_each_reg(ins, [&](int id, bool, bool) {
+            const RegInfo& r = code.regs[id];
+            if (r.machine < 0) (r.cls == Class::Vec ? vectors : masks) += r.cls != Class::Gp;
+        });
+        if (ins.id == kConstant || ins.id == kKeep) continue;
+        if (ins.id == kMove) vectors = vectors == 2, masks = masks == 2;
+        most = {std::max(most.first, std::min(vectors, 3)), std::max(most.second, std::min(masks, 2))};
+    }
+    return most;
+}
 
 // Places in the frame, used again once their register is dead. Registers come in the order of their first use.
 class Slots {
@@ -182,10 +196,15 @@ Allocation allocate(Code& code, int vectors) {
         if (code.regs[id].first >= 0) order.push_back(id);
     std::sort(order.begin(), order.end(), [&](int a, int b) { return code.regs[a].first < code.regs[b].first; });
     Allocation result;
-    result.spills = !Scan(code, vectors, false).run(order);
-    if (result.spills) Scan(code, vectors, true).run(order);
-    for (int i = 0; i < 3; ++i) result.vector_temporary[i] = vectors - 3 + i;
-    for (int i = 0; i < 2; ++i) result.mask_temporary[i] = 6 + i;
+    for (std::pair<int, int> reserved{0, 0};;) {
+        Scan(code, vectors - reserved.first, 7 - reserved.second).run(order);
+        const auto [more_vectors, more_masks] = temporaries_needed(code);
+        if (more_vectors <= reserved.first && more_masks <= reserved.second) break;
+        reserved.first += more_vectors > reserved.first;
+        reserved.second += more_masks > reserved.second;
+    }
+    for (int i = 0; i < 3; ++i) result.vector_temporary[i] = vectors - 1 - i;
+    for (int i = 0; i < 2; ++i) result.mask_temporary[i] = 7 - i;
     result.frame_bytes = code.frame_bytes;
     Slots slots(result.frame_bytes);
     for (const int id : order) {

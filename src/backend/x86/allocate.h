@@ -6,7 +6,6 @@
 namespace weft::backend::x86 {
 
 struct Allocation {
-    bool spills = false;  // some register lives in the frame: the reserved registers below serve it
     std::int64_t frame_bytes = 0;
     std::uint32_t gps = 0;  // machine registers in use, a bit each
     int vector_temporary[3] = {};

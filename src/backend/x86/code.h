@@ -87,7 +87,7 @@ struct RegInfo {
     std::int32_t pool_offset = 0;  // constant: where they lie; the bits themselves for a mask
     // by allocate():
     std::int32_t first = -1, last = -1;  // twice the instruction's number, + 1 for what is written
-    float weight = 0;                    // how often it is used, by depth of loops
+    float weight = 0;                    // how often it is used, by depth of loops, for its length
     std::int16_t machine = -1;           // the machine's register; -1: in the frame
     std::int32_t slot = -1;              // its place in the frame, or -1
 };

@@ -568,7 +568,8 @@ Value Emitter::variable_load(const Node& node) {
 Reg Emitter::column(int b, std::int64_t number) {
     std::vector<Reg>& columns = columns_[b];
     if (!columns.empty()) return columns[static_cast<std::size_t>(number)];
-    const int lane = stored_lane(kernel_.buffers[b].dtype), bytes = width(lane), across = 16 / lane, groups = bytes / 16;
+    const int lane = stored_lane(kernel_.buffers[b].dtype), bytes = width(lane), across = 16 / lane,
+              groups = bytes / 16;
     const auto two = [&](std::uint32_t id, Reg x, Reg y, int choice = -1) {
         const Reg r = vec_reg(bytes);
         if (choice < 0) put(id, {vec(r, bytes), vec(x, bytes), vec(y, bytes)});
@@ -579,8 +580,7 @@ Reg Emitter::column(int b, std::int64_t number) {
     std::vector<std::vector<Reg>> part;
     for (int g = 0; g < groups; ++g) {
         const auto row = [&](int i) { return variable(b, g * across + i); };
-        if (across == 2)
-            part.push_back({two(Id::kIdVunpcklpd, row(0), row(1)), two(Id::kIdVunpckhpd, row(0), row(1))});
+        if (across == 2) part.push_back({two(Id::kIdVunpcklpd, row(0), row(1)), two(Id::kIdVunpckhpd, row(0), row(1))});
         else {
             const Reg low = two(Id::kIdVunpcklps, row(0), row(1)), high = two(Id::kIdVunpckhps, row(0), row(1)),
                       low2 = two(Id::kIdVunpcklps, row(2), row(3)), high2 = two(Id::kIdVunpckhps, row(2), row(3));

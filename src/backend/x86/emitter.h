@@ -205,7 +205,7 @@ private:
     Value upper_lanes(const Value& v, int by);
     Reg variable(int buffer, std::int64_t number);
     Reg column(int buffer, std::int64_t number);  // of a block in variables
-    int stored_lane(DType t) const;  // bytes per lane of what memory and variables hold
+    int stored_lane(DType t) const;               // bytes per lane of what memory and variables hold
     bool in_variables(int buffer) const;
     bool whole_lines(const Linear& index, std::int64_t element) const;
     void assign(Reg variable, const Value& v, const Node& node);

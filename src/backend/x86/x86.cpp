@@ -79,7 +79,8 @@ private:
     static bool usable() {
         static const bool allowed = [] {
             if (can_execute()) return true;
-            std::fputs("weft: the system refuses executable memory; running on the interpreter, which is slow\n", stderr);
+            std::fputs("weft: the system refuses executable memory; running on the interpreter, which is slow\n",
+                       stderr);
             return false;
         }();
         return allowed && has_instructions();

@@ -1,0 +1,163 @@
+// The x86 backend by itself: what its code looks like, where it lies, and what happens where there may be none.
+#include "backend/support.h"
+#include "core/cpu.h"
+#include "kernel/lower.h"
+#include "kernel/optimise.h"
+#include "support/backends.h"
+
+#include <weft/debug.h>
+#include <weft/ops.h>
+
+#include <doctest/doctest.h>
+
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <fstream>
+#include <iostream>
+#include <regex>
+#include <sstream>
+
+namespace weft::test {
+namespace {
+
+struct DebugScope {
+    explicit DebugScope(int level) : before(std::exchange(config().debug, level)) {}
+    ~DebugScope() { config().debug = before; }
+    int before;
+};
+
+// What Weft prints while f runs.
+std::string printed(const std::function<void()>& f) {
+    std::ostringstream text;
+    std::streambuf* const before = std::clog.rdbuf(text.rdbuf());
+    f();
+    std::clog.rdbuf(before);
+    return text.str();
+}
+
+std::size_t count(const std::string& text, const std::string& what) {
+    std::size_t n = 0;
+    for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += what.size()) ++n;
+    return n;
+}
+
+// The machine code between a label and the jump back to it: of the loops without a loop inside, the one with most multiply-adds.
+std::string innermost_loop(const std::string& listing) {
+    std::istringstream lines(listing);
+    std::vector<std::string> all;
+    for (std::string line; std::getline(lines, line);) all.push_back(line);
+    std::string best;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        std::smatch jump;
+        if (!std::regex_search(all[i], jump, std::regex(R"(\bjl (L\d+))"))) continue;
+        std::string body;
+        for (std::size_t j = i; j-- > 0;) {
+            if (all[j].starts_with(jump[1].str() + ":")) {
+                if (count(body, "vfmadd") > count(best, "vfmadd")) best = body;
+                break;
+            }
+            if (all[j].starts_with("L")) break;
+            body = all[j] + "\n" + body;
+        }
+    }
+    return best;
+}
+
+}  // namespace
+
+TEST_CASE("a matmul's inner loop is its multiply-adds, loads and broadcasts") {
+    const BackendScope x86("x86");
+    for (const char* cpu : {"native", "avx2"}) {
+        const std::string before = std::exchange(config().cpu, cpu);
+        const bool wide = cpu_level() == CpuLevel::Avx512;
+        CAPTURE(wide);
+        const std::int64_t n = wide ? 481 : 487;  // sizes that nothing else compiles
+        const Tensor a = randn({n, n}).realize(), b = randn({n, n}).realize();
+        std::string listing;
+        {
+            const DebugScope debug(5);
+            listing = printed([&] { matmul(a, b).realize(); });
+        }
+        config().cpu = before;
+        const std::string loop = innermost_loop(listing);
+        CAPTURE(loop);
+        CHECK(count(loop, "vfmadd231ps") >= (wide ? 24u : 12u));
+        // With 16 registers one accumulator may be in the frame: a register is kept free for what is spilled elsewhere.
+        CHECK(count(loop, "[rsp") <= (wide ? 0u : 2u));
+        CHECK(count(loop, "vbroadcastss") <= 8);
+    }
+}
+
+TEST_CASE("no memory is ever writable and executable") {
+    const BackendScope x86("x86");
+    (rand({3, 5}) + 1).realize();
+    std::ifstream maps("/proc/self/maps");
+    int executable = 0;
+    for (std::string line; std::getline(maps, line);) {
+        const bool runs =
+            line.find("r-xs") != std::string::npos;  // shared: the second view of what was written elsewhere
+        executable += runs;
+        CHECK_MESSAGE(line.find("wx") == std::string::npos, line);
+    }
+    CHECK(executable > 0);
+}
+
+// Run by the next test, in a process that may not map shared memory for execution.
+TEST_CASE("without executable memory" * doctest::skip()) {
+    CHECK((arange(5).to(f32) * 2).to_vector<float>() == std::vector<float>{0, 2, 4, 6, 8});
+    CHECK(matmul(ones({3, 4}), ones({4, 2})).sum().item() == 24);
+    CHECK(backend::best_backend().describe().find("interpreter") != std::string::npos);
+}
+
+TEST_CASE("where executable memory is refused, Weft says so once and runs on the interpreter") {
+    int pipe_ends[2];
+    REQUIRE(pipe(pipe_ends) == 0);
+    const pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        dup2(pipe_ends[1], STDERR_FILENO);
+        const int nowhere = open("/dev/null", O_WRONLY);
+        dup2(nowhere, STDOUT_FILENO);
+        // mmap(…, PROT_EXEC, MAP_SHARED, …) fails with EPERM; what the loader maps is private.
+        sock_filter filter[] = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 5),
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[2])),
+            BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 3),
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[3])),
+            BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MAP_SHARED, 0, 1),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        const sock_fprog program{std::size(filter), filter};
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) _exit(99);
+        execl("/proc/self/exe", "weft_test_backend", "--no-skip", "-tc=without executable memory", nullptr);
+        _exit(98);
+    }
+    close(pipe_ends[1]);
+    std::string text;
+    char buffer[512];
+    for (ssize_t n; (n = read(pipe_ends[0], buffer, sizeof buffer)) > 0;)
+        text.append(buffer, static_cast<std::size_t>(n));
+    close(pipe_ends[0]);
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 99) {
+        MESSAGE("this system allows no seccomp filter: not tested");
+        return;
+    }
+    CHECK(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+    CHECK(count(text, "refuses executable memory") == 1);
+}
+
+}  // namespace weft::test
