@@ -12,8 +12,9 @@ struct Pass {
     std::string_view name;
     Kernel (*run)(Kernel);
 };
-constexpr Pass kPasses[] = {{"tile", tile_contraction},      {"transpose", transpose_blocks}, {"peel", peel_gates},
-                            {"parallel", split_for_threads}, {"vector", widen_loops},         {"stream", mark_streams}};
+constexpr Pass kPasses[] = {
+    {"tile", tile_contraction},      {"columns", sum_columns}, {"transpose", transpose_blocks}, {"peel", peel_gates},
+    {"parallel", split_for_threads}, {"vector", widen_loops},  {"stream", mark_streams}};
 
 constexpr std::size_t kLine = 64;
 

@@ -1,0 +1,281 @@
+// kernel/pass_columns.cpp: the "columns" pass: reductions of which memory runs along the kept axis (a sum over axis 0, a vector times a
+// matrix). The loop over columns moves inside the summed loops, for a strip of columns at a time, so that memory is read along its rows;
+// what a column keeps in a register is an array then, in L1. Eight steps of a sum are added per visit to that array.
+//
+//   strips of columns
+//     columns:  sum[c] = 0
+//     serial k by 8
+//       columns:  sum[c] = ((sum[c] + x[k, c]) + x[k + 1, c]) + …
+//     columns:  store what follows from sum[c]
+//
+// Each column's sum has the order that it had.
+#include "kernel/lower_special.h"
+#include "kernel/nest.h"
+#include "kernel/passes.h"
+
+#include "core/checked.h"
+#include "core/str.h"
+#include "ir/symbolic.h"
+#include "ir/walk.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace weft::kernel {
+namespace {
+
+using ir::Op;
+
+constexpr std::int64_t kFewestColumns = 64, kFewestSteps = 16;
+constexpr std::int64_t kWidestStrip = 2048;  // columns: 8 KB per array
+constexpr std::int64_t kStrips = 4;          // for threads, where there is no other loop for them
+constexpr std::int64_t kSteps = 8;           // of a sum per visit of its column
+
+class Columns {
+public:
+    explicit Columns(Kernel& kernel) : kernel_(kernel) {}
+
+    bool run() {
+        if (!find_nest() || !suits(body_)) return false;
+        if (steps_ < kFewestSteps || along_ == 0 || locals_.empty()) return false;
+        make_arrays();
+        rewrite();
+        kernel_.schedule.push_back(str("columns in strips of ", width_, " of ", extent_of(column_)));
+        return true;
+    }
+
+private:
+    // ---- decisions ------------------------------------------------------------------------------------------------------
+
+    bool find_nest() {
+        const Body* body = &kernel_.body;
+        while (body->size() == 1 && body->front().loop()) {
+            const Loop& loop = *body->front().loop();
+            if (loop.kind != LoopKind::Serial || !loop.independent || loop.count) return false;
+            outer_.push_back(loop.var);
+            body = &loop.body;
+        }
+        if (outer_.empty()) return false;
+        column_ = outer_.back();
+        outer_.pop_back();
+        body_ = *body;
+        return extent_of(column_) >= kFewestColumns;
+    }
+
+    // Every access runs along the columns or stands still, locals are single values, and all columns take the same steps.
+    bool suits(const Body& body) {
+        for (const Stmt& stmt : body) {
+            if (const Store* store = stmt.store()) {
+                const Buffer& buffer = kernel_.buffers[store->buffer];
+                const bool local = buffer.role == Buffer::Role::Local;
+                if (local ? buffer.size != 1 || buffer.lane_loop >= 0 : stride(store->index) != 1) return false;
+                if (local) locals_.insert(store->buffer);
+                if (!suits(store->index) || !suits(store->value)) return false;
+                continue;
+            }
+            const Loop& loop = *stmt.loop();
+            if (loop.kind != LoopKind::Serial || (loop.count && ir::depends_on(loop.count, id_of(column_))))
+                return false;
+            steps_ = std::max(steps_, loop.extent());
+            if (!suits(loop.body)) return false;
+        }
+        return true;
+    }
+
+    bool suits(const NodeRef& root) {
+        for (const ir::Node* node : ir::topological_order(std::span(&root, 1))) {
+            if (node->op == Op::Check) return false;  // reported in the order of the loops
+            if (node->op != Op::Load || kernel_.buffers[node->as<ir::LoadArg>().buffer].role == Buffer::Role::Local)
+                continue;
+            const auto step = stride(node->sources[0]);
+            if (!step || (*step != 0 && *step != 1)) return false;
+            along_ += *step == 1;
+        }
+        return true;
+    }
+
+    std::optional<std::int64_t> stride(const NodeRef& index) const {
+        return ir::stride_of(*kernel_.interner, index, id_of(column_));
+    }
+
+    // ---- loops ----------------------------------------------------------------------------------------------------------
+
+    NodeRef simple(const NodeRef& e) const { return ir::simplify_index(*kernel_.interner, e); }
+
+    void make_arrays() {
+        const std::int64_t columns = extent_of(column_), strips = product(outer_) >= kStrips ? 1 : kStrips;
+        const std::int64_t widest = std::min(kWidestStrip, ceil_div(columns, strips));
+        width_ = std::min(columns, std::max(kFewestColumns, ceil_div(widest, kMaxLanes) * kMaxLanes));
+        lanes_ = lanes_for(kernel_, body_);
+        in_strip_ = kernel_.new_var(width_);
+        for (const int local : locals_) {
+            const Buffer buffer = kernel_.buffers[local];
+            const int array = kernel_.new_local(buffer.name, buffer.dtype, width_);
+            kernel_.buffers[array].place = Buffer::Place::Scratch;
+            arrays_.emplace(local, array);
+        }
+    }
+
+    NodeRef with_arrays(const NodeRef& root) const {
+        return ir::rebuild(std::span(&root, 1), [&](const ir::Node& node, const ir::Sources& sources) {
+            if (node.op == Op::Load)
+                if (const auto found = arrays_.find(node.as<ir::LoadArg>().buffer); found != arrays_.end())
+                    return kernel_.load(found->second, in_strip_);
+            return sources == node.sources ? NodeRef(&node)
+                                           : kernel_.interner->make(node.op, node.dtype, {}, sources, node.arg);
+        })[0];
+    }
+
+    Store with_arrays(const Store& store) const {
+        const auto found = arrays_.find(store.buffer);
+        return Store{found == arrays_.end() ? store.buffer : found->second,
+                     found == arrays_.end() ? with_arrays(store.index) : in_strip_, with_arrays(store.value)};
+    }
+
+    struct Strip {
+        NodeRef start;
+        std::int64_t width;
+    };
+
+    // Stores of one column for all columns of the strip: vectors, and a shorter one for the rest.
+    void for_columns(const Strip& strip, const Body& stores, Body& result) {
+        const auto lanes = [&](const NodeRef& at) {
+            return substitute(kernel_, stores,
+                              {{id_of(column_), simple(kernel_.add(strip.start, at))}, {id_of(in_strip_), simple(at)}});
+        };
+        const std::int64_t whole = strip.width / lanes_, rest = strip.width % lanes_;
+        if (whole > 0) {
+            const NodeRef v = kernel_.new_var(whole), l = kernel_.new_var(lanes_);
+            Body vector{
+                Loop{l, LoopKind::Vector, lanes(kernel_.add(kernel_.mul(v, kernel_.index(lanes_)), l)), true, nullptr}};
+            result.emplace_back(Loop{v, LoopKind::Serial, std::move(vector), false, nullptr});
+        }
+        if (rest > 0) {
+            const NodeRef l = kernel_.new_var(rest);
+            result.emplace_back(
+                Loop{l, LoopKind::Vector, lanes(kernel_.add(kernel_.index(whole * lanes_), l)), true, nullptr});
+        }
+    }
+
+    Body spread(const Strip& strip, const Body& body) {
+        Body result, stores;
+        for (const Stmt& stmt : body) {
+            if (const Store* store = stmt.store()) {
+                stores.emplace_back(with_arrays(*store));
+                continue;
+            }
+            if (!stores.empty()) for_columns(strip, std::exchange(stores, {}), result);
+            if (is_chain(*stmt.loop())) append(result, chain(strip, *stmt.loop()));
+            else {
+                const Loop& loop = *stmt.loop();
+                const NodeRef var = kernel_.new_var(loop.extent());
+                const Body inner = substitute(kernel_, loop.body, {{loop.id(), var}});
+                result.emplace_back(Loop{var, LoopKind::Serial, spread(strip, inner), false, loop.count});
+            }
+        }
+        if (!stores.empty()) for_columns(strip, stores, result);
+        return result;
+    }
+
+    // A loop that only adds to locals, each of which depends on no other.
+    bool is_chain(const Loop& loop) const {
+        std::set<int> stored;
+        for (const Stmt& stmt : loop.body) {
+            if (!stmt.store() || !arrays_.contains(stmt.store()->buffer)) return false;
+            if (!stored.insert(stmt.store()->buffer).second) return false;
+        }
+        for (const Stmt& stmt : loop.body) {
+            Uses uses;
+            collect_uses(stmt.store()->value, uses);
+            for (const NodeRef& load : uses.loads)
+                if (const int b = load->as<ir::LoadArg>().buffer; b != stmt.store()->buffer && stored.contains(b))
+                    return false;
+        }
+        return !loop.body.empty();
+    }
+
+    // `count` steps from `start` on as one store: each step's sum stands in the next one's expression.
+    Body steps(const Loop& loop, const NodeRef& start, std::int64_t count) const {
+        Body result;
+        for (const Stmt& stmt : loop.body) {
+            const Store store = with_arrays(*stmt.store());
+            NodeRef value = kernel_.load(store.buffer, in_strip_);
+            for (std::int64_t s = 0; s < count; ++s) {
+                const NodeRef at = simple(kernel_.add(start, kernel_.index(s)));
+                const NodeRef step = substitute(kernel_, store.value, {{loop.id(), at}});
+                value = ir::rebuild(std::span(&step, 1), [&](const ir::Node& node, const ir::Sources& sources) {
+                    if (node.op == Op::Load && node.as<ir::LoadArg>().buffer == store.buffer) return value;
+                    return sources == node.sources ? NodeRef(&node)
+                                                   : kernel_.interner->make(node.op, node.dtype, {}, sources, node.arg);
+                })[0];
+            }
+            result.emplace_back(Store{store.buffer, store.index, value});
+        }
+        return result;
+    }
+
+    Body chain(const Strip& strip, const Loop& loop) {
+        Body result;
+        const auto visit = [&](const NodeRef& start, std::int64_t count) {
+            Body columns;
+            for_columns(strip, steps(loop, start, count), columns);
+            return columns;
+        };
+        const NodeRef group = kernel_.new_var(loop.extent() / kSteps);
+        const NodeRef start = kernel_.mul(group, kernel_.index(kSteps));
+        if (!loop.count) {
+            if (loop.extent() >= kSteps)
+                result.emplace_back(Loop{group, LoopKind::Serial, visit(start, kSteps), false, nullptr});
+            if (const std::int64_t rest = loop.extent() % kSteps)
+                append(result, visit(kernel_.index(loop.extent() - rest), rest));
+            return result;
+        }
+        // How many steps there are is known at run time: what is left of whole groups goes one by one.
+        const NodeRef count = kernel_.binary(Op::Max, kernel_.index(0),
+                                             kernel_.binary(Op::Min, loop.count, kernel_.index(loop.extent())));
+        const NodeRef whole = kernel_.binary(Op::IDiv, count, kernel_.index(kSteps));
+        const NodeRef done = kernel_.mul(whole, kernel_.index(kSteps)), left = kernel_.new_var(kSteps);
+        if (loop.extent() >= kSteps)
+            result.emplace_back(Loop{group, LoopKind::Serial, visit(start, kSteps), false, simple(whole)});
+        result.emplace_back(Loop{left, LoopKind::Serial, visit(kernel_.add(done, left), 1), false,
+                                 simple(kernel_.binary(Op::Sub, count, done))});
+        return result;
+    }
+
+    void rewrite() {
+        const std::int64_t columns = extent_of(column_), whole = columns / width_, rest = columns % width_;
+        const NodeRef s = kernel_.new_var(whole + (rest > 0));
+        const NodeRef start = kernel_.mul(s, kernel_.index(width_));
+        Body inside = spread({simple(start), width_}, body_);
+        if (rest > 0) {  // the last strip is narrower: a condition is a loop that runs once or not at all
+            const NodeRef before = kernel_.binary(Op::Sub, kernel_.index(whole), s);
+            const NodeRef last = kernel_.binary(Op::Sub, s, kernel_.index(whole - 1));
+            Body narrow = spread({kernel_.index(whole * width_), rest}, body_);
+            Body both{Loop{kernel_.new_var(1), LoopKind::Serial, std::move(inside), false, before}};
+            both.emplace_back(Loop{kernel_.new_var(1), LoopKind::Serial, std::move(narrow), false, last});
+            inside = std::move(both);
+        }
+        Body strips{Loop{s, LoopKind::Serial, std::move(inside), true, nullptr}};
+        kernel_.body = nested(outer_, std::move(strips), true);
+    }
+
+    Kernel& kernel_;
+    std::vector<NodeRef> outer_;  // loops around the columns
+    NodeRef column_, in_strip_;   // the column, and its place in the strip
+    Body body_;                   // of one column
+    std::set<int> locals_;
+    std::map<int, int> arrays_;  // local -> one per column
+    std::int64_t steps_ = 0, along_ = 0, width_ = 0;
+    int lanes_ = kMaxLanes;
+};
+
+}  // namespace
+
+Kernel sum_columns(Kernel kernel) {
+    Kernel inside_out = kernel;
+    return Columns(inside_out).run() ? inside_out : kernel;
+}
+
+}  // namespace weft::kernel

@@ -1,0 +1,100 @@
+// The columns pass by its values: reductions over an axis that memory does not run along, with columns and steps of every number. The
+// bits are those of plain loops. Random graphs are too small to reach it.
+#include "core/config.h"
+#include "support/differential.h"
+
+#include <weft/weft.h>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+
+using namespace weft;
+
+namespace {
+
+Tensor some(const Shape& shape, DType dtype = f32) {
+    Tensor x = (((arange(numel(shape)) * 7919) % 1021).to(f32) / 1021 - 0.4).to(dtype).reshape(shape).contiguous();
+    x.realize();
+    return x;
+}
+
+std::vector<double> values(const Tensor& x) { return x.to(f64).to_vector<double>(); }
+
+bool by_columns(const Tensor& x) {
+    const Explanation plan = explain(x);
+    return std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const auto& kernel) {
+        return std::any_of(kernel.schedule.begin(), kernel.schedule.end(),
+                           [](const std::string& line) { return line.starts_with("columns"); });
+    });
+}
+
+void check(const std::function<Tensor()>& make, bool expected_by_columns = true) {
+    const std::string cpu = config().cpu;
+    std::vector<double> expected;
+    {
+        const BackendScope ref("ref");
+        const OptScope off{"all"};
+        expected = values(make());
+    }
+    for (const char* level : {"native", "avx2"})
+        for (const char* backend : {"ref", "c", "x86"}) {
+            if (!testing::have_backend(backend)) continue;
+            CAPTURE(level);
+            CAPTURE(backend);
+            config().cpu = level;
+            const BackendScope scope(backend);
+            CHECK(by_columns(make()) == expected_by_columns);
+            CHECK(values(make()) == expected);
+        }
+    config().cpu = cpu;
+}
+
+}  // namespace
+
+TEST_CASE("sums over axis 0 with every number of rows and columns") {
+    for (const std::int64_t rows : {16, 19, 600, 1025})
+        for (const std::int64_t columns : {64, 100, 251, 1000}) {
+            CAPTURE(rows);
+            CAPTURE(columns);
+            const Tensor x = some({rows, columns});
+            check([&] { return x.sum(0); });
+        }
+    const Tensor wide = some({20, 10000}), narrow = some({100, 10}), low = some({3, 1000});
+    check([&] { return wide.sum(0); });
+    check([&] { return narrow.sum(0); }, false);
+    check([&] { return low.sum(0); }, false);
+}
+
+TEST_CASE("other reductions, axes and types") {
+    const Tensor x = some({3, 40, 100});
+    check([&] { return x.sum(1); });
+    check([&] { return x.max(1) + 1; });
+    check([&] { return (x * x).sum(1) * x.sum(1); });  // two in the same loops
+    check([&] { return softmax(x, 1); });              // a stage after the other, and a store per element
+    check([&] { return x.sum({0, 1}); });
+    check([&] { return (x - x.mean(1, true)).to(f16); });
+    const Tensor d = some({70, 130}, f64), h = some({70, 130}, f16), n = (some({70, 130}) * 100).to(i32);
+    check([&] { return d.sum(0); });
+    check([&] { return h.sum(0); });
+    check([&] { return n.sum(0); });
+    check([&] { return (d > 0).sum(0); });
+}
+
+TEST_CASE("a vector times a matrix") {
+    for (const std::int64_t k : {16, 30, 1100}) {
+        CAPTURE(k);
+        const Tensor a = some({1, k}), b = some({k, 300});
+        check([&] { return matmul(a, b); });
+        check([&] { return relu(matmul(a, b) - 0.5); });
+    }
+}
+
+TEST_CASE("an output that takes over its operand's memory") {
+    check([&] {
+        Tensor x = some({40, 100});
+        x -= x.sum(0);
+        return x;
+    });
+}
