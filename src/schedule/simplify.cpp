@@ -9,6 +9,7 @@
 #include <weft/error.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace weft::schedule {
 namespace {
@@ -22,11 +23,28 @@ bool may_raise(const NodeRef& root) {
     return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) { return node->op == Op::Check; });
 }
 
+// 1 / c where that is exact, and both are normal numbers: c is a power of two.
+NodeRef exact_inverse(const NodeRef& c) {
+    const DType t = c->dtype;
+    if (t != DType::F32 && t != DType::F64) return nullptr;
+    const double value = word_to_double(t, constant_value(c)->as<ConstArg>().value),
+                 lowest = t == DType::F32 ? 0x1p-126 : 0x1p-1022;
+    int exponent = 0;
+    if (std::fabs(std::frexp(value, &exponent)) != 0.5 || std::fabs(value) < lowest || std::fabs(1 / value) < lowest)
+        return nullptr;
+    return constant(t, 1 / value, c->shape);
+}
+
 // x*1 and x-0 may drop a flush of a subnormal, never another bit. x+0 turns -0 into 0, x*0 loses NaN: they stay.
 const std::vector<Rule> kArithmeticRules = {
     rule("mul-one", x * 1, [](const Match& m) { return m[x]; }),
     rule("sub-zero", x - 0, [](const Match& m) { return m[x]; }),
     rule("div-one", x / 1, [](const Match& m) { return m[x]; }),
+    rule("div-power-of-two", x / c0,
+         [](const Match& m) -> NodeRef {  // the same bits, without the division
+             const NodeRef inverse = exact_inverse(m[c0]);
+             return inverse ? m[x] * inverse : nullptr;
+         }),
     rule("neg-neg", op(Op::Neg, {op(Op::Neg, {x})}), [](const Match& m) { return m[x]; }),
     rule("add-zero", x + 0, [](const Match& m) -> NodeRef { return is_float(m[x]->dtype) ? nullptr : m[x]; }),
     rule("mul-zero", x * 0,

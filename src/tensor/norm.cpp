@@ -72,7 +72,8 @@ Tensor softmax(const Tensor& x, int axis) {
     const Dims axes = check.axes({axis}, x.rank());
     const NodeRef powers = ir::unary(Op::Exp, nodes::shifted(wide, axes));
     if (axes.empty()) return make_tensor(ir::cast(powers, result));  // of a scalar: 1
-    const NodeRef value = powers / ir::reduce(Op::Add, powers, axes);
+    // One division per row; the products are within 1.5 ULP of the quotients.
+    const NodeRef value = powers * ir::unary(Op::Recip, ir::reduce(Op::Add, powers, axes));
     return make_tensor(ir::cast(nodes::with_grad(value, wide, softmax_rule(static_cast<int>(axes[0]))), result));
 }
 

@@ -508,6 +508,11 @@ Reg Emitter::variable(int b, std::int64_t number) {
 
 Value Emitter::one_lane(const Value& stored, DType t, int lane) {
     const Value v = stored.truth ? numbers(stored) : stored;
+    if (is_float(t) && !is_half(t) && (lane == 0 || wide_)) {
+        const Value first = lane ? upper_lanes(v, lane) : v, result{vec_reg(16)};
+        put(Id::kIdVmovaps, {vec(result.reg, 16), vec(first.reg, 16)});
+        return result;
+    }
     const std::int64_t slot = lane_slot(0);
     put_store(Id::kIdVmovups, {frame(slot, width(v)), vec(v.reg, width(v))});
     DType held = t;  // as lanes hold it
@@ -617,7 +622,7 @@ void Emitter::assign(Reg to, const Value& v, const Node& node) {
     if (facts(node).level <= at_ && !code.empty() && consumed(node, v)) {
         Ins& last = code.back();
         const bool makes = last.count > 0 && last.writes_first && last.o[0].kind == Operand::Kind::Register &&
-                           last.o[0].reg == v.reg && last.lanes.id < 0 &&
+                           last.o[0].reg == v.reg && (last.lanes.id < 0 || last.blends) &&
                            code_.regs[to.id].bytes == code_.regs[v.reg.id].bytes;
         if (makes && !last.reads_first) {
             last.o[0].reg = to;
@@ -670,9 +675,18 @@ void Emitter::variable_store(const Store& store, const Value& stored) {
         Value v = stored;
         if (v.vector) v = last_lane(v, t, expanded_.lane_vars.at(facts(*store.value).lane));
         const int lane = stored_lane(t);
+        const bool floats = is_float(t) && !is_half(t);
+        if (wide_ && floats) {
+            const std::uint32_t one = 1u << at;
+            Ins& ins = put(lane == 4        ? Id::kIdVbroadcastss
+                           : width(8) == 16 ? Id::kIdVmovddup
+                                            : Id::kIdVbroadcastsd,
+                           {vec(to, width(lane)), vec(v.reg, 16)});
+            ins.lanes = constant({3, at}, Class::Mask, 8, &one, 4);
+            return;
+        }
         const std::int64_t slot = lane_slot(0);
         put_store(Id::kIdVmovups, {frame(slot, width(lane)), vec(to, width(lane))});
-        const bool floats = is_float(t) && !is_half(t);
         scalar_store(floats ? t : lane == 8 ? DType::I64 : DType::I32, frame(slot + at * lane), v);
         put(Id::kIdVmovups, {vec(to, width(lane)), frame(slot, width(lane))});
         return;

@@ -1,6 +1,8 @@
 // backend/x86/emit_statements.cpp: the function around a kernel: its loops and stores, and how instructions and constants are noted down.
 #include "backend/x86/emit_internal.h"
 
+#include "ir/walk.h"
+
 #include <weft/error.h>
 
 #include <cstring>
@@ -44,6 +46,7 @@ Emitter::Emitter(const kernel::Kernel& kernel, Expanded expanded, bool wide)
 }
 
 Emitted Emitter::run() {
+    find_raw(expanded_.body);
     scopes_.emplace_back();
     emit(expanded_.body);
     code_.list = std::move(before_);
@@ -138,6 +141,47 @@ void Emitter::forget(std::uint64_t buffers) {
                 if (term.first && (facts_.at(term.first).buffers & buffers)) return true;
             return false;
         });
+    }
+}
+
+// A stored value is raw; so is what an op that computes nothing passes on, if its own result is.
+void Emitter::find_raw(const kernel::Body& body) {
+    std::vector<NodeRef> stored;
+    std::vector<const kernel::Body*> bodies{&body};
+    while (!bodies.empty()) {
+        const kernel::Body& next = *bodies.back();
+        bodies.pop_back();
+        for (const Stmt& stmt : next) {
+            if (const Loop* loop = stmt.loop()) {
+                bodies.push_back(&loop->body);
+                if (loop->count) stored.push_back(loop->count);
+            } else {
+                stored.push_back(stmt.store()->value);
+                stored.push_back(stmt.store()->index);
+            }
+        }
+    }
+    for (const NodeRef& root : stored) seen_raw_.insert(root.get());
+    const std::vector<const Node*> order = ir::topological_order(stored);
+    for (auto node = order.rbegin(); node != order.rend(); ++node) {
+        switch ((*node)->op) {
+            case Op::Add:
+            case Op::Sub:
+            case Op::Mul:
+            case Op::Div:
+            case Op::Fma:
+            case Op::Sqrt:
+            case Op::Recip:
+            case Op::CmpLt:
+            case Op::CmpLe:
+            case Op::CmpEq: break;
+            case Op::Max:
+            case Op::Min:
+                if (!seen_raw_.contains(*node)) break;
+                [[fallthrough]];
+            default:
+                for (const NodeRef& source : (*node)->sources) seen_raw_.insert(source.get());
+        }
     }
 }
 

@@ -22,7 +22,8 @@ struct Pair {
 constexpr Pair kAddF{Id::kIdVaddps, Id::kIdVaddpd}, kSubF{Id::kIdVsubps, Id::kIdVsubpd},
     kMulF{Id::kIdVmulps, Id::kIdVmulpd}, kDivF{Id::kIdVdivps, Id::kIdVdivpd}, kSqrtF{Id::kIdVsqrtps, Id::kIdVsqrtpd},
     kCmpF{Id::kIdVcmpps, Id::kIdVcmppd}, kFma231{Id::kIdVfmadd231ps, Id::kIdVfmadd231pd},
-    kFma213{Id::kIdVfmadd213ps, Id::kIdVfmadd213pd}, kRoundF{Id::kIdVroundps, Id::kIdVroundpd},
+    kFma213{Id::kIdVfmadd213ps, Id::kIdVfmadd213pd}, kMaxF{Id::kIdVmaxps, Id::kIdVmaxpd},
+    kMinF{Id::kIdVminps, Id::kIdVminpd}, kRoundF{Id::kIdVroundps, Id::kIdVroundpd},
     kScaleF{Id::kIdVrndscaleps, Id::kIdVrndscalepd}, kBlendMask{Id::kIdVblendmps, Id::kIdVblendmpd},
     kBlendVector{Id::kIdVblendvps, Id::kIdVblendvpd}, kAdd{Id::kIdVpaddd, Id::kIdVpaddq},
     kSub{Id::kIdVpsubd, Id::kIdVpsubq}, kMul{Id::kIdVpmulld, Id::kIdVpmullq}, kMaxS{Id::kIdVpmaxsd, Id::kIdVpmaxsq},
@@ -147,6 +148,12 @@ Value Emitter::float_limit(const Node& node, const Value& a) {
         is_constant(limit) && !std::isnan(word_to_double(node.dtype, limit.as<ir::ConstArg>().value));
     const auto reg = [&](const Value& v) { return vec(v.reg, bytes); };
     const Value result = like(a, vec_reg(bytes));
+    // The machine's own instruction passes a NaN on if it is the second operand, but it flushes subnormals, and so do
+    // arithmetic and comparisons: where only those use the result, that cannot be seen.
+    if (never_nan && word_to_double(node.dtype, limit.as<ir::ConstArg>().value) != 0 && !seen_raw_.contains(&node)) {
+        put((node.op == Op::Max ? kMaxF : kMinF)(lane), {reg(result), reg(b), reg(a)});
+        return result;
+    }
     if (wide_) {
         const Reg k = mask_reg();
         if (!never_nan) {

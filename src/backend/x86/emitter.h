@@ -20,6 +20,7 @@
 #include <map>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace weft::backend::x86 {
@@ -76,6 +77,7 @@ private:
     void emit(const kernel::Loop& loop);
     void emit(const kernel::Store& store);
     void forget(std::uint64_t buffers);
+    void find_raw(const kernel::Body& body);
     int innermost() const { return static_cast<int>(scopes_.size()) - 1; }
 
     // ---- instructions, at the level where the current expression goes
@@ -232,6 +234,8 @@ private:
     std::map<std::vector<std::int64_t>, Reg> constants_;
     std::vector<std::int64_t> stack_arrays_;  // per buffer: where it lies in the frame, -1 if not
     std::int64_t lane_slot_ = -1;
+    std::unordered_set<const Node*>
+        seen_raw_;  // floats whose very bits matter: something else than arithmetic uses them
 };
 
 }  // namespace weft::backend::x86
