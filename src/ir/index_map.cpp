@@ -94,6 +94,38 @@ IndexList unflatten_index(Interner& interner, const Shape& shape, const NodeRef&
     return index;
 }
 
+namespace {
+
+// Axes that a reshape leaves alone keep their index as it is, also where a gate outside of this view says that it is out of range: a
+// division could not be simplified away then. Only runs of axes that are merged or split are counted through.
+IndexList reshaped_index(Interner& interner, const Shape& from, const Shape& to, const IndexList& index) {
+    if (numel(from) == 0) return unflatten_index(interner, from, flatten_index(interner, to, index));
+    IndexList result(from.size(), interner.make(Op::Const, DType::I64, {}, {}, ConstArg{0}));
+    std::size_t f = 0, t = 0;
+    while (true) {
+        while (f < from.size() && from[f] == 1) ++f;
+        while (t < to.size() && to[t] == 1) ++t;
+        if (f == from.size() || t == to.size()) return result;
+        Shape in{from[f]}, out{to[t]};
+        IndexList part{index[t]};
+        std::size_t last = f;
+        while (numel(in) != numel(out)) {
+            if (numel(in) < numel(out)) in.push_back(from[++last]);
+            else out.push_back(to[++t]), part.push_back(index[t]);
+        }
+        if (in.size() == 1 && out.size() == 1) {
+            result[f] = part[0];
+        } else {
+            const IndexList split = unflatten_index(interner, in, flatten_index(interner, out, part));
+            std::copy(split.begin(), split.end(), result.begin() + static_cast<std::ptrdiff_t>(f));
+        }
+        f = last + 1;
+        ++t;
+    }
+}
+
+}  // namespace
+
 Mapped inserted_index(Interner& interner, const Node& insert, const IndexList& index) {
     const Arithmetic math(interner);
     const Dims& starts = insert.as<BoxArg>().starts;
@@ -111,9 +143,7 @@ Mapped source_index(Interner& interner, const Node& view, const IndexList& index
     const Shape& from = view.source().shape;
     Mapped mapped{index, nullptr};
     switch (view.op) {
-        case Op::Reshape:
-            mapped.index = unflatten_index(interner, from, flatten_index(interner, view.shape, index));
-            return mapped;
+        case Op::Reshape: mapped.index = reshaped_index(interner, from, view.shape, index); return mapped;
         case Op::Permute:
             for (std::size_t d = 0; d < index.size(); ++d) mapped.index[view.as<AxesArg>().axes[d]] = index[d];
             return mapped;

@@ -160,7 +160,13 @@ NodeRef Elements::combine(const Request& request, const std::vector<NodeRef>& op
         case Op::Const: return kernel_.make(Op::Const, node.dtype, {}, node.arg);
         case Op::ScalarParam: return kernel_.make(Op::ScalarParam, node.dtype, {}, node.arg);
         case Op::Iota: return request.index[0];
-        case Op::Param: return kernel_.load(node.as<ir::SlotArg>().slot, position(node, request.index), request.gate);
+        case Op::Param: {
+            const int slot = node.as<ir::SlotArg>().slot;
+            const NodeRef at = position(node, request.index);
+            const ir::Bounds bounds = ir::bounds(at);  // a gate is for what may be out of range
+            const bool inside = bounds.low >= 0 && bounds.high < kernel_.buffers[slot].size;
+            return kernel_.load(slot, at, inside ? nullptr : request.gate);
+        }
         case Op::Gather: return keeping_checks(operands[1], operands[0]);
         case Op::Contiguous: return operands[0];
         case Op::Insert: {

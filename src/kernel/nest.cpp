@@ -4,6 +4,7 @@
 #include "ir/symbolic.h"
 #include "ir/walk.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -172,6 +173,19 @@ void for_each_store(const Body& body, const std::function<void(const Store&, std
     visit_stores(body, around, f);
 }
 
+namespace {
+
+// A condition on the loops' variables alone, like a load's gate.
+bool is_index(const NodeRef& condition) {
+    const std::vector<const ir::Node*> nodes = ir::topological_order(std::span(&condition, 1));
+    return std::all_of(nodes.begin(), nodes.end(), [](const ir::Node* node) {
+        return node->op == Op::LoopVar || node->op == Op::Const ||
+               (ir::is_elementwise(node->op) && node->op != Op::Cast && node->op != Op::Bitcast);
+    });
+}
+
+}  // namespace
+
 int lanes_for(const Kernel& kernel, const Body& body) {
     bool wide = false;
     for_each_store(body, [&](const Store& store, std::span<const Loop* const>) {
@@ -183,8 +197,9 @@ int lanes_for(const Kernel& kernel, const Body& body) {
             stack.pop_back();
             if (!seen.emplace(node.get(), true).second) continue;
             wide |= size_of(node->dtype) == 8;
-            if (node->op != Op::Load)  // an address is not data
-                for (const NodeRef& source : node->sources) stack.push_back(source);
+            if (node->op == Op::Load) continue;  // an address is not data
+            for (const NodeRef& source : node->sources)
+                if (node->op != Op::Where || source != node->sources[0] || !is_index(source)) stack.push_back(source);
         }
     });
     return wide ? kMaxLanes / 2 : kMaxLanes;

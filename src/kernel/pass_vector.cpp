@@ -5,6 +5,7 @@
 
 #include "core/str.h"
 #include "ir/symbolic.h"
+#include "ir/walk.h"
 
 #include <algorithm>
 
@@ -12,6 +13,7 @@ namespace weft::kernel {
 namespace {
 
 constexpr std::int64_t kShortLoop = 16;
+constexpr std::int64_t kMostUnrolled = 512;  // expression nodes, before common ones are merged
 
 struct Contents {
     bool independent = false;  // has an independent loop inside
@@ -101,7 +103,30 @@ private:
 
     Stmt vector(const Loop& loop, const NodeRef& lane, const NodeRef& at) {
         Body body = copy(kernel_, loop.body, {{loop.id(), ir::simplify_index(*kernel_.interner, at)}});
+        unroll(body);
         return Loop{lane, LoopKind::Vector, lane_private(kernel_, body, id_of(lane)), true, nullptr};
+    }
+
+    // Short loops inside lanes (the taps of a window, a few classes) are written out: then each gate is a constant mask or is gone,
+    // and nothing counts. Returns the number of expression nodes afterwards.
+    std::int64_t unroll(Body& body) {
+        std::int64_t nodes = 0;
+        for (Stmt& stmt : body) {
+            if (const Store* store = stmt.store()) {
+                const NodeRef roots[] = {store->index, store->value};
+                nodes += static_cast<std::int64_t>(ir::topological_order(roots).size());
+                continue;
+            }
+            Loop& loop = *stmt.loop();
+            std::int64_t inside = unroll(loop.body);
+            if (loop.kind == LoopKind::Serial && !loop.count && loop.extent() <= kMaxLanes &&
+                inside <= kMostUnrolled / std::max<std::int64_t>(1, loop.extent())) {
+                loop.kind = LoopKind::Unrolled;
+                inside *= loop.extent();
+            }
+            nodes += inside;
+        }
+        return nodes;
     }
 
     Kernel& kernel_;
