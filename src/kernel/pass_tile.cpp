@@ -65,8 +65,8 @@ public:
     explicit Tiler(Kernel& kernel) : kernel_(kernel), nest_(*kernel.contraction) {}
 
     bool run() {
-        if (!choose_sides()) return false;
         lanes_ = nest_.accumulate == DType::F64 ? kMaxLanes / 2 : kMaxLanes;
+        if (!choose_sides()) return false;
         const TileShape tile = choose_tile(columns_, lanes_);
         vectors_ = tile.vectors;
         tile_rows_ = static_cast<int>(std::min<std::int64_t>(tile.rows, rows_));
@@ -89,22 +89,20 @@ private:
         return ir::stride_of(*kernel_.interner, last->index, id_of(var));
     }
 
-    // The vector side is the one with the output's fastest axis; its axes that lie densely in each other are one range of columns.
+    // The vector side is the one with the output's fastest axis; its axes that lie densely in each other are one range of columns. Where
+    // they are fewer than lanes (the taps of a window), the other side's are better, although its stores then jump.
     bool choose_sides() {
         int fastest = -1;
         for (std::size_t i = 0; i < nest_.rows.size(); ++i)
             if (nest_.sides[i] != Side::Batch && output_stride(nest_.rows[i]) == 1) fastest = static_cast<int>(i);
         if (fastest < 0) return false;
+        column_vars_ = dense_columns(fastest);
+        if (const int other = fastest_of_other_side(nest_.sides[fastest]);
+            product(column_vars_) < lanes_ && other >= 0 && nest_.outer.empty()) {
+            std::vector<NodeRef> more = dense_columns(other);
+            if (product(more) >= 2 * lanes_) column_vars_ = std::move(more), fastest = other;
+        }
         const Side vector_side = nest_.sides[fastest];
-        std::int64_t dense = extent_of(nest_.rows[fastest]);
-        column_vars_ = {nest_.rows[fastest]};
-        for (int i = static_cast<int>(nest_.rows.size()) - 1; i >= 0; --i)
-            if (i != fastest && nest_.sides[i] == vector_side && output_stride(nest_.rows[i]) == dense) {
-                column_vars_.insert(column_vars_.begin(), nest_.rows[i]);
-                dense *= extent_of(nest_.rows[i]);
-                i = static_cast<int>(
-                    nest_.rows.size());  // look again, from the fastest: order in memory decides, not in the loops
-            }
         for (std::size_t i = 0; i < nest_.rows.size(); ++i) {
             const NodeRef& var = nest_.rows[i];
             if (std::find(column_vars_.begin(), column_vars_.end(), var) != column_vars_.end()) continue;
@@ -115,6 +113,35 @@ private:
         rows_ = product(row_vars_);
         vector_is_left_ = vector_side == Side::M;
         return columns_ >= 2 && rows_ >= 2;
+    }
+
+    // The axes of this one's side that lie densely around it in the output, outermost first.
+    std::vector<NodeRef> dense_columns(int fastest) const {
+        std::int64_t dense = *output_stride(nest_.rows[fastest]) * extent_of(nest_.rows[fastest]);
+        std::vector<NodeRef> columns{nest_.rows[fastest]};
+        for (int i = static_cast<int>(nest_.rows.size()) - 1; i >= 0; --i)
+            if (i != fastest && nest_.sides[i] == nest_.sides[fastest] && output_stride(nest_.rows[i]) == dense) {
+                columns.insert(columns.begin(), nest_.rows[i]);
+                dense *= extent_of(nest_.rows[i]);
+                i = static_cast<int>(
+                    nest_.rows.size());  // look again, from the fastest: order in memory decides, not in the loops
+            }
+        return columns;
+    }
+
+    // The axis of the other side along which its operand runs in memory, or -1.
+    int fastest_of_other_side(Side side) const {
+        const NodeRef& factor = side == Side::M ? nest_.right : nest_.left;
+        Uses uses;
+        collect_uses(factor, uses);
+        for (std::size_t i = 0; i < nest_.rows.size(); ++i) {
+            if (nest_.sides[i] == Side::Batch || nest_.sides[i] == side || !output_stride(nest_.rows[i])) continue;
+            const bool along = std::all_of(uses.loads.begin(), uses.loads.end(), [&](const NodeRef& load) {
+                return ir::stride_of(*kernel_.interner, load->sources[0], id_of(nest_.rows[i])) == 1;
+            });
+            if (along && !uses.loads.empty()) return static_cast<int>(i);
+        }
+        return -1;
     }
 
     const NodeRef& vector_factor() const { return vector_is_left_ ? nest_.left : nest_.right; }

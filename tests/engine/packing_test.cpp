@@ -80,3 +80,14 @@ TEST_CASE("other types, batches and sums over several axes") {
     check([&] { return grad(0); });
     check([&] { return grad(1); });  // the windows are packed along the image's rows
 }
+
+TEST_CASE("where the output's fastest axis is short, lanes run along the other side") {
+    const Tensor a = some({20, 50}), b = some({20, 9}), bias = some({9});
+    const auto make = [&] { return matmul(a.t(), b) + bias; };
+    const Explanation plan = explain(make());
+    REQUIRE(plan.kernels.size() == 1);
+    CHECK(plan.kernels[0].schedule[0].find(" of 9 x 50,") != std::string::npos);
+    check(make);
+    const Tensor long_a = some({1100, 50}), long_b = some({1100, 9});  // blocks of the sum meet where lanes run
+    check([&] { return matmul(long_a.t(), long_b); });
+}
