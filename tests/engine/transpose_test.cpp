@@ -1,7 +1,7 @@
 // The transpose pass by its values: sizes around the edge of a block and the length of a line, every width of element, several loads,
 // and what must not be computed in another order. Random graphs are too small to reach it.
-#include "support/backends.h"
 #include "core/config.h"
+#include "support/backends.h"
 
 #include <weft/weft.h>
 
