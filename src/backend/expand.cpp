@@ -1,6 +1,8 @@
 // backend/expand.cpp: writes out unrolled loops and decides where locals live.
 #include "backend/expand.h"
 
+#include "backend/linear.h"
+
 #include "core/str.h"
 #include "ir/symbolic.h"
 #include "ir/walk.h"
@@ -43,25 +45,46 @@ public:
 
     Body operator()(const Body& body) {
         Body result;
-        for (const Stmt& stmt : body) {
-            const Loop* loop = stmt.loop();
-            if (!loop) result.push_back(stmt);
-            else if (loop->extent() == 0) continue;
-            else if (written_out(*loop)) {
-                for (std::int64_t i = 0; i < loop->extent(); ++i) {
-                    const kernel::Substitution with{{loop->id(), kernel_.index(i)}};
-                    Body copy = (*this)(kernel::substitute(kernel_, loop->body, with));
-                    std::move(copy.begin(), copy.end(), std::back_inserter(result));
-                }
-            } else {
-                const LoopKind kind = serial_.contains(loop->id()) ? LoopKind::Serial : loop->kind;
-                result.emplace_back(Loop{loop->var, kind, (*this)(loop->body), loop->independent, loop->count});
-            }
-        }
+        kernel::Substitution with;
+        write_out(body, with, result);
         return result;
     }
 
 private:
+    // `with` is what the loops around that are written out make of their variables; replaced where statements are reached.
+    void write_out(const Body& body, kernel::Substitution& with, Body& result) {
+        std::size_t leaf = 0;  // statements up to here are in the result
+        const auto flush = [&](std::size_t end) {
+            if (leaf == end) return;
+            const Body plain(body.begin() + static_cast<std::ptrdiff_t>(leaf),
+                             body.begin() + static_cast<std::ptrdiff_t>(end));
+            Body fresh = with.empty() ? plain : kernel::substitute(kernel_, plain, with);
+            std::move(fresh.begin(), fresh.end(), std::back_inserter(result));
+        };
+        for (std::size_t i = 0; i < body.size(); ++i) {
+            const Loop* loop = body[i].loop();
+            if (!loop) continue;
+            flush(i);
+            leaf = i + 1;
+            if (written_out(*loop)) {
+                for (std::int64_t n = 0; n < loop->extent(); ++n) {
+                    with.emplace_back(loop->id(), kernel_.index(n));
+                    write_out(loop->body, with, result);
+                    with.pop_back();
+                }
+            } else if (loop->extent() > 0) {
+                const LoopKind kind = serial_.contains(loop->id()) ? LoopKind::Serial : loop->kind;
+                NodeRef count = loop->count;
+                if (count && !with.empty())
+                    count = ir::simplify_index(*kernel_.interner, kernel::substitute(kernel_, count, with));
+                Body inner;
+                write_out(loop->body, with, inner);
+                result.emplace_back(Loop{loop->var, kind, std::move(inner), loop->independent, std::move(count)});
+            }
+        }
+        flush(body.size());
+    }
+
     static bool written_out(const Loop& loop) {
         if (loop.kind == LoopKind::Unrolled) return true;
         return loop.extent() == 1 && loop.kind != LoopKind::Parallel && !loop.count;
@@ -161,17 +184,15 @@ private:
             accesses.constants.push_back(static_cast<std::int64_t>(index->as<ir::ConstArg>().value));
             return;
         }
-        for (const auto& [id, extent] : out_.lane_vars) {
-            if (!ir::depends_on(index, id)) continue;
-            const auto stride = ir::stride_of(*kernel_.interner, index, id);
-            const bool down = stride && *stride > 1 && *stride * *stride == kernel_.buffers[b].size;
-            if (stride != 1 && !down) continue;
-            const NodeRef base =
-                ir::simplify_index(*kernel_.interner, kernel::substitute(kernel_, index, {{id, kernel_.index(0)}}));
-            if (base->op != Op::Const) continue;
-            auto& list = down ? accesses.columns : accesses.lanes;
-            list.emplace_back(static_cast<std::int64_t>(base->as<ir::ConstArg>().value), extent);
-            return;
+        const Linear sum = linear(*index);
+        if (sum.terms.size() == 1 && sum.terms[0].first->op == Op::LoopVar) {
+            const auto [var, stride] = sum.terms[0];
+            const auto lane = out_.lane_vars.find(var->as<ir::LoopArg>().id);
+            const bool down = stride > 1 && stride * stride == kernel_.buffers[b].size;
+            if (lane != out_.lane_vars.end() && (stride == 1 || down)) {
+                (down ? accesses.columns : accesses.lanes).emplace_back(sum.constant, lane->second);
+                return;
+            }
         }
         accesses.other = true;
     }

@@ -202,8 +202,78 @@ void Simplifier::process_opaque(const Node& node, Entry& result) {
     result.node = known.node;
 }
 
+// Sums of loop variables times constants, which most indices are: collected and written down as the simplifier would, without
+// its tables.
+namespace {
+
+struct PlainSum {
+    InlineVector<std::pair<const Node*, std::int64_t>, 8> terms;
+    std::int64_t constant = 0;
+};
+
+bool collect(const Node& node, std::int64_t factor, int depth, PlainSum& sum) {
+    const auto times = [&](const Node& number, std::int64_t& product) {
+        return number.op == Op::Const &&
+               !__builtin_mul_overflow(factor, static_cast<std::int64_t>(number.as<ConstArg>().value), &product);
+    };
+    std::int64_t product = 0;
+    if (depth > 32) return false;
+    switch (node.op) {
+        case Op::Const: return times(node, product) && !__builtin_add_overflow(sum.constant, product, &sum.constant);
+        case Op::Add:
+            return collect(node.source(0), factor, depth + 1, sum) && collect(node.source(1), factor, depth + 1, sum);
+        case Op::Sub:
+            return factor != INT64_MIN && collect(node.source(0), factor, depth + 1, sum) &&
+                   collect(node.source(1), -factor, depth + 1, sum);
+        case Op::Mul:
+            if (times(node.source(1), product)) return collect(node.source(0), product, depth + 1, sum);
+            return times(node.source(0), product) && collect(node.source(1), product, depth + 1, sum);
+        case Op::LoopVar:
+            if (node.as<LoopArg>().extent <= 1) return true;
+            for (auto& [var, by] : sum.terms)
+                if (var == &node) return !__builtin_add_overflow(by, factor, &by);
+            sum.terms.push_back({&node, factor});
+            return true;
+        default: return false;
+    }
+}
+
+NodeRef write_down(Interner& interner, PlainSum& sum) {
+    const auto number = [&](std::int64_t x) {
+        return interner.make(Op::Const, DType::I64, {}, {}, ConstArg{to_word(x)});
+    };
+    const auto make = [&](Op op, const NodeRef& a, const NodeRef& b) {
+        return interner.make(op, DType::I64, {}, Sources{a, b});
+    };
+    std::sort(sum.terms.begin(), sum.terms.end(), [](const auto& a, const auto& b) {
+        return a.first->template as<LoopArg>().id < b.first->template as<LoopArg>().id;
+    });
+    NodeRef result;
+    for (const bool positive : {true, false}) {
+        if (!positive && !result && sum.constant > 0) {
+            result = number(sum.constant);
+            sum.constant = 0;
+        }
+        for (const auto& [var, by] : sum.terms) {
+            if (by == 0 || (by > 0) != positive) continue;
+            const std::int64_t size = result && !positive ? -by : by;
+            const NodeRef term = size == 1 ? NodeRef(var) : make(Op::Mul, NodeRef(var), number(size));
+            if (!result && by == -1) result = interner.make(Op::Neg, DType::I64, {}, Sources{NodeRef(var)});
+            else result = !result ? term : make(positive ? Op::Add : Op::Sub, result, term);
+        }
+    }
+    if (!result) return number(sum.constant);
+    return sum.constant ? make(Op::Add, result, number(sum.constant)) : result;
+}
+
+}  // namespace
+
 NodeRef simplify_index(Interner& interner, const NodeRef& expression) {
     if (expression->op == Op::Const) return expression;
+    if (PlainSum sum;
+        is_index(*expression) && collect(*expression, 1, 0, sum) &&
+        std::none_of(sum.terms.begin(), sum.terms.end(), [](const auto& t) { return t.second == INT64_MIN; }))
+        return write_down(interner, sum);
     Simplifier simplifier(interner);
     return NodeRef(simplifier.run(expression));
 }

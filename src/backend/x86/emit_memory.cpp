@@ -15,37 +15,6 @@ using kernel::Store;
 
 // ---- addresses -------------------------------------------------------------------------------------------------------
 
-void Emitter::add_terms(const Node& index, std::int64_t factor, Linear& sum) {
-    const auto constant = [](const Node& node) { return static_cast<std::int64_t>(node.as<ir::ConstArg>().value); };
-    if (index.op == Op::Const) sum.constant += factor * constant(index);
-    else if (index.op == Op::Add) {
-        add_terms(index.source(0), factor, sum);
-        add_terms(index.source(1), factor, sum);
-    } else if (index.op == Op::Sub) {
-        add_terms(index.source(0), factor, sum);
-        add_terms(index.source(1), -factor, sum);
-    } else if (index.op == Op::Neg) add_terms(index.source(), -factor, sum);
-    else if (index.op == Op::Mul && index.source(1).op == Op::Const)
-        add_terms(index.source(0), factor * constant(index.source(1)), sum);
-    else if (index.op == Op::Mul && index.source(0).op == Op::Const)
-        add_terms(index.source(1), factor * constant(index.source(0)), sum);
-    else {
-        for (auto& [node, by] : sum.terms)
-            if (node == &index) {
-                by += factor;
-                return;
-            }
-        sum.terms.emplace_back(&index, factor);
-    }
-}
-
-Emitter::Linear Emitter::linear(const Node& index) {
-    Linear sum;
-    add_terms(index, 1, sum);
-    std::erase_if(sum.terms, [](const auto& term) { return term.second == 0; });
-    return sum;
-}
-
 // Scratch locals share one pointer; their places are offsets from it.
 Reg Emitter::pointer(int b) {
     const Buffer& buffer = kernel_.buffers[b];

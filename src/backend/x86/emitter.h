@@ -12,6 +12,7 @@
 #pragma once
 
 #include "backend/expand.h"
+#include "backend/linear.h"
 #include "backend/x86/code.h"
 #include "backend/x86/helpers.h"
 
@@ -56,11 +57,6 @@ private:
         int lane = -1;              // the vector loop whose variable it uses
         std::uint64_t buffers = 0;  // what it loads, a bit per buffer (modulo 64)
         bool touches = false;       // it loads or checks: must not run where its loop would not
-    };
-    // A sum of loop variables and other values times constants.
-    struct Linear {
-        std::vector<std::pair<const Node*, std::int64_t>> terms;
-        std::int64_t constant = 0;
     };
     struct Scope {
         std::vector<Ins> code;
@@ -167,8 +163,6 @@ private:
     std::uint32_t bits_id(Op op) const;
 
     // ---- memory
-    Linear linear(const Node& index);
-    void add_terms(const Node& index, std::int64_t factor, Linear& sum);
     Operand address(int buffer, const Node& index, int element);
     Operand address(int buffer, Linear index, int element);
     Reg address_sum(int buffer, std::span<const std::pair<const Node*, std::int64_t>> terms);
