@@ -96,6 +96,19 @@ namespace {
 
 // Rebuilds expressions with some variables replaced; indices and gates are simplified again, since that is where a
 // replaced variable pays.
+// A condition on indices, which bounds may decide. (One on values would only be walked through, down to the last load.)
+bool asks_indices(const ir::Node& condition) {
+    switch (condition.op) {
+        case Op::And:
+        case Op::Or:
+        case Op::Xor: return asks_indices(condition.source(0)) || asks_indices(condition.source(1));
+        case Op::CmpLt:
+        case Op::CmpLe:
+        case Op::CmpEq: return condition.source().dtype == DType::I64;
+        default: return false;
+    }
+}
+
 class Substituter {
 public:
     Substituter(const Kernel& kernel, const Substitution& with) : kernel_(kernel) {
@@ -148,7 +161,7 @@ private:
             return kernel_.load(node.as<ir::LoadArg>().buffer, sources[0], sources.size() > 1 ? sources[1] : nullptr);
         }
         if (node.op == Op::Where) {
-            if (sources[0]->op != Op::Const) sources[0] = ir::simplify_index(*kernel_.interner, sources[0]);
+            if (asks_indices(*sources[0])) sources[0] = ir::simplify_index(*kernel_.interner, sources[0]);
             return kernel_.where(sources[0], sources[1], sources[2]);
         }
         return kernel_.make(node.op, node.dtype, std::move(sources), node.arg);
