@@ -34,9 +34,10 @@ using ir::Op;
 using Side = ContractionNest::Side;
 
 constexpr std::int64_t kPanelBytes = 600 << 10;   // of the packed strip: about half of a core's L2
-constexpr std::int64_t kDirectOperand = 100'000;  // elements of the vector operand up to which packing does not pay
+constexpr std::int64_t kDirectOperand = 1 << 17;  // elements of the vector operand up to which packing does not pay
 constexpr std::int64_t kDirectRows = 4096;  // rows of the broadcast operand up to which it is read across, unpacked
 constexpr std::int64_t kSmallContraction = 1 << 15;  // multiply-adds below which threads do not pay
+constexpr std::int64_t kChunkWork = 1 << 19;         // multiply-adds of a small chunk: some microseconds
 
 // Accumulator registers: rows by vectors per row, best first for many columns; measured, see docs/architecture.md.
 struct TileShape {
@@ -258,7 +259,12 @@ private:
             });
         }
         if (rows_ >= 4 * tile_rows_) {
-            const std::int64_t height = ceil_div(ceil_div(rows_, tile_rows_), 4) * tile_rows_;
+            // Packing is done anew in each chunk; without it, chunks may be small and share the work out evenly.
+            const std::int64_t tiles = ceil_div(rows_, tile_rows_), tile_work = work / tiles;
+            const std::int64_t height =
+                (pack_columns_ ? ceil_div(tiles, 4)
+                               : std::clamp(kChunkWork / tile_work, std::int64_t{1}, ceil_div(tiles, 4))) *
+                tile_rows_;
             parallel_ = str("chunks of ", height, " rows");
             return parallel_pieces(
                 rows_, height, [&](const Range& rows) { return loops_over(outer_vars_, strips(all_columns, rows)); });
