@@ -115,10 +115,13 @@ public:
         for (const auto& [id, value] : with) replacement_[id] = value;
     }
 
+    // Recursive: a kernel's expressions are no deeper than the schedule's limit allows.
     NodeRef operator()(const NodeRef& root) {
-        for (const ir::Node* node : ir::topological_order(std::span(&root, 1)))
-            if (!done_.contains(node)) done_.emplace(node, replace(*node));
-        return done_.at(root.get());
+        if (root->sources.empty() && root->op != Op::LoopVar) return root;
+        if (const auto found = done_.find(root.get()); found != done_.end()) return found->second;
+        NodeRef result = replace(*root);
+        done_.emplace(root.get(), result);
+        return result;
     }
 
     NodeRef index(const NodeRef& root) {
@@ -152,7 +155,7 @@ private:
         ir::Sources sources;
         bool changed = false;
         for (const NodeRef& source : node.sources) {
-            sources.push_back(done_.at(source.get()));
+            sources.push_back((*this)(source));
             changed |= !(sources.back() == source);
         }
         if (!changed) return NodeRef(&node);

@@ -7,6 +7,7 @@
 #include <weft/error.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace weft::backend::x86 {
@@ -51,12 +52,18 @@ int Emitter::level_of(const Node& node) {
 
 Value Emitter::value(const Node& node) {
     if (node.op == Op::Const || node.op == Op::LoopVar) return leaf(node);
-    for (const Scope& scope : scopes_)
-        if (const auto found = scope.values.find(&node); found != scope.values.end()) return found->second;
+    if (const auto found = values_.find(&node); found != values_.end()) return found->second.value;
     const AtLevel level(*this, level_of(node));
     const Value v = compute(node);
-    scopes_[static_cast<std::size_t>(at_)].values.emplace(&node, v);
+    remember(values_, node, v);
     return v;
+}
+
+void Emitter::remember(std::unordered_map<const Node*, Known>& known, const Node& node, const Value& value) {
+    known.insert_or_assign(&node, Known{value, at_});
+    scopes_[static_cast<std::size_t>(at_)].known.push_back(&node);
+    for (std::uint64_t buffers = facts(node).buffers; buffers; buffers &= buffers - 1)
+        loading_[static_cast<std::size_t>(std::countr_zero(buffers))].push_back(&node);
 }
 
 Value Emitter::vector_value(const Node& node) {
@@ -66,11 +73,10 @@ Value Emitter::vector_value(const Node& node) {
         return {constant_vector(node.as<ir::ConstArg>().value, lane, width(lane)), true, false,
                 static_cast<std::int8_t>(lane)};
     }
-    for (const Scope& scope : scopes_)
-        if (const auto found = scope.broadcasts.find(&node); found != scope.broadcasts.end()) return found->second;
+    if (const auto found = broadcasts_.find(&node); found != broadcasts_.end()) return found->second.value;
     const AtLevel level(*this, level_of(node));
     const Value v = broadcast(node);
-    scopes_[static_cast<std::size_t>(at_)].broadcasts.emplace(&node, v);
+    remember(broadcasts_, node, v);
     return v;
 }
 
@@ -131,10 +137,9 @@ bool Emitter::consumed(const Node& node, const Value& v) {
     if (node.op == Op::Load || node.op == Op::ScalarParam) return false;
     const auto uses = expanded_.uses.find(&node);
     if (uses == expanded_.uses.end() || uses->second != 1) return false;
-    auto& values = scopes_[static_cast<std::size_t>(at_)].values;
-    const auto found = values.find(&node);
-    if (found == values.end() || !(found->second.reg == v.reg)) return false;
-    values.erase(found);
+    const auto found = values_.find(&node);
+    if (found == values_.end() || found->second.level != at_ || !(found->second.value.reg == v.reg)) return false;
+    values_.erase(found);
     return true;
 }
 

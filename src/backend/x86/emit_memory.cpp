@@ -69,6 +69,8 @@ Reg Emitter::address_sum(int b, std::span<const std::pair<const Node*, std::int6
         }
         sum = next;
     }
+    for (const auto& term : terms)
+        if (term.first) loading_addresses_ |= facts(*term.first).buffers;
     scopes_[static_cast<std::size_t>(level)].addresses.emplace(std::move(key), sum);
     return sum;
 }

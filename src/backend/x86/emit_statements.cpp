@@ -5,6 +5,8 @@
 
 #include <weft/error.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace weft::backend::x86 {
@@ -87,6 +89,14 @@ void Emitter::emit(const Loop& loop) {
     depths_[loop.id()] = innermost();
     emit(loop.body);
     Scope inner = std::move(scopes_.back());
+    for (const Node* node : inner.known) {
+        const auto drop = [&](auto& known) {
+            if (const auto found = known.find(node); found != known.end() && found->second.level == innermost())
+                known.erase(found);
+        };
+        drop(values_);
+        drop(broadcasts_);
+    }
     scopes_.pop_back();
 
     at_ = innermost();
@@ -132,16 +142,21 @@ void Emitter::emit(const Store& store) {
 }
 
 void Emitter::forget(std::uint64_t buffers) {
-    const auto stale = [&](const auto& entry) { return (facts_.at(entry.first).buffers & buffers) != 0; };
-    for (Scope& scope : scopes_) {
-        std::erase_if(scope.values, stale);
-        std::erase_if(scope.broadcasts, stale);
-        std::erase_if(scope.addresses, [&](const auto& entry) {
-            for (const auto& term : entry.first.second)
-                if (term.first && (facts_.at(term.first).buffers & buffers)) return true;
-            return false;
-        });
+    for (std::uint64_t rest = buffers; rest; rest &= rest - 1) {
+        std::vector<const Node*>& nodes = loading_[static_cast<std::size_t>(std::countr_zero(rest))];
+        for (const Node* node : nodes) {
+            values_.erase(node);
+            broadcasts_.erase(node);
+        }
+        nodes.clear();
     }
+    if (!(loading_addresses_ & buffers)) return;
+    for (Scope& scope : scopes_)
+        std::erase_if(scope.addresses, [&](const auto& entry) {
+            return std::any_of(entry.first.second.begin(), entry.first.second.end(), [&](const auto& term) {
+                return term.first && (facts_.at(term.first).buffers & buffers);
+            });
+        });
 }
 
 // A stored value is raw; so is what an op that computes nothing passes on, if its own result is.

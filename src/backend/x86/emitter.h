@@ -16,6 +16,7 @@
 #include "backend/x86/code.h"
 #include "backend/x86/helpers.h"
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <map>
@@ -60,10 +61,10 @@ private:
     };
     struct Scope {
         std::vector<Ins> code;
-        std::uint64_t stored = 0;  // buffers that this loop stores to
-        bool guarded = false;      // it may run zero times
-        Reg var;                   // the loop's counter
-        std::unordered_map<const Node*, Value> values, broadcasts;
+        std::uint64_t stored = 0;        // buffers that this loop stores to
+        bool guarded = false;            // it may run zero times
+        Reg var;                         // the loop's counter
+        std::vector<const Node*> known;  // until the scope ends
         std::map<std::pair<int, std::vector<std::pair<const Node*, std::int64_t>>>, Reg> addresses;
         std::vector<std::pair<std::int64_t, Reg>> inductions;  // counter * unit, kept up by additions
     };
@@ -216,6 +217,15 @@ private:
     Code code_;
     std::deque<LaneCall> calls_;
     std::vector<Scope> scopes_;
+    // What has been emitted and still holds. A store makes what was loaded from its buffer stale.
+    struct Known {
+        Value value;
+        int level;
+    };
+    std::unordered_map<const Node*, Known> values_, broadcasts_;
+    std::array<std::vector<const Node*>, 64> loading_;  // by buffer: known nodes that load from it
+    std::uint64_t loading_addresses_ = 0;               // buffers that known addresses load from
+    void remember(std::unordered_map<const Node*, Known>& known, const Node& node, const Value& value);
     static constexpr int kBefore = -1;
     std::vector<Ins> before_;              // constants and pointers: what no branch may skip
     int at_ = 0;                           // the level that instructions go to, or kBefore
