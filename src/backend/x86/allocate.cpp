@@ -15,6 +15,8 @@ namespace {
 // rbx rbp rsi rdi r8 r9 r12-r15. rax, rcx and rdx belong to instructions that insist on them, r10 and r11 to spilled values.
 constexpr std::int16_t kGps[] = {6, 7, 8, 9, 3, 5, 12, 13, 14, 15};
 
+constexpr float kRare = 0.01f;  // of the work: so much may borrow registers
+
 struct OpenLoop {
     std::int32_t begin, end;
 };
@@ -146,20 +148,32 @@ private:
     std::array<std::vector<int>, 3> active_;
 };
 
-// How many vector and mask registers the spilled values of one instruction pass through, at most.
-std::pair<int, int> temporaries_needed(const Code& code) {
-    std::pair<int, int> most{0, 0};
+// What instructions need for their spilled values to pass through: how much of the work needs more than i vector registers,
+// and how many mask registers at most.
+struct Needs {
+    std::array<float, 4> beyond{};
+    float all = 0;
+    int masks = 0;
+};
+
+Needs temporaries_needed(const Code& code) {
+    Needs needs;
+    float weight = 1;
     for (const Ins& ins : code.list) {
+        if (ins.id == kLoopBegin) weight *= 8;
+        if (ins.id == kLoopEnd) weight /= 8;
+        if (ins.id == kConstant || ins.id == kKeep) continue;
         int vectors = 0, masks = 0;
         for_each_reg(ins, [&](int id, bool, bool) {
             const RegInfo& r = code.regs[id];
             if (r.machine < 0) (r.cls == Class::Vec ? vectors : masks) += r.cls != Class::Gp;
         });
-        if (ins.id == kConstant || ins.id == kKeep) continue;
         if (ins.id == kMove) vectors = vectors == 2, masks = masks == 2;
-        most = {std::max(most.first, std::min(vectors, 3)), std::max(most.second, std::min(masks, 2))};
+        needs.all += weight;
+        for (int i = 0; i < std::min(vectors, 3); ++i) needs.beyond[static_cast<std::size_t>(i)] += weight;
+        needs.masks = std::max(needs.masks, std::min(masks, 2));
     }
-    return most;
+    return needs;
 }
 
 // Places in the frame, used again once their register is dead. Registers come in the order of their first use.
@@ -196,16 +210,18 @@ Allocation allocate(Code& code, int vectors) {
         if (code.regs[id].first >= 0) order.push_back(id);
     std::sort(order.begin(), order.end(), [&](int a, int b) { return code.regs[a].first < code.regs[b].first; });
     Allocation result;
-    for (std::pair<int, int> reserved{0, 0};;) {
-        Scan(code, vectors - reserved.first, 7 - reserved.second).run(order);
-        const auto [more_vectors, more_masks] = temporaries_needed(code);
-        if (more_vectors <= reserved.first && more_masks <= reserved.second) break;
-        reserved.first += more_vectors > reserved.first;
-        reserved.second += more_masks > reserved.second;
+    result.vectors = vectors;
+    for (;;) {
+        Scan(code, vectors - result.vector_temporaries, 7 - result.mask_temporaries).run(order);
+        const Needs needs = temporaries_needed(code);
+        const float more = needs.beyond[static_cast<std::size_t>(result.vector_temporaries)];
+        const bool enough = more == 0 || (result.vector_temporaries > 0 && more < kRare * needs.all);
+        if (enough && needs.masks <= result.mask_temporaries) break;
+        result.vector_temporaries += !enough;
+        result.mask_temporaries += needs.masks > result.mask_temporaries;
     }
-    for (int i = 0; i < 3; ++i) result.vector_temporary[i] = vectors - 1 - i;
-    for (int i = 0; i < 2; ++i) result.mask_temporary[i] = 7 - i;
-    result.frame_bytes = code.frame_bytes;
+    result.borrowed = code.frame_bytes;
+    result.frame_bytes = code.frame_bytes + (result.vector_temporaries < 3 ? 3 * 64 : 0);
     Slots slots(result.frame_bytes);
     for (const int id : order) {
         RegInfo& r = code.regs[id];

@@ -188,18 +188,40 @@ private:
 
     // The registers that spilled values of one instruction pass through.
     struct Temporaries {
+        const Ins* ins = nullptr;
         int gp = 0, vec = 0, mask = 0;
+        int borrowed[3] = {-1, -1, -1};
     };
-    ax::Reg temporary(Class cls, int bytes, Temporaries& used) const {
+    ax::Reg temporary(Class cls, int bytes, Temporaries& used) {
         constexpr int kGpTemporaries[] = {10, 11, 0};
         switch (cls) {
             case Class::Gp: return gp_reg(kGpTemporaries[used.gp++], bytes);
             // Four operands: the result, which comes last, takes the register of a source.
-            case Class::Vec: return vector_reg(places_.vector_temporary[used.vec++ % 3], bytes);
-            case Class::Mask: return ax::k(places_.mask_temporary[used.mask++ % 2]);
+            case Class::Vec: return vector_reg(vector_temporary(used.vec++ % 3, used), bytes);
+            case Class::Mask: return ax::k(7 - used.mask++ % 2);
         }
         __builtin_unreachable();
     }
+
+    int vector_temporary(int i, Temporaries& used) {
+        if (i < places_.vector_temporaries) return places_.vectors - 1 - i;
+        if (used.borrowed[i] >= 0) return used.borrowed[i];
+        for (int r = 0;; ++r) {  // any that this instruction does not name
+            bool named = r == used.borrowed[0] || r == used.borrowed[1] || r == used.borrowed[2];
+            for (int o = 0; used.ins && o < used.ins->count; ++o)
+                for (const Reg reg : {used.ins->o[o].reg, used.ins->o[o].index})
+                    named |= reg.id >= 0 && code_.regs[reg.id].cls == Class::Vec && code_.regs[reg.id].machine == r;
+            if (named) continue;
+            a_.emit(Id::kIdVmovups, borrowed_at(i), whole_vector(r));
+            return used.borrowed[i] = r;
+        }
+    }
+    void give_back(const Temporaries& used) {
+        for (int i = 0; i < 3; ++i)
+            if (used.borrowed[i] >= 0) a_.emit(Id::kIdVmovups, whole_vector(used.borrowed[i]), borrowed_at(i));
+    }
+    ax::Reg whole_vector(int r) const { return vector_reg(r, wide_ ? 64 : 32); }
+    ax::Mem borrowed_at(int i) const { return ax::Mem(ax::rsp, static_cast<std::int32_t>(places_.borrowed + 64 * i)); }
 
     ax::Gp address_reg(Reg r, Temporaries& used) {
         int id;
@@ -284,7 +306,7 @@ private:
                 return;
             default: break;
         }
-        Temporaries used;
+        Temporaries used{.ins = &ins};
         aj::Operand o[4], store_back, unused;
         for (int i = ins.count - 1; i > 0; --i) o[i] = operand(ins, i, used, unused);
         o[0] = operand(ins, 0, used, store_back);
@@ -306,6 +328,7 @@ private:
             default: a_.emit(ins.id, o[0], o[1], o[2], o[3]); break;
         }
         if (!store_back.isNone()) store_spilled(code_.regs[ins.o[0].reg.id], store_back.as<ax::Reg>());
+        give_back(used);
     }
 
     void move(const Ins& ins) {
@@ -327,8 +350,10 @@ private:
         ax::Reg source;
         if (b.machine >= 0) source = machine_reg(b.cls, b.machine, b.bytes);
         else {
-            Temporaries used;
+            Temporaries used{.ins = &ins};
             load_spilled(b, source = temporary(b.cls, b.bytes, used));
+            store_spilled(a, source);
+            return give_back(used);
         }
         if (a.machine < 0) return store_spilled(a, source);
         if (a.cls == Class::Gp) a_.emit(Id::kIdMov, gp_reg(a.machine, 8), gp_reg(source.id(), 8));
