@@ -23,6 +23,9 @@ struct Contraction {
     std::int64_t multiply_adds = 0;
 };
 
+// A sum that a stride thins out (UNSKEW inside a contraction) is computed as one sum per phase of the stride, up to this many.
+inline constexpr std::int64_t kMostPhases = 16;
+
 // The contraction that a Reduce node is, if it is one: Reduce(add) of a Mul whose factors each have a kept range of their own.
 std::optional<Contraction> find_contraction(const Node& reduce,
                                             const std::function<bool(const Node&)>& is_leaf = nullptr);

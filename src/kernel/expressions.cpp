@@ -122,11 +122,22 @@ std::vector<Elements::Request> Elements::needs(const Request& request, const std
     return result;
 }
 
+namespace {
+
+// Is every part of `weak` (a & b & …) one of `strong`'s?
+bool implies(const NodeRef& strong, const NodeRef& weak) {
+    if (strong == weak) return true;
+    if (weak->op == Op::And) return implies(strong, weak->sources[0]) && implies(strong, weak->sources[1]);
+    return strong->op == Op::And && (implies(strong->sources[0], weak) || implies(strong->sources[1], weak));
+}
+
+}  // namespace
+
 // Zero where the view has no element. A load under the gate is zero there already.
 NodeRef Elements::gated(const Request& request, const NodeRef& inner, const NodeRef& gate) const {
     if (!gate) return inner;
-    if (inner->op == Op::Load && inner->sources.size() > 1 && inner->sources[1] == both(request.gate, gate))
-        return inner;
+    const bool gated_load = inner->op == Op::Load && inner->sources.size() > 1;
+    if (gated_load && (inner->sources[1] == both(request.gate, gate) || implies(inner->sources[1], gate))) return inner;
     return kernel_.where(gate, inner, kernel_.constant(inner->dtype, 0));
 }
 

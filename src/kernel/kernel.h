@@ -90,8 +90,9 @@ struct Kernel {
     std::vector<DType> scalars;        // run-time scalars (ScalarParam slots)
     std::vector<ir::CheckArg> checks;  // what a Check expression may record; CheckRecord::code - 1 is an index here
     Body body;
-    std::shared_ptr<const ContractionNest>
-        contraction;                    // set by lowering if the body is one: what the tiling pass reads
+    // Set by lowering if the body is a contraction: what the tiling pass reads. Several: one per phase of a stride, of which each
+    // stores elements of its own.
+    std::vector<std::shared_ptr<const ContractionNest>> contractions;
     int next_var = 0;                   // ids below are taken
     std::size_t scratch_bytes = 0;      // per thread
     std::vector<std::string> schedule;  // how it is run: one printable line per decision

@@ -8,6 +8,7 @@
 #include "ir/walk.h"
 #include "kernel/contraction_nest.h"
 #include "kernel/lower_special.h"
+#include "kernel/phases.h"
 #include "kernel/reduce.h"
 
 #include <weft/error.h>
@@ -276,24 +277,37 @@ private:
             vars.push_back(kernel_.new_var(reduce.source().shape[axis]));
         if (product(vars) == 0) return false;
 
-        auto nest = std::make_shared<ContractionNest>();
-        Reduction r = lower_reduction(reduce, domain_index(reduce, vars));
-        nest->accumulate = r.dtype;
-        nest->acc = nest->total = kernel_.new_local("acc", r.dtype, 1);
-        elements_.bind(reduce, row_index(reduce.shape), nest->total);
-        nest->epilogue = stores(false, row_vars_, {});
+        const Reduction r = lower_reduction(reduce, domain_index(reduce, vars));
+        const int acc = kernel_.new_local("acc", r.dtype, 1);
+        elements_.bind(reduce, row_index(reduce.shape), acc);
+        const Body epilogue = stores(false, row_vars_, {});
+        const std::vector<Phase> phases = split_phases(kernel_, row_vars_, vars, r.left, r.right);
+        for (const Phase& phase : phases) {
+            auto nest = nest_of(phase, acc, epilogue);
+            append(kernel_.body, plain_loops(kernel_, *nest));
+            kernel_.contractions.push_back(std::move(nest));
+        }
+        kernel_.name = str("contract", kernel_.name.substr(std::string("reduce_add").size()), "_over_", product(vars));
+        if (phases.size() > 1) kernel_.schedule.push_back(str("split into the ", phases.size(), " phases of a stride"));
+        return true;
+    }
 
+    std::shared_ptr<ContractionNest> nest_of(const Phase& phase, int acc, const Body& epilogue) {
+        auto nest = std::make_shared<ContractionNest>();
+        nest->accumulate = kernel_.buffers[acc].dtype;
+        nest->acc = nest->total = acc;
+        nest->epilogue = substitute(kernel_, epilogue, phase.with);
         Uses factors, all;
-        collect_uses(r.left, factors);
-        collect_uses(r.right, factors);
+        collect_uses(phase.left, factors);
+        collect_uses(phase.right, factors);
         all = uses_of(nest->epilogue);
         for (auto list : {&Uses::indices, &Uses::gates, &Uses::others, &Uses::loads})
             (all.*list).insert((all.*list).end(), (factors.*list).begin(), (factors.*list).end());
         Substitution with;
-        std::vector<NodeRef> sums = collapse(kernel_, vars, factors, with);
-        nest->rows = collapse(kernel_, row_vars_, all, with);
-        nest->left = substitute(kernel_, r.left, with);
-        nest->right = substitute(kernel_, r.right, with);
+        const std::vector<NodeRef> sums = collapse(kernel_, phase.sums, factors, with);
+        nest->rows = collapse(kernel_, phase.rows, all, with);
+        nest->left = substitute(kernel_, phase.left, with);
+        nest->right = substitute(kernel_, phase.right, with);
         nest->epilogue = substitute(kernel_, nest->epilogue, with);
         block_sums(*nest, sums);
         for (const NodeRef& var : nest->rows) {
@@ -302,10 +316,7 @@ private:
                                   : left        ? ContractionNest::Side::M
                                                 : ContractionNest::Side::N);
         }
-        kernel_.name = str("contract", kernel_.name.substr(std::string("reduce_add").size()), "_over_", product(vars));
-        kernel_.body = plain_loops(kernel_, *nest);
-        kernel_.contraction = std::move(nest);
-        return true;
+        return nest;
     }
 
     void block_sums(ContractionNest& nest, const std::vector<NodeRef>& sums) {

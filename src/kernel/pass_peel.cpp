@@ -86,7 +86,7 @@ private:
 }  // namespace
 
 Kernel peel_gates(Kernel kernel) {
-    if (kernel.contraction) return kernel;  // packing evaluates gates once per tap; see the tile pass
+    if (!kernel.contractions.empty()) return kernel;  // packing evaluates gates once per tap; see the tile pass
     Peeler peeler(kernel);
     kernel.body = peeler(Body(kernel.body));
     if (peeler.peeled()) kernel.schedule.push_back(str("peel the borders of ", peeler.peeled(), " loops"));

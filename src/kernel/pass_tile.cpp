@@ -61,13 +61,19 @@ struct Range {
     std::int64_t size;
 };
 
+// Arrays that tiles need, one per purpose: no two copies of the loops (for shorter strips, for phases) use theirs at the same time.
+struct Scratch {
+    int panel = -1, row_panel = -1, sums = -1;
+};
+
 class Tiler {
 public:
-    explicit Tiler(Kernel& kernel) : kernel_(kernel), nest_(*kernel.contraction) {}
+    Tiler(Kernel& kernel, const ContractionNest& nest, Scratch& scratch)
+        : kernel_(kernel), nest_(nest), scratch_(scratch) {}
 
-    bool run() {
+    std::optional<Body> run() {
         lanes_ = nest_.accumulate == DType::F64 ? kMaxLanes / 2 : kMaxLanes;
-        if (!choose_sides()) return false;
+        if (nest_.inner.empty() || !choose_sides()) return std::nullopt;
         const TileShape tile = choose_tile(columns_, lanes_);
         vectors_ = tile.vectors;
         tile_rows_ = static_cast<int>(std::min<std::int64_t>(tile.rows, rows_));
@@ -75,9 +81,9 @@ public:
         inner_length_ = product(nest_.inner);
         choose_packing();
         choose_partial_sums();
-        kernel_.body = parallel_loops();
+        Body body = parallel_loops();
         describe();
-        return true;
+        return body;
     }
 
 private:
@@ -91,13 +97,17 @@ private:
     }
 
     // The vector side is the one with the output's fastest axis; its axes that lie densely in each other are one range of columns. Where
-    // they are fewer than lanes (the taps of a window), the other side's are better, although its stores then jump.
+    // they are fewer than lanes (the taps of a window), the other side's are better, although its stores then jump. A phase of a stride
+    // has no dense axes, its stores jump anyway: there all neighbouring axes of the side are columns.
     bool choose_sides() {
         int fastest = -1;
-        for (std::size_t i = 0; i < nest_.rows.size(); ++i)
-            if (nest_.sides[i] != Side::Batch && output_stride(nest_.rows[i]) == 1) fastest = static_cast<int>(i);
-        if (fastest < 0) return false;
-        column_vars_ = dense_columns(fastest);
+        for (std::size_t i = 0; i < nest_.rows.size(); ++i) {
+            const auto stride = output_stride(nest_.rows[i]);
+            if (stride && (fastest < 0 || *stride < *output_stride(nest_.rows[fastest]))) fastest = static_cast<int>(i);
+        }
+        if (fastest < 0 || nest_.sides[fastest] == Side::Batch) return false;
+        dense_ = output_stride(nest_.rows[fastest]) == 1;
+        column_vars_ = dense_ ? dense_columns(fastest) : neighbours(fastest);
         if (const int other = fastest_of_other_side(nest_.sides[fastest]);
             product(column_vars_) < lanes_ && other >= 0 && nest_.outer.empty()) {
             std::vector<NodeRef> more = dense_columns(other);
@@ -127,6 +137,20 @@ private:
                 i = static_cast<int>(
                     nest_.rows.size());  // look again, from the fastest: order in memory decides, not in the loops
             }
+        return columns;
+    }
+
+    // The axes of this one's side, from it on in the output's order up to the first axis of another side; outermost first.
+    std::vector<NodeRef> neighbours(int fastest) const {
+        std::vector<std::pair<std::int64_t, std::size_t>> by_stride;
+        for (std::size_t i = 0; i < nest_.rows.size(); ++i)
+            by_stride.emplace_back(output_stride(nest_.rows[i]).value_or(INT64_MAX), i);
+        std::sort(by_stride.begin(), by_stride.end());
+        std::vector<NodeRef> columns;
+        for (const auto& [stride, i] : by_stride) {
+            if (nest_.sides[i] != nest_.sides[fastest] || stride == INT64_MAX) break;
+            columns.insert(columns.begin(), nest_.rows[i]);
+        }
         return columns;
     }
 
@@ -169,7 +193,8 @@ private:
         const NodeRef total = kernel_.load(nest_.total, kernel_.index(0));
         plain_epilogue_ = nest_.epilogue.size() == 1 && store.value == total;
         const Buffer& out = kernel_.buffers[store.buffer];
-        sums_in_output_ = out.role == Buffer::Role::Output && out.dtype == nest_.accumulate && !is_loaded(store.buffer);
+        sums_in_output_ =
+            out.role == Buffer::Role::Output && out.dtype == nest_.accumulate && dense_ && !is_loaded(store.buffer);
         if (!sums_in_output_) plain_epilogue_ = false;
     }
 
@@ -288,14 +313,15 @@ private:
         Body block;
         if (pack_columns_) {
             const std::int64_t panels = ceil_div(columns.size, tile_columns_);
-            panel = scratch(panel_, "panel", panels * inner_length_ * tile_columns_);
+            panel = scratch(scratch_.panel, "panel", panels * inner_length_ * tile_columns_);
             append(block, pack_columns(columns, panel));
         }
         if (pack_rows_) {
-            row_panel = scratch(row_panel_, "rows", ceil_div(rows.size, tile_rows_) * inner_length_ * tile_rows_);
+            row_panel =
+                scratch(scratch_.row_panel, "rows", ceil_div(rows.size, tile_rows_) * inner_length_ * tile_rows_);
             append(block, pack_rows(rows, row_panel));
         }
-        if (!nest_.outer.empty() && !sums_in_output_) sums = scratch(sums_, "sums", rows.size * columns.size);
+        if (!nest_.outer.empty() && !sums_in_output_) sums = scratch(scratch_.sums, "sums", rows.size * columns.size);
         append(block, pieces(rows, tile_rows_, [&](const Range& tile, const NodeRef& row_tile) {
                    return pieces(columns, tile_columns_, [&](const Range& part, const NodeRef& column_tile) {
                        return tile_body({tile, part, rows, columns, row_tile, column_tile, panel, row_panel, sums});
@@ -306,7 +332,6 @@ private:
         return body;
     }
 
-    // One array per purpose: the copies of the loops for whole and for shorter strips never need theirs at the same time.
     int scratch(int& local, const char* name, std::int64_t size) {
         if (local < 0) local = kernel_.new_local(name, nest_.accumulate, size);
         Buffer& buffer = kernel_.buffers[local];
@@ -613,21 +638,54 @@ private:
 
     Kernel& kernel_;
     const ContractionNest& nest_;
+    Scratch& scratch_;
     std::vector<NodeRef> row_vars_, column_vars_, outer_vars_;
     std::int64_t rows_ = 1, columns_ = 1, inner_length_ = 1;
     bool vector_is_left_ = false, pack_columns_ = true, pack_rows_ = false;
+    bool dense_ = true;  // the output's fastest axis has a stride of 1
     bool sums_in_output_ = false, plain_epilogue_ = false;
-    int panel_ = -1, row_panel_ = -1, sums_ = -1;  // scratch
     int lanes_ = kMaxLanes, vectors_ = 1, tile_rows_ = 1, tile_columns_ = kMaxLanes;
     std::string parallel_;
 };
 
+// Phases in one body. The n-th chunks of all of them are one chunk: they store to the same lines, and read about the same inputs.
+Body side_by_side(Kernel& kernel, std::vector<Body> phases) {
+    if (phases.size() == 1) return std::move(phases[0]);
+    std::int64_t chunks = 0;
+    for (const Body& phase : phases)
+        if (const Loop* loop = phase[0].loop(); loop && loop->kind == LoopKind::Parallel)
+            chunks = std::max(chunks, loop->extent());
+    const NodeRef chunk = chunks > 0 ? kernel.new_var(chunks) : nullptr;
+    Body all;
+    for (Body& phase : phases) {
+        const Loop* loop = phase[0].loop();
+        const bool shared = chunk && phase.size() == 1 && loop && loop->independent && loop->extent() <= chunks;
+        const std::int64_t extent = shared ? loop->extent() : 1;
+        Body body = shared ? substitute(kernel, loop->body, {{loop->id(), chunk}}) : std::move(phase);
+        if (chunk && extent != chunks) {
+            const NodeRef left = kernel.binary(Op::Sub, kernel.index(extent), chunk);
+            body = Body{Loop{kernel.new_var(1), LoopKind::Serial, std::move(body), false, left}};
+        }
+        append(all, std::move(body));
+    }
+    return chunk ? Body{Loop{chunk, LoopKind::Parallel, std::move(all), true, nullptr}} : all;
+}
+
 }  // namespace
 
 Kernel tile_contraction(Kernel kernel) {
-    if (!kernel.contraction) return kernel;
     Kernel tiled = kernel;
-    return Tiler(tiled).run() ? tiled : kernel;
+    Scratch scratch;
+    std::vector<Body> phases;
+    bool any = false;
+    for (const auto& nest : kernel.contractions) {
+        std::optional<Body> body = Tiler(tiled, *nest, scratch).run();
+        any |= body.has_value();
+        phases.push_back(body ? std::move(*body) : plain_loops(tiled, *nest));
+    }
+    if (!any) return kernel;
+    tiled.body = side_by_side(tiled, std::move(phases));
+    return tiled;
 }
 
 }  // namespace weft::kernel

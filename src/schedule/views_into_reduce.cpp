@@ -112,7 +112,7 @@ std::optional<std::vector<const Node*>> views_below(const Match& match) {
     while (node->op != Op::Reduce) {
         if (!match.used_once(*node)) return std::nullopt;
         const bool moves = node->op == Op::Reshape || node->op == Op::Permute || node->op == Op::Shrink ||
-                           node->op == Op::Flip || (node->op == Op::Unskew && node->as<SkewArg>().stride == 1);
+                           node->op == Op::Flip || node->op == Op::Unskew;
         if (!moves) return std::nullopt;
         views.insert(views.begin(), node);
         node = &node->source();
@@ -129,6 +129,24 @@ NodeRef finish(const Sum& sum, Dims axes) {
 
 }  // namespace
 
+// Strides leave zeros between the elements. The kernel room skips them where the window decides which elements a term reaches: it must
+// be among the `summed` axes (of the outermost view), its steps may not all be multiples of the stride, and the phases may not be too many.
+bool may_merge_strides(std::span<const Node* const> views, const Dims& summed, const Node& merged) {
+    std::int64_t phases = 1;
+    AxisSet inside = 0;
+    for (const std::int64_t axis : summed) inside |= AxisSet{1} << axis;
+    bool known = true;  // which axes are summed, seen from this view
+    for (auto view = views.rbegin(); view != views.rend(); ++view) {
+        if ((*view)->op == Op::Reshape || (*view)->op == Op::Permute) known = false;
+        if ((*view)->op != Op::Unskew || (*view)->as<SkewArg>().stride == 1) continue;
+        const auto& skew = (*view)->as<SkewArg>();
+        if (!known || !(inside >> skew.window & 1) || (inside >> skew.axis & 1)) return false;
+        if ((*view)->shape[skew.window] == 1 || skew.dilation % skew.stride == 0) return false;
+        if (__builtin_mul_overflow(phases, skew.stride, &phases)) return false;
+    }
+    return phases == 1 || (phases <= kMostPhases && find_contraction(merged));
+}
+
 NodeRef merge_sum_of_views(const Match& match) {
     const Node& outer = *match.root;
     if (outer.as<ReduceArg>().op != Op::Add) return nullptr;
@@ -142,7 +160,9 @@ NodeRef merge_sum_of_views(const Match& match) {
     auto sum = as_sum(inner);
     for (const Node* view : *views)
         if (!apply(*sum, *view)) return nullptr;
-    return reshape(finish(*sum, outer.as<ReduceArg>().axes), outer.shape);
+    const NodeRef merged = finish(*sum, outer.as<ReduceArg>().axes);
+    if (!may_merge_strides(*views, outer.as<ReduceArg>().axes, *merged)) return nullptr;
+    return reshape(merged, outer.shape);
 }
 
 NodeRef view_before_reduce(const Match& match) {

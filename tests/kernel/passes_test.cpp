@@ -112,10 +112,10 @@ TEST_CASE("no chain of additions is longer than 512: longer sums are blocked") {
 }
 
 TEST_CASE("a contraction is one chain up to 1,024 terms, and blocks of at most 512 beyond") {
-    CHECK(lower(product(8, 1024, 8)).contraction->outer.empty());
+    CHECK(lower(product(8, 1024, 8)).contractions[0]->outer.empty());
     const Kernel blocked = lower(product(8, 3000, 8));
-    REQUIRE(blocked.contraction->outer.size() == 1);
-    CHECK(weft::kernel::product(blocked.contraction->inner) <= 512);
+    REQUIRE(blocked.contractions[0]->outer.size() == 1);
+    CHECK(weft::kernel::product(blocked.contractions[0]->inner) <= 512);
 }
 
 TEST_CASE("a contraction is tiled, its columns packed, and its blocks meet in the output") {

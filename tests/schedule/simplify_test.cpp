@@ -69,6 +69,25 @@ TEST_CASE("the sum over the windows of a transposed convolution merges into the 
     CHECK(count(simple(windows(2)), Op::Reduce) == 2);  // it would multiply by zeros that the stride leaves
 }
 
+TEST_CASE(
+    "with a stride the windows merge into a contraction alone, whose phases the kernel knows, and into few of them") {
+    // dx[h, i] = sum over k, c of dy[(h - k) / stride, c] * w[k, c, i]
+    const auto reduces = [](std::int64_t stride, std::int64_t taps, std::int64_t dilation, std::int64_t axis) {
+        const Shape domain{5, taps, 4, 6};
+        const NodeRef dy = expand(reshape(parameter(0, {5, 4}), {5, 1, 4, 1}), domain);
+        const NodeRef w = expand(reshape(parameter(1, {taps, 4, 6}), {1, taps, 4, 6}), domain);
+        const NodeRef each = reshape(reduce(Op::Add, dy * w, {2}), {5, taps, 6});
+        const SkewArg skew{.axis = 0, .window = 1, .stride = stride, .dilation = dilation};
+        return count(simple(reduce(Op::Add, unskew(each, skew, 4 * stride + (taps - 1) * dilation + 1), {axis})),
+                     Op::Reduce);
+    };
+    CHECK(reduces(2, 3, 1, 1) == 1);
+    CHECK(reduces(16, 17, 1, 1) == 1);
+    CHECK(reduces(17, 17, 1, 1) == 2);  // too many phases
+    CHECK(reduces(2, 3, 2, 1) == 2);    // every tap reaches the same phase
+    CHECK(reduces(2, 3, 1, 2) == 2);  // the window stays
+}
+
 TEST_CASE("a sum that is cut or transposed is computed so, unless somebody else reads it whole") {
     const NodeRef sum = reshape(reduce(Op::Add, parameter(0, {6, 5, 4}), {1}), {6, 4});
     const NodeRef cut = simple(shrink(sum, {1, 0}, {2, 4}));
