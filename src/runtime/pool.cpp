@@ -8,11 +8,11 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
-#include <map>
 #include <mutex>
 #include <new>
 #include <string>
@@ -42,6 +42,13 @@ std::size_t size_class(std::size_t bytes) {
     const std::size_t step = std::max(kLine, std::bit_floor(bytes) / 8);
     return (bytes + step - 1) / step * step;
 }
+
+// The number of a size class; of any other size, that of the class below it.
+std::size_t class_number(std::size_t capacity) {
+    const int exponent = std::bit_width(capacity) - 1;
+    return exponent < 9 ? capacity / kLine : 8 * (exponent - 8) + (capacity >> (exponent - 3)) % 8;
+}
+constexpr std::size_t kClasses = 8 * (64 - 8);
 
 std::int64_t read_number(const char* path, const char* key) {
     std::ifstream file(path);
@@ -94,7 +101,7 @@ public:
         stats_.bytes_in_use -= static_cast<std::int64_t>(block.capacity);
         --stats_.live_buffers;
         try {
-            kept_.emplace(block.capacity, Kept{block, ++clock_});
+            kept_[class_number(block.capacity)].push_back({block, ++clock_});
         } catch (const std::bad_alloc&) {
             free_block(block);
             return;
@@ -139,16 +146,17 @@ private:
                               " bytes are in use, the limit is ", limit_));
     }
 
-    // A kept block of this size, or one up to a quarter larger.
+    // A kept block of this size, or one up to a quarter larger. The one freed last: it may still be in the cache.
     Block reuse(std::size_t wanted) {
-        const auto fits = kept_.lower_bound(wanted);
-        if (fits == kept_.end() || fits->first > wanted + wanted / 4) return {};
-        const auto found =
-            std::prev(kept_.upper_bound(fits->first));  // the one freed last: it may still be in the cache
-        const Block block = found->second.block;
-        kept_.erase(found);
-        stats_.bytes_kept -= static_cast<std::int64_t>(block.capacity);
-        return block;
+        const std::size_t last = class_number(wanted + wanted / 4);
+        for (std::size_t c = class_number(wanted); c <= last; ++c) {
+            if (kept_[c].empty()) continue;
+            const Block block = kept_[c].back().block;
+            kept_[c].pop_back();
+            stats_.bytes_kept -= static_cast<std::int64_t>(block.capacity);
+            return block;
+        }
+        return {};
     }
 
     // An empty block means that the system has no memory left.
@@ -189,17 +197,18 @@ private:
 
     void trim(std::int64_t keep) noexcept {
         while (stats_.bytes_kept > std::max<std::int64_t>(keep, 0)) {
-            const auto oldest = std::min_element(kept_.begin(), kept_.end(), [](const auto& a, const auto& b) {
-                return a.second.freed_at < b.second.freed_at;
-            });
-            stats_.bytes_kept -= static_cast<std::int64_t>(oldest->first);
-            free_block(oldest->second.block);
-            kept_.erase(oldest);
+            std::vector<Kept>* oldest = nullptr;
+            for (std::vector<Kept>& list : kept_)
+                if (!list.empty() && (!oldest || list.front().freed_at < oldest->front().freed_at)) oldest = &list;
+            const Block block = oldest->front().block;
+            oldest->erase(oldest->begin());
+            stats_.bytes_kept -= static_cast<std::int64_t>(block.capacity);
+            free_block(block);
         }
     }
 
     std::mutex mutex_;
-    std::multimap<std::size_t, Kept> kept_;  // by capacity
+    std::array<std::vector<Kept>, kClasses> kept_;  // by size class, oldest first
     std::uint64_t clock_ = 0, made_ = 0, releases_ = 0;
     std::int64_t limit_ = 0, retention_ = kRetention, recent_peak_ = 0, earlier_peak_ = 0, fail_in_ = 0;
     PoolStats stats_;
