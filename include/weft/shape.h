@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iosfwd>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -88,7 +89,8 @@ public:
     }
     template <class It>
     void append(It first, It last) {
-        for (; first != last; ++first) push_back(*first);
+        reserve(size_ + static_cast<std::size_t>(std::distance(first, last)));
+        for (; first != last; ++first, ++size_) std::construct_at(data_ + size_, *first);
     }
     T* insert(const T* where, T value) {
         const std::size_t at = where - data_;

@@ -194,12 +194,13 @@ bool Node::derives_need() const {
 // Frees a node and what only it kept alive, with an explicit list instead of recursion: deleting a node drops its sources,
 // and a source that dies meanwhile comes back here, finds the list in use, and queues itself.
 void Node::destroy(const Node* node) noexcept {
-    thread_local std::vector<const Node*>* dying = nullptr;
+    using List = InlineVector<const Node*, 16>;
+    thread_local List* dying = nullptr;
     if (dying) {
         dying->push_back(node);
         return;
     }
-    std::vector<const Node*> list{node};
+    List list{node};
     dying = &list;
     while (!list.empty()) {
         const Node* dead = list.back();

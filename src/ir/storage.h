@@ -11,6 +11,9 @@ struct Storage {
     void* data = nullptr;
     std::size_t bytes = 0;
     bool foreign = false;  // a user's memory: read when the graph runs, never donated
+    // Scratch of the walk that holds the graph lock, as in Node; and the last walk that found all holders dying.
+    mutable std::uint64_t mark = 0, dying = 0;
+    mutable std::uint32_t slot = 0;
     virtual ~Storage() = default;
 
 protected:

@@ -8,7 +8,7 @@
 
 #include <weft/error.h>
 
-#include <mutex>
+#include <array>
 #include <optional>
 
 namespace weft::runtime {
@@ -17,9 +17,21 @@ namespace {
 using schedule::Captured;
 using schedule::MemoryView;
 
+// Lets go of a lock for as long as this lives.
+class Unlocked {
+public:
+    explicit Unlocked(std::unique_lock<std::recursive_mutex>& lock) : lock_(lock) { lock_.unlock(); }
+    ~Unlocked() { lock_.lock(); }
+    Unlocked(const Unlocked&) = delete;
+    Unlocked& operator=(const Unlocked&) = delete;
+
+private:
+    std::unique_lock<std::recursive_mutex>& lock_;
+};
+
 MemoryView root_memory(const Captured& captured, const schedule::RootValue& root, const CachedPlan* plan,
                        const Launch* launch) {
-    MemoryView view = root.leaf >= 0 ? captured.views[root.leaf] : launch->view(plan->plan.outputs[root.output]);
+    MemoryView view = root.view >= 0 ? captured.views[root.view] : launch->view(plan->plan.outputs[root.output]);
     for (const ir::NodeRef& movement : root.views)
         if (!schedule::apply_view(*movement, view)) throw InternalError("a root's view does not fold");
     return view;
@@ -27,24 +39,28 @@ MemoryView root_memory(const Captured& captured, const schedule::RootValue& root
 
 }  // namespace
 
-Result evaluate(const Request& request) {
-    std::unique_lock graph(ir::graph_lock());
+Result evaluate(const Request& request, std::unique_lock<std::recursive_mutex>& graph) {
+    std::array<std::byte, 8192> room;  // enough for a small graph
+    std::pmr::monotonic_buffer_resource memory(room.data(), room.size());
+    static const schedule::Dies none;
     const bool donate = config().donate && !config().switched_off("donate");
-    const Captured captured = schedule::capture(request.roots, donate ? request.dies : nullptr);
+    const Captured captured = schedule::capture(request.roots, donate ? request.dies : none, &memory);
     std::shared_ptr<const CachedPlan> plan;
     if (!captured.outputs.empty()) plan = find_plan(captured, request.keep);
-    graph.unlock();
 
-    std::vector<Bound> leaves;
-    for (const MemoryView& leaf : captured.leaves) leaves.push_back({leaf.storage, leaf.offset});
+    std::pmr::vector<Bound> leaves(&memory);
     std::optional<Launch> launch;
     if (plan) {
+        const Unlocked building_goes_on(graph);
+        leaves.reserve(captured.leaves.size());
+        for (const Captured::Leaf& leaf : captured.leaves)
+            leaves.push_back({captured.views[leaf.view].storage, captured.views[leaf.view].offset});
         count(counter_cells().runs);
         launch.emplace(*plan, leaves, captured.constants, captured.scalars);
         launch->run();
     }
-    graph.lock();
     Result result;
+    result.values.reserve(captured.roots.size());
     for (const schedule::RootValue& root : captured.roots)
         result.values.push_back(
             schedule::buffer_of(root_memory(captured, root, plan.get(), launch ? &*launch : nullptr)));

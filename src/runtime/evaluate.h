@@ -2,8 +2,9 @@
 #pragma once
 
 #include "ir/node.h"
+#include "schedule/capture.h"
 
-#include <functional>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -11,8 +12,7 @@ namespace weft::runtime {
 
 struct Request {
     std::vector<ir::NodeRef> roots;  // what to compute; repeats allowed
-    // May an output take this storage over? Only if no reference to it is left after the run. Null: nothing is donated.
-    std::function<bool(const ir::Storage&)> dies;
+    schedule::Dies dies;             // only what no reference is left to after the run; empty: nothing is donated
     bool keep = false;  // also hand back intermediate values that the plan stores anyway, for a gradient to use
 };
 
@@ -22,7 +22,7 @@ struct Result {
 };
 
 // Throws what a user may see (IndexError of a Check, MemoryError, BackendError, Interrupted); then nothing has changed.
-// The caller holds the run lock and not the graph lock.
-Result evaluate(const Request& request);
+// The caller holds the run lock, and the graph lock once, by `graph`: it is let go while kernels run.
+Result evaluate(const Request& request, std::unique_lock<std::recursive_mutex>& graph);
 
 }  // namespace weft::runtime

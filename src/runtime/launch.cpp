@@ -12,6 +12,7 @@
 #include <weft/error.h>
 
 #include <algorithm>
+#include <mutex>
 
 namespace weft::runtime {
 
@@ -26,34 +27,40 @@ void check_there(const Bound& leaf) {
         throw ValueError("a tensor that a function writes while jit captures it, on another thread, has no value yet");
 }
 
-void raise_check(const Compiled& kernel, const backend::CheckRecord& record) {
-    const ir::CheckArg& check = kernel.checks.at(record.code - 1);
-    throw IndexError(str(check.what, "; got ", record.value));
-}
+// The failed Check of the lowest chunk.
+struct FirstFailure {
+    std::mutex mutex;
+    std::int64_t chunk = INT64_MAX;
+    backend::CheckRecord record;
+
+    void add(const backend::CheckRecord& failed, std::int64_t at) {
+        const std::lock_guard lock(mutex);
+        if (at < chunk) chunk = at, record = failed;
+    }
+    void raise(const Compiled& kernel) const {
+        const ir::CheckArg& check = kernel.checks.at(record.code - 1);
+        throw IndexError(str(check.what, "; got ", record.value));
+    }
+};
 
 }  // namespace
 
 Launch::Launch(const CachedPlan& plan, std::span<const Bound> leaves, std::span<const Word> constants,
                std::span<const Word> scalars)
-    : plan_(plan), leaves_(leaves), constants_(constants), scalars_(scalars.begin(), scalars.end()) {
+    : plan_(plan), leaves_(leaves), constants_(constants), scalars_(scalars) {
     for (const Bound& leaf : leaves) check_there(leaf);
     if (plan.plan.arena_bytes) arena_ = allocate(static_cast<std::int64_t>(plan.plan.arena_bytes));
-    values_.reserve(plan.plan.values.size());
-    for (const PlanValue& value : plan.plan.values) values_.push_back(bind(value));
-    std::size_t scratch = 0;
-    for (const auto& kernel : plan.kernels)
-        if (kernel) scratch = std::max(scratch, kernel->scratch_bytes);
-    scratch_stride_ = (scratch + 64 + 63) / 64 * 64;
-    if (scratch) scratch_ = allocate(static_cast<std::int64_t>(scratch_stride_) * thread_count());
+    taken_.reserve(plan.plan.values.size());
+    for (const PlanValue& value : plan.plan.values) taken_.push_back(take(value));
+    scratch_stride_ = (plan.scratch_bytes + 64 + 63) / 64 * 64;
+    if (plan.scratch_bytes) scratch_ = allocate(static_cast<std::int64_t>(scratch_stride_) * thread_count());
     for (const int hole : plan.plan.holes) scalars_.push_back(constants[hole]);
-    records_.resize(static_cast<std::size_t>(thread_count()));
-    record_chunks_.resize(records_.size());
 }
 
-Bound Launch::bind(const PlanValue& value) const {
+Bound Launch::take(const PlanValue& value) const {
     switch (value.where) {
         case PlanValue::Where::Leaf:
-        case PlanValue::Where::Donated: return leaves_[value.leaf];
+        case PlanValue::Where::Donated: return {};
         case PlanValue::Where::Output: return {allocate(value.bytes), 0};
         case PlanValue::Where::Arena:
             return {arena_ ? arena_ : allocate(0),
@@ -62,22 +69,27 @@ Bound Launch::bind(const PlanValue& value) const {
     __builtin_unreachable();
 }
 
+const Bound& Launch::bound(int value) const {
+    const int leaf = plan_.plan.values[value].leaf;
+    return leaf >= 0 ? leaves_[leaf] : taken_[value];
+}
+
 MemoryView Launch::view(int value) const {
     const PlanValue& info = plan_.plan.values[value];
-    return {values_[value].storage, info.dtype, info.shape, values_[value].offset, info.strides};
+    return {bound(value).storage, info.dtype, info.shape, bound(value).offset, info.strides};
 }
 
 // Where the kernel's parameter starts: a reversed axis starts at its lowest address, a box inside its array.
 void* Launch::pointer(int value) const {
     const PlanValue& info = plan_.plan.values[value];
-    std::int64_t offset = values_[value].offset;
+    const Bound& base = bound(value);
+    std::int64_t offset = base.offset;
     for (std::size_t d = 0; d < info.shape.size(); ++d)
         if (info.strides[d] < 0 && info.shape[d] > 0) offset += info.strides[d] * (info.shape[d] - 1);
     if (info.first_constant >= 0)
         for (std::size_t d = 0; d < info.shape.size(); ++d)
             offset += static_cast<std::int64_t>(constants_[info.first_constant + d]) * info.strides[d];
-    return static_cast<std::byte*>(values_[value].storage->data) +
-           offset * static_cast<std::int64_t>(size_of(info.dtype));
+    return static_cast<std::byte*>(base.storage->data) + offset * static_cast<std::int64_t>(size_of(info.dtype));
 }
 
 void Launch::run() {
@@ -107,24 +119,20 @@ void Launch::run_kernel(const PlanStep& step, const Compiled& kernel) {
     for (const int value : step.values) pointers_.push_back(pointer(value));
     kernel_scalars_.clear();
     for (const int slot : step.kernel.scalar_slots) kernel_scalars_.push_back(scalars_[slot]);
-    std::fill(records_.begin(), records_.end(), backend::CheckRecord());
-    std::fill(record_chunks_.begin(), record_chunks_.end(), INT64_MAX);
+    FirstFailure failure;
     const auto chunk = [&](std::int64_t begin, std::int64_t end, int thread) {
         std::byte* scratch =
             scratch_ ? static_cast<std::byte*>(scratch_->data) + scratch_stride_ * static_cast<std::size_t>(thread)
                      : nullptr;
         backend::CheckRecord record;
         kernel.program->run(pointers_.data(), kernel_scalars_.data(), begin, end, scratch, &record);
-        if (record.code && begin < record_chunks_[thread]) records_[thread] = record, record_chunks_[thread] = begin;
+        if (record.code) failure.add(record, begin);
     };
     committed_ = committed_ || writes_donated(step);
     run_chunks(kernel.chunks, chunk, {.parallel = kernel.chunks > 1, .interruptible = !committed_});
     count(counter_cells().kernels_launched);
     if (step.kernel.contraction) count(counter_cells().contractions_launched);
-    std::size_t first = 0;
-    for (std::size_t t = 1; t < records_.size(); ++t)
-        if (record_chunks_[t] < record_chunks_[first]) first = t;
-    if (records_[first].code) raise_check(kernel, records_[first]);
+    if (failure.record.code) failure.raise(kernel);
 }
 
 }  // namespace weft::runtime

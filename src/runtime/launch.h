@@ -25,10 +25,10 @@ public:
 
     void run();  // throws IndexError of a Check, or Interrupted
     schedule::MemoryView view(int value) const;
-    const Bound& bound(int value) const { return values_[value]; }
+    const Bound& bound(int value) const;
 
 private:
-    Bound bind(const schedule::PlanValue& value) const;
+    Bound take(const schedule::PlanValue& value) const;
     void* pointer(int value) const;
     bool writes_donated(const schedule::PlanStep& step) const;
     void run_custom(const schedule::PlanStep& step);
@@ -39,14 +39,12 @@ private:
     const std::span<const Word> constants_;
     ir::StorageRef arena_, scratch_;
     std::size_t scratch_stride_ = 0;
-    std::vector<Bound> values_;  // per value of the plan
-    bool committed_ = false;     // memory that was handed over has been written: from here on the run goes to its end
-    std::vector<Word> scalars_;
-    // Of the kernel that runs; here, so that a launch of many kernels allocates them once.
-    std::vector<void*> pointers_;
-    std::vector<Word> kernel_scalars_;
-    std::vector<backend::CheckRecord> records_;
-    std::vector<std::int64_t> record_chunks_;
+    InlineVector<Bound, 16> taken_;  // per value of the plan; empty for a leaf
+    bool committed_ = false;  // memory that was handed over has been written: from here on the run goes to its end
+    InlineVector<Word, 16> scalars_;
+    // Of the kernel that runs.
+    InlineVector<void*, 32> pointers_;
+    InlineVector<Word, 16> kernel_scalars_;
 };
 
 }  // namespace weft::runtime

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <iostream>
 #include <list>
+#include <span>
 #include <unordered_map>
 
 namespace weft::runtime {
@@ -14,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMostPlans = 1024;
 
-std::uint64_t hash_of(const std::vector<std::uint64_t>& key) {
+std::uint64_t hash_of(std::span<const std::uint64_t> key) {
     std::uint64_t h = key.size();
     for (const std::uint64_t word : key) {
         h = (h ^ word) * 0x9e3779b97f4a7c15;
@@ -33,15 +34,16 @@ Cache& cache() {
     return c;
 }
 
-// Which backend and options a plan was made for is part of its key.
-void add_mode(std::vector<std::uint64_t>& key, bool keep) {
-    std::string mode = config().backend + "," + config().cpu;
-    for (const std::string& off : config().off) mode += "," + off;
-    key.push_back(std::hash<std::string>()(mode) * 2 + keep);
-    key.push_back(static_cast<std::uint64_t>(config().donate));
+PlanMode mode_now(bool keep) { return {config().backend, config().cpu, config().off, config().donate, keep}; }
+
+// Whether the plan is the one of mode_now(keep). Compared where it lies: every run asks.
+bool is_mode_now(const PlanMode& mode, bool keep) {
+    const Config& now = config();
+    return mode.keep == keep && mode.donate == now.donate && mode.backend == now.backend && mode.cpu == now.cpu &&
+           mode.off == now.off;
 }
 
-bool serves(const CachedPlan& plan, const std::vector<Word>& constants) {
+bool serves(const CachedPlan& plan, std::span<const Word> constants) {
     for (std::size_t i = 0; i < constants.size(); ++i) {
         if (constants[i] == plan.constants[i]) continue;
         const int at = static_cast<int>(i);
@@ -53,8 +55,7 @@ bool serves(const CachedPlan& plan, const std::vector<Word>& constants) {
     return true;
 }
 
-std::shared_ptr<const CachedPlan> make(const schedule::Captured& captured, std::vector<std::uint64_t> key,
-                                       std::vector<int> holes, bool keep) {
+std::shared_ptr<const CachedPlan> make(const schedule::Captured& captured, std::vector<int> holes, bool keep) {
     auto made = std::make_shared<CachedPlan>();
     made->plan =
         schedule::make_plan(captured, std::move(holes), keep, config().donate && !config().switched_off("donate"));
@@ -66,8 +67,10 @@ std::shared_ptr<const CachedPlan> make(const schedule::Captured& captured, std::
     std::size_t next = 0;
     for (const schedule::PlanStep& step : made->plan.steps)
         made->kernels.push_back(step.kernel.custom ? nullptr : compiled[next++]);
-    made->key = std::move(key);
-    made->constants = captured.constants;
+    for (const auto& kernel : compiled) made->scratch_bytes = std::max(made->scratch_bytes, kernel->scratch_bytes);
+    made->key.assign(captured.key.begin(), captured.key.end());
+    made->mode = mode_now(keep);
+    made->constants.assign(captured.constants.begin(), captured.constants.end());
     count(counter_cells().plans_made);
     return made;
 }
@@ -80,14 +83,12 @@ void clear_plan_cache() {
 }
 
 std::shared_ptr<const CachedPlan> find_plan(const schedule::Captured& captured, bool keep) {
-    std::vector<std::uint64_t> key = captured.key;
-    add_mode(key, keep);
-    const std::uint64_t hash = hash_of(key);
+    const std::uint64_t hash = hash_of(captured.key);
     std::vector<int> holes;  // constants of a plan that is equal otherwise, and that have another value now
     const auto [first, last] = cache().entries.equal_range(hash);
     for (auto it = first; it != last; ++it) {
         const CachedPlan& plan = **it->second;
-        if (plan.key != key) continue;
+        if (!std::ranges::equal(plan.key, captured.key) || !is_mode_now(plan.mode, keep)) continue;
         if (serves(plan, captured.constants)) {
             cache().recent.splice(cache().recent.begin(), cache().recent, it->second);
             count(counter_cells().plan_cache_hits);
@@ -105,7 +106,7 @@ std::shared_ptr<const CachedPlan> find_plan(const schedule::Captured& captured, 
     holes.erase(std::unique(holes.begin(), holes.end()), holes.end());
     std::erase_if(holes, [&](int hole) { return !is_const[hole]; });
 
-    auto made = make(captured, std::move(key), std::move(holes), keep);
+    auto made = make(captured, std::move(holes), keep);
     cache().recent.push_front(made);
     cache().entries.emplace(hash, cache().recent.begin());
     while (cache().recent.size() > kMostPlans) {

@@ -7,14 +7,25 @@
 #include "schedule/plan.h"
 
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace weft::runtime {
 
+// What a plan depends on besides the graph.
+struct PlanMode {
+    std::string backend, cpu;
+    std::set<std::string, std::less<>> off;
+    bool donate = true, keep = false;
+};
+
 struct CachedPlan {
     schedule::Plan plan;
     std::vector<std::shared_ptr<const Compiled>> kernels;  // per step; null for custom functions
+    std::size_t scratch_bytes = 0;                         // that any of them needs, per thread
     std::vector<std::uint64_t> key;
+    PlanMode mode;
     std::vector<Word> constants;
 };
 

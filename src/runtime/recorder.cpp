@@ -276,10 +276,12 @@ void Recorder::plan_it() {
     const schedule::Captured captured = schedule::capture(roots_, nullptr);
     if (!captured.outputs.empty()) recording.plan = find_plan(captured, false);
     std::vector<bool> used(stand_ins_.size(), false);
-    for (const MemoryView& leaf : captured.leaves)
-        recording.leaves.push_back(place_of(leaf.storage, leaf.offset, used));
-    recording.constants = captured.constants;
-    recording.scalars = captured.scalars;
+    for (const schedule::Captured::Leaf& leaf : captured.leaves) {
+        const MemoryView& view = captured.views[leaf.view];
+        recording.leaves.push_back(place_of(view.storage, view.offset, used));
+    }
+    recording.constants.assign(captured.constants.begin(), captured.constants.end());
+    recording.scalars.assign(captured.scalars.begin(), captured.scalars.end());
     for (std::size_t s = 0; s < captured.scalar_nodes.size(); ++s) {
         const auto& var = captured.scalar_nodes[s]->as<ir::VarArg>();
         if (var.redraw) recording.redraws.push_back({var.id, static_cast<int>(s), var.redraw});
@@ -289,8 +291,8 @@ void Recorder::plan_it() {
     for (const schedule::RootValue& from : captured.roots) {
         Recording::Root& root = recording.roots.emplace_back();
         MemoryView view;
-        if (from.leaf >= 0) {
-            view = captured.views[from.leaf];
+        if (from.view >= 0) {
+            view = captured.views[from.view];
             root.place = place_of(view.storage, view.offset, used);
             view.offset = root.place.offset;
         } else {

@@ -7,8 +7,6 @@
 
 #include <weft/error.h>
 
-#include <unordered_set>
-
 namespace weft::runtime {
 namespace {
 
@@ -17,23 +15,25 @@ thread_local bool inside_run = false;
 // One cell to compute. Cells may die or be written by other threads while kernels run, so they are held weakly.
 struct Item {
     std::weak_ptr<Cell> cell;
-    ir::NodeRef node;   // what the cell held at the start
-    ir::NodeRef value;  // the same without markers: the root to compute
-    bool written;       // from the outbox: goes back to its last value if the run fails
+    ir::NodeRef node;  // what the cell held at the start; without markers it is the root to compute
+    bool written;      // from the outbox: goes back to its last value if the run fails
 };
 
+// Holds the graph lock, except while kernels run.
 class Run {
 public:
     explicit Run(std::span<const Tensor> asked) {
-        const std::lock_guard lock(ir::graph_lock());
         drop_stale_views();
+        asked_.reserve(asked.size());
+        buffers_.reserve(asked.size());
         for (const Tensor& tensor : asked) {
-            add(*tensor.cell());
-            asked_.push_back(stripped(current_node(*tensor.cell())));
-            buffers_.emplace_back();
-            keep_ = keep_ || current_node(*tensor.cell())->needs_grad;
+            Cell& cell = *tensor.cell();
+            add(cell);
+            asked_.push_back(cell.item);
+            buffers_.push_back(cell.item < 0 ? stored_value(current_node(cell)) : nullptr);
+            request_.keep = request_.keep || current_node(cell)->needs_grad;
         }
-        std::vector<Cell*> outgoing;  // add() may take a cell out of the outbox
+        InlineVector<Cell*, 16> outgoing;  // add() may take a cell out of the outbox
         for (const auto& [slot, entry] : state().outbox())
             if (is_ours(entry)) outgoing.push_back(entry.cell);
         for (Cell* cell : outgoing) add(*cell);
@@ -41,23 +41,16 @@ public:
 
     std::vector<ir::NodeRef> compute() {
         if (!items_.empty()) {
-            Request request{.keep = keep_};
-            for (const Item& item : items_) request.roots.push_back(item.value);
-            if (config().donate) {
-                auto dying = std::make_shared<const std::unordered_set<const ir::Storage*>>(dying_storages());
-                request.dies = [dying](const ir::Storage& storage) { return dying->contains(&storage); };
-            }
+            if (config().donate)
+                request_.dies = [walk = find_dying()](const ir::Storage& storage) { return storage.dying == walk; };
             try {
-                const Result result = evaluate(request);
-                succeed(result);
+                succeed(evaluate(request_, graph_));
             } catch (...) {
                 roll_back();
                 throw;
             }
         }
-        const std::lock_guard lock(ir::graph_lock());
-        for (std::size_t i = 0; i < asked_.size(); ++i)
-            if (!buffers_[i]) buffers_[i] = stored_value(asked_[i]);
+        state().fewest_nodes = ir::graph().live();
         return std::move(buffers_);
     }
 
@@ -65,37 +58,38 @@ private:
     static bool is_ours(const Outgoing& entry) { return entry.thread == this_thread() || entry.thread == 0; }
 
     void add(Cell& cell) {
-        if (!seen_.insert(&cell).second) return;
+        if (cell.run == number_) return;
+        cell.run = number_;
+        cell.item = -1;
         const ir::NodeRef node = current_node(cell);
         if (const ir::NodeRef buffer = stored_value(node)) {
             bind(cell, buffer);
             state().take_back(cell);
             return;
         }
-        const auto entry = state().outbox().find(cell.outbox_slot);
-        const bool written = entry != state().outbox().end() && is_ours(entry->second);
         std::weak_ptr<Cell> weak = cell.weak_from_this();
-        if (!weak.expired()) items_.push_back({std::move(weak), node, stripped(node), written});
+        if (weak.expired()) return;
+        const Outgoing* const entry = state().entry_of(cell);
+        cell.item = static_cast<int>(items_.size());
+        request_.roots.push_back(stripped(node));
+        items_.push_back({std::move(weak), node, entry && is_ours(*entry)});
     }
 
-    std::unordered_set<const ir::Storage*> dying_storages() const {
-        const std::lock_guard lock(ir::graph_lock());
-        DyingReferences dying;
+    std::uint64_t find_dying() const {
+        InlineVector<const ir::Node*, 32> dropped;
         for (const Item& item : items_) {
-            dying.nodes.push_back(item.node.get());
-            dying.nodes.push_back(item.value.get());
-            dying.nodes.push_back(item.value.get());  // the request's
+            dropped.push_back(item.node.get());
             const std::shared_ptr<Cell> cell = item.cell.lock();
             if (!cell) continue;
-            if (cell->node == item.node && gives_up_node(*cell)) dying.nodes.push_back(cell->node.get());
-            const auto entry = state().outbox().find(cell->outbox_slot);
-            if (entry != state().outbox().end() && entry->second.last) dying.nodes.push_back(entry->second.last.get());
+            if (cell->node == item.node && gives_up_node(*cell)) dropped.push_back(cell->node.get());
+            const Outgoing* const entry = state().entry_of(*cell);
+            if (entry && entry->last) dropped.push_back(entry->last.get());
         }
-        for (const ir::NodeRef& value : asked_) dying.nodes.push_back(value.get());
-        std::unordered_set<const ir::Storage*> result;
-        for (const ir::Storage* storage : storages_that_die(dying)) result.insert(storage);
-        for (const Item& item : items_) result.erase(viewed_storage(*item.value));
-        return result;
+        for (const ir::NodeRef& root : request_.roots) dropped.push_back(root.get());
+        const std::uint64_t walk = find_dying_storages(dropped);
+        for (const ir::NodeRef& root : request_.roots)
+            if (const ir::Storage* storage = viewed_storage(*root)) storage->dying = 0;
+        return walk;
     }
 
     // A root that is a mere view of a buffer is handed back as such: then the memory lives on in the result.
@@ -113,32 +107,29 @@ private:
     }
 
     void succeed(const Result& result) {
-        const std::lock_guard lock(ir::graph_lock());
-        for (std::size_t i = 0; i < items_.size(); ++i) remember(items_[i].value, result.values[i]);
+        for (std::size_t i = 0; i < items_.size(); ++i) remember(request_.roots[i], result.values[i]);
         for (const auto& [node, buffer] : result.kept) remember(node, buffer);
-        for (std::size_t a = 0; a < asked_.size(); ++a)
-            for (std::size_t i = 0; i < items_.size() && !buffers_[a]; ++i)
-                if (items_[i].value == asked_[a]) buffers_[a] = result.values[i];
+        for (std::size_t i = 0; i < asked_.size(); ++i)
+            if (asked_[i] >= 0) buffers_[i] = result.values[asked_[i]];
         for (std::size_t i = 0; i < items_.size(); ++i) {
             const std::shared_ptr<Cell> cell = items_[i].cell.lock();
             if (!cell) continue;
             if (cell->node == items_[i].node) {
                 bind(*cell, result.values[i]);
                 state().take_back(*cell);
-            } else if (const auto entry = state().outbox().find(cell->outbox_slot); entry != state().outbox().end()) {
+            } else if (Outgoing* const entry = state().entry_of(*cell); entry && entry->last) {
                 // Written again meanwhile, by another thread: this is what it goes back to if that write fails.
-                if (entry->second.last) entry->second.last = result.values[i];
+                entry->last = result.values[i];
             }
         }
         drop_stale_views();
     }
 
     void roll_back() {
-        const std::lock_guard lock(ir::graph_lock());
         for (const Item& item : items_) {
             const std::shared_ptr<Cell> cell = item.cell.lock();
             if (!cell || !item.written || cell->outbox_slot == 0) continue;
-            const Outgoing entry = state().outbox().at(cell->outbox_slot);
+            const Outgoing entry = *state().entry_of(*cell);
             if (!(cell->node == item.node))
                 continue;  // written again meanwhile, by another thread: its next run decides
             state().take_back(*cell);
@@ -151,11 +142,13 @@ private:
         }
     }
 
-    std::vector<Item> items_;
-    std::unordered_set<const Cell*> seen_;
-    std::vector<ir::NodeRef> asked_;    // without markers
-    std::vector<ir::NodeRef> buffers_;  // of these, as far as this run computes them
-    bool keep_ = false;
+    InlineVector<int, 4> asked_;                     // their places among the items; -1: in memory already
+    std::vector<ir::NodeRef> buffers_;               // of these
+    const std::uint64_t number_ = ir::next_epoch();  // marks the cells that have been looked at
+    InlineVector<Item, 4> items_;
+    Request request_;  // a root per item
+    // The last member: what the run lets go of, it lets go of without the lock.
+    std::unique_lock<std::recursive_mutex> graph_{ir::graph_lock()};
 };
 
 }  // namespace
@@ -178,10 +171,7 @@ std::vector<ir::NodeRef> run(std::span<const Tensor> asked) {
         throw ValueError("a tensor is read while a run is under way on this thread: its value is not there yet");
     const std::lock_guard queue(run_lock());
     const InsideRun inside;
-    std::vector<ir::NodeRef> buffers = Run(asked).compute();
-    const std::lock_guard lock(ir::graph_lock());
-    state().fewest_nodes = ir::graph().live();
-    return buffers;
+    return Run(asked).compute();
 }
 
 }  // namespace weft::runtime

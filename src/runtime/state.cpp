@@ -141,6 +141,8 @@ void State::take_back(Cell& cell) {
     if (cell.outbox_slot != 0) outbox_.erase(std::exchange(cell.outbox_slot, 0));
 }
 
+Outgoing* State::entry_of(const Cell& cell) { return cell.outbox_slot == 0 ? nullptr : &outbox_.at(cell.outbox_slot); }
+
 // ---- values ----------------------------------------------------------------------------------------------------------
 
 namespace {
@@ -212,7 +214,7 @@ namespace {
 // Depth first, so that a graph with data in it is known after a few steps.
 bool is_made_of_constants(const ir::Node& root) {
     const std::uint64_t epoch = ir::next_epoch();
-    std::vector<const ir::Node*> stack{&root};
+    InlineVector<const ir::Node*, 16> stack{&root};
     while (!stack.empty()) {
         const ir::Node* const node = stack.back();
         stack.pop_back();

@@ -34,6 +34,7 @@ public:
     std::map<std::uint64_t, Outgoing>& outbox() { return outbox_; }
     Outgoing& send(Cell& cell);  // enters the cell, or finds its entry; it now belongs to this thread
     void take_back(Cell& cell);
+    Outgoing* entry_of(const Cell& cell);  // null: not in the outbox
 
     std::unordered_map<std::uint64_t, Cell*> leaves;  // by Cell::id
     std::size_t fewest_nodes = 0;                     // since the last run: the safety net counts from here
@@ -87,10 +88,8 @@ struct InsideRun {
     InsideRun& operator=(const InsideRun&) = delete;
 };
 
-// The storages that no reference is left to once the references in `dying` are dropped. The caller holds the graph lock.
-struct DyingReferences {
-    std::vector<const ir::Node*> nodes;  // one entry per reference
-};
-std::vector<const ir::Storage*> storages_that_die(const DyingReferences& dying);
+// Finds the storages that no reference is left to once these references to nodes (one entry each) are dropped. Their
+// Storage::dying is then the number returned. The caller holds the graph lock.
+std::uint64_t find_dying_storages(std::span<const ir::Node* const> dropped);
 
 }  // namespace weft::runtime

@@ -54,7 +54,7 @@ bool reshape_strides(const Shape& from, const Dims& strides, const Shape& to, Di
     struct Axis {
         std::int64_t size, stride;
     };
-    std::vector<Axis> merged;  // old axes that lie densely in each other, as one
+    InlineVector<Axis, 6> merged;  // old axes that lie densely in each other, as one
     for (std::size_t d = 0; d < from.size(); ++d) {
         if (from[d] == 1) continue;
         if (!merged.empty() && merged.back().stride == strides[d] * from[d])
@@ -120,12 +120,12 @@ bool apply_view(const Node& node, MemoryView& view) {
 
 namespace {
 
-void encode(std::vector<std::uint64_t>& key, const Dims& dims) {
+void encode(std::pmr::vector<std::uint64_t>& key, const Dims& dims) {
     key.push_back(dims.size());
-    for (const std::int64_t d : dims) key.push_back(static_cast<std::uint64_t>(d));
+    key.insert(key.end(), dims.begin(), dims.end());
 }
 
-void encode(std::vector<std::uint64_t>& key, const ir::Arg& arg) {
+void encode(std::pmr::vector<std::uint64_t>& key, const ir::Arg& arg) {
     std::visit(
         [&](const auto& x) {
             using T = std::decay_t<decltype(x)>;
@@ -156,10 +156,18 @@ void encode(std::vector<std::uint64_t>& key, const ir::Arg& arg) {
 
 class Capturer {
 public:
-    explicit Capturer(const std::function<bool(const ir::Storage&)>& dies) : dies_(dies) {}
+    Capturer(const Dies& dies, Captured& captured) : dies_(dies), captured_(captured) {}
 
-    Captured run(std::span<const NodeRef> roots) {
-        std::vector<const Node*> bases;
+    void run(std::span<const NodeRef> roots) {
+        captured_.key.reserve(128);
+        captured_.views.reserve(4);
+        captured_.items.reserve(8);
+        entries_.reserve(16);
+        leaf_item_.reserve(16);
+        stack_.reserve(16);
+        std::pmr::vector<const Node*> bases{captured_.memory};
+        bases.reserve(roots.size());
+        captured_.roots.reserve(roots.size());
         for (const NodeRef& root : roots) bases.push_back(strip(*root));
         for (std::size_t i = 0; i < bases.size(); ++i) {
             visit(bases[i]);
@@ -168,13 +176,12 @@ public:
             visit(bases[i] = unmark(roots[i].get()));
         }
         for (std::size_t i = 0; i < roots.size(); ++i) add_root(bases[i], i);
-        return std::move(captured_);
     }
 
 private:
     // What a node resolved to: strided memory, or an item of the captured graph.
     struct Entry {
-        int view = -1;  // index into views_
+        int view = -1;
         int item = -1;
     };
 
@@ -212,7 +219,8 @@ private:
     bool folds(const Node& base, const RootValue& root) const {
         const Entry entry = entries_[base.slot];
         if (entry.view < 0) return true;
-        MemoryView trial = views_[entry.view];
+        if (root.views.empty()) return true;
+        MemoryView trial = captured_.views[entry.view];
         return std::all_of(root.views.begin(), root.views.end(),
                            [&](const NodeRef& view) { return apply_view(*view, trial); });
     }
@@ -220,31 +228,28 @@ private:
     void add_root(const Node* base, std::size_t r) {
         const Entry entry = entries_[base->slot];
         RootValue& root = captured_.roots[r];
-        if (entry.view >= 0) {
-            root.leaf = static_cast<int>(captured_.views.size());
-            captured_.views.push_back(views_[entry.view]);
-            return;
-        }
-        const auto [found, fresh] = output_of_.try_emplace(entry.item, static_cast<int>(captured_.outputs.size()));
-        if (fresh) {
+        root.view = entry.view;
+        if (entry.view >= 0) return;
+        int& output = captured_.items[entry.item].output;
+        if (output < 0) {
+            output = static_cast<int>(captured_.outputs.size());
             captured_.outputs.push_back(base);
             captured_.output_items.push_back(entry.item);
             captured_.key.push_back(~std::uint64_t{0} - static_cast<std::uint64_t>(entry.item));
         }
-        root.output = found->second;
+        root.output = output;
     }
 
     void visit(const Node* root) {
-        std::vector<std::pair<const Node*, std::uint32_t>> stack;
         const auto push = [&](const Node* node) {
             if (node->mark == epoch_) return;
             node->mark = epoch_;
             const bool memory = node->realized || node->op == Op::Buffer;
-            stack.emplace_back(node, memory ? static_cast<std::uint32_t>(node->sources.size()) : 0);
+            stack_.emplace_back(node, memory ? static_cast<std::uint32_t>(node->sources.size()) : 0);
         };
         push(root);
-        while (!stack.empty()) {
-            auto& [node, next] = stack.back();
+        while (!stack_.empty()) {
+            auto& [node, next] = stack_.back();
             const bool passes = node->op == Op::Leaf || node->op == Op::Detach || node->op == Op::WithGrad;
             const std::size_t count = passes ? 1 : node->sources.size();
             if (next < count) {
@@ -253,7 +258,7 @@ private:
                 const Entry entry = resolve(*node);
                 node->slot = static_cast<std::uint32_t>(entries_.size());
                 entries_.push_back(entry);
-                stack.pop_back();
+                stack_.pop_back();
             }
         }
     }
@@ -266,41 +271,49 @@ private:
         if (node.op == Op::Leaf || node.op == Op::Detach || node.op == Op::WithGrad) return of(node.sources[0]);
         if (ir::is_movement(node.op) && node.op != Op::Insert) {
             if (const Entry source = of(node.sources[0]); source.view >= 0) {
-                MemoryView view = views_[source.view];
+                MemoryView view = captured_.views[source.view];
                 if (apply_view(node, view)) return memory(std::move(view));
             }
         }
         if (node.op == Op::Contiguous)
-            if (const Entry source = of(node.sources[0]); source.view >= 0 && is_dense(views_[source.view]))
+            if (const Entry source = of(node.sources[0]); source.view >= 0 && is_dense(captured_.views[source.view]))
                 return source;
         return {-1, add_item(node)};
     }
 
     Entry memory(MemoryView view) {
-        views_.push_back(std::move(view));
+        captured_.views.push_back(std::move(view));
         leaf_item_.push_back(-1);
-        return {static_cast<int>(views_.size()) - 1, -1};
+        return {static_cast<int>(captured_.views.size()) - 1, -1};
     }
 
     int item_of(const Entry& entry) {
         if (entry.item >= 0) return entry.item;
         int& item = leaf_item_[entry.view];
-        if (item < 0) item = add_leaf(views_[entry.view]);
+        if (item < 0) item = add_leaf(entry.view);
         return item;
     }
 
-    int add_leaf(const MemoryView& view) {
-        auto [group, fresh] = storage_group_.try_emplace(view.storage.get(), storage_group_.size());
+    // Leaves that share a storage have one number.
+    std::uint32_t storage_number(const ir::Storage& storage) {
+        if (storage.mark != epoch_) {
+            storage.mark = epoch_;
+            storage.slot = storages_++;
+        }
+        return storage.slot;
+    }
+
+    int add_leaf(int at) {
+        const MemoryView& view = captured_.views[at];
         const bool dies = dies_ && !view.storage->foreign && dies_(*view.storage);
-        std::vector<std::uint64_t>& key = captured_.key;
-        key.insert(key.end(), {0xbeef00 + static_cast<std::uint64_t>(view.dtype), group->second, dies});
+        std::pmr::vector<std::uint64_t>& key = captured_.key;
+        key.push_back(0xbeef00 + static_cast<std::uint64_t>(view.dtype));
+        key.push_back(storage_number(*view.storage));
+        key.push_back(dies);
         encode(key, view.shape);
         encode(key, view.strides);
-        Captured::Item item;
-        item.leaf = static_cast<int>(captured_.leaves.size());
-        captured_.leaves.push_back(view);
-        captured_.dies.push_back(dies);
-        captured_.items.push_back(item);
+        captured_.items.emplace_back().leaf = static_cast<int>(captured_.leaves.size());
+        captured_.leaves.push_back({at, dies});
         return static_cast<int>(captured_.items.size()) - 1;
     }
 
@@ -308,7 +321,7 @@ private:
         Captured::Item item;
         item.node = &node;
         for (const NodeRef& source : node.sources) item.operands.push_back(item_of(of(source)));
-        std::vector<std::uint64_t>& key = captured_.key;
+        std::pmr::vector<std::uint64_t>& key = captured_.key;
         key.push_back(static_cast<std::uint64_t>(node.op) << 32 | static_cast<std::uint64_t>(node.dtype) << 16 |
                       node.sources.size());
         encode(key, node.shape);
@@ -331,20 +344,21 @@ private:
         return static_cast<int>(captured_.items.size()) - 1;
     }
 
-    const std::function<bool(const ir::Storage&)>& dies_;
+    const Dies& dies_;
+    Captured& captured_;
     const std::uint64_t epoch_ = ir::next_epoch();
-    std::vector<Entry> entries_;
-    std::vector<MemoryView> views_;
-    std::vector<int> leaf_item_;
-    std::unordered_map<const ir::Storage*, std::uint64_t> storage_group_;
-    std::unordered_map<int, int> output_of_;
-    Captured captured_;
+    std::uint32_t storages_ = 0;
+    std::pmr::vector<Entry> entries_{captured_.memory};                                // by Node::slot
+    std::pmr::vector<int> leaf_item_{captured_.memory};                                // per view
+    std::pmr::vector<std::pair<const Node*, std::uint32_t>> stack_{captured_.memory};  // (node, next source)
 };
 
 }  // namespace
 
-Captured capture(std::span<const NodeRef> roots, const std::function<bool(const ir::Storage&)>& dies) {
-    return Capturer(dies).run(roots);
+Captured capture(std::span<const NodeRef> roots, const Dies& dies, std::pmr::memory_resource* memory) {
+    Captured captured(memory);
+    Capturer(dies, captured).run(roots);
+    return captured;
 }
 
 CanonicalGraph canonical_graph(const Captured& captured, std::span<const int> holes) {
@@ -354,7 +368,7 @@ CanonicalGraph canonical_graph(const Captured& captured, std::span<const int> ho
         slot_of_hole.emplace(holes[h], static_cast<int>(captured.scalars.size() + h));
     for (const Captured::Item& item : captured.items) {
         if (item.leaf >= 0) {
-            const MemoryView& view = captured.leaves[item.leaf];
+            const MemoryView& view = captured.leaf(item.leaf);
             graph.values.push_back(
                 ir::graph().make(Op::Param, view.dtype, view.shape, {}, ir::SlotArg{item.leaf, view.strides}));
             continue;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -31,35 +32,48 @@ std::int64_t lowest_offset(const MemoryView& view);  // of the element with the 
 
 // How a root's value comes about: memory that exists already, or an output of the plan (seen through views).
 struct RootValue {
-    int leaf = -1;               // index into Captured::views
+    int view = -1;               // index into Captured::views
     int output = -1;             // index into Captured::outputs
     std::vector<NodeRef> views;  // movement nodes to apply to the output, innermost first
 };
 
+// Its lists are made anew for every run and live no longer, so they come from memory that the caller lends.
 struct Captured {
-    std::vector<std::uint64_t> key;  // everything but constants, scalars, offsets and data
-    std::vector<Word> constants;     // values of Const nodes, in order of appearance
-    std::vector<Word> scalars;       // values of Var nodes, by ScalarParam slot
-    std::vector<const ir::Node*> scalar_nodes;
-    std::vector<MemoryView> leaves;  // by Param slot
-    std::vector<bool> dies;          // by Param slot: the storage may be taken over
-    std::vector<MemoryView> views;   // for roots that are memory already
-    std::vector<RootValue> roots;
-    std::vector<const ir::Node*> outputs;  // the distinct nodes to compute
+    explicit Captured(std::pmr::memory_resource* memory) : memory(memory) {}
+
+    std::pmr::memory_resource* memory;
+    std::pmr::vector<std::uint64_t> key{memory};  // everything but constants, scalars, offsets and data
+    std::pmr::vector<Word> constants{memory};     // values of Const nodes, in order of appearance
+    std::pmr::vector<Word> scalars{memory};       // values of Var nodes, by ScalarParam slot
+    std::pmr::vector<const ir::Node*> scalar_nodes{memory};
+    std::pmr::vector<MemoryView> views{memory};  // all memory that the graph reads, or that a root is
+    struct Leaf {
+        int view = -1;
+        bool dies = false;  // the storage may be taken over
+    };
+    std::pmr::vector<Leaf> leaves{memory};  // by Param slot
+    const MemoryView& leaf(int slot) const { return views[leaves[slot].view]; }
+    std::pmr::vector<RootValue> roots{memory};
+    std::pmr::vector<const ir::Node*> outputs{memory};  // the distinct nodes to compute
 
     // For building the canonical graph on a miss: nodes in topological order, with their operands' numbers.
     struct Item {
         const ir::Node* node = nullptr;  // the original node; null for a leaf
         int leaf = -1;                   // Param slot
         int constant = -1, scalar = -1;
+        int output = -1;
         InlineVector<int, 3> operands;
     };
-    std::vector<Item> items;
-    std::vector<int> output_items;
+    std::pmr::vector<Item> items{memory};
+    std::pmr::vector<int> output_items{memory};
 };
 
-// The caller holds the graph lock.
-Captured capture(std::span<const NodeRef> roots, const std::function<bool(const ir::Storage&)>& dies);
+// May an output take this storage over? Empty: nothing may be.
+using Dies = std::function<bool(const ir::Storage&)>;
+
+// The caller holds the graph lock, and the memory until the result is gone.
+Captured capture(std::span<const NodeRef> roots, const Dies& dies,
+                 std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
 // The graph with leaves as Params, Vars as ScalarParams, and the constants listed in `holes` as ScalarParams after those.
 // `values[i]` is the node of items[i].

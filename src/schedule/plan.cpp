@@ -81,7 +81,7 @@ private:
     void add_root(const NodeRef& root, std::vector<NodeRef>& roots) {
         NodeRef computed = root;
         if (root->op == Op::Param) {  // simplified to memory that exists
-            if (is_dense(captured_.leaves[root->as<ir::SlotArg>().slot])) {
+            if (is_dense(captured_.leaf(root->as<ir::SlotArg>().slot))) {
                 plan_.outputs.push_back(leaf_value(*root));
                 return;
             }
@@ -102,7 +102,7 @@ private:
     int box_leaf(const NodeRef& root) {
         if (!donate_ || root->op != Op::Insert || root->source(0).op != Op::Param) return -1;
         const int leaf = root->source(0).as<ir::SlotArg>().slot;
-        if (!captured_.dies[leaf] || !is_dense(captured_.leaves[leaf]) || shares_storage(leaf)) return -1;
+        if (!captured_.leaves[leaf].dies || !is_dense(captured_.leaf(leaf)) || shares_storage(leaf)) return -1;
         if (numel(root->source(1).shape) == 0 || start_constant(*root) < 0) return -1;
         int readers = 0;
         for (const Node* node : ir::topological_order(canonical_.outputs)) {
@@ -130,7 +130,8 @@ private:
 
     bool shares_storage(int leaf) const {
         int count = 0;
-        for (const MemoryView& view : captured_.leaves) count += view.storage == captured_.leaves[leaf].storage;
+        for (const Captured::Leaf& other : captured_.leaves)
+            count += captured_.views[other.view].storage == captured_.leaf(leaf).storage;
         return count > 1;
     }
 
@@ -140,7 +141,7 @@ private:
         const int slot = param.as<ir::SlotArg>().slot;
         const auto [found, fresh] = value_of_leaf_.try_emplace(slot, static_cast<int>(plan_.values.size()));
         if (fresh) {
-            const MemoryView& view = captured_.leaves[slot];
+            const MemoryView& view = captured_.leaf(slot);
             plan_.values.push_back({.where = PlanValue::Where::Leaf,
                                     .dtype = view.dtype,
                                     .shape = view.shape,
@@ -264,8 +265,8 @@ private:
     }
 
     bool may_take(int s, const PlanValue& value, int leaf) {
-        const MemoryView& view = captured_.leaves[leaf];
-        if (!captured_.dies[leaf] || size_of(view.dtype) != size_of(value.dtype) ||
+        const MemoryView& view = captured_.leaf(leaf);
+        if (!captured_.leaves[leaf].dies || size_of(view.dtype) != size_of(value.dtype) ||
             numel(view.shape) != numel(value.shape) || !is_dense(view) || shares_storage(leaf))
             return false;
         const auto found = value_of_leaf_.find(leaf);

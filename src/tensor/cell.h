@@ -49,7 +49,9 @@ struct Cell : std::enable_shared_from_this<Cell> {
     Cell *previous = nullptr, *next = nullptr;
     bool listed = false;
     std::uint64_t outbox_slot = 0;  // 0: not in it
-    const std::uint64_t made_in;    // the Capturing that it was made under, by id; 0: none
+    std::uint64_t run = 0;          // the last run that looked at it, and its place there; -1: the value was in memory
+    int item = -1;
+    const std::uint64_t made_in;  // the Capturing that it was made under, by id; 0: none
 
     Cell();
     ~Cell();

@@ -129,7 +129,8 @@ WordLists compute(const Roots& roots, const Mode& mode) {
     runtime::Result result;
     {
         const std::lock_guard queue(runtime::run_lock());
-        result = runtime::evaluate(request);
+        std::unique_lock graph(ir::graph_lock());
+        result = runtime::evaluate(request, graph);
     }
     WordLists words;
     for (std::size_t i = 0; i < roots.size(); ++i) {
