@@ -3,6 +3,7 @@
 
 #include "core/checked.h"
 #include "ir/build.h"
+#include "ir/contraction.h"
 #include "ir/walk.h"
 #include "schedule/views_into_reduce.h"
 
@@ -85,12 +86,26 @@ const std::vector<Rule> kViewRules = {
 // A long reduction with few results is cut into chunks, fixed by the shape: first one sum per chunk, in parallel, then their sum.
 constexpr std::int64_t kChunkedFrom = 1 << 17, kFewResults = 64, kChunk = 1 << 14, kMostChunks = 256;
 
+// A long array summed along its leading axes: cut by rows, each chunk reads memory from one end to the other.
+constexpr std::int64_t kManyElements = 1 << 21, kMostColumns = 1 << 14, kRowChunk = 256, kMostRowChunks = 16;
+
+bool sums_long_columns(const Node& reduce_node, std::int64_t results, std::int64_t terms) {
+    const auto& axes = reduce_node.as<ReduceArg>().axes;
+    for (std::size_t i = 0; i < axes.size(); ++i)
+        if (axes[i] != static_cast<std::int64_t>(i)) return false;
+    return results > kFewResults && results <= kMostColumns && terms >= 4 * kRowChunk &&
+           results * terms >= kManyElements && !find_contraction(reduce_node);
+}
+
 NodeRef split_reduction(const Match& m) {
     const Node& reduce_node = *m.root;
     const auto& arg = reduce_node.as<ReduceArg>();
     const NodeRef& from = reduce_node.sources[0];
     const std::int64_t results = numel(reduce_node.shape), terms = results ? numel(from->shape) / results : 0;
-    if (results == 0 || results > kFewResults || terms < kChunkedFrom) return nullptr;
+    if (results == 0) return nullptr;
+    const bool few = results <= kFewResults && terms >= kChunkedFrom,
+               across = sums_long_columns(reduce_node, results, terms);
+    if (!few && !across) return nullptr;
     // All summed axes as one, if they are neighbours (size-1 axes do not count); else the longest one is cut.
     std::size_t first = static_cast<std::size_t>(arg.axes.front()), last = static_cast<std::size_t>(arg.axes.back());
     bool neighbours = true;
@@ -104,9 +119,10 @@ NodeRef split_reduction(const Match& m) {
     }
     std::int64_t length = 1;
     for (std::size_t d = first; d <= last; ++d) length *= from->shape[d];
-    std::int64_t chunks = std::min(kMostChunks, ceil_div(terms, kChunk));
+    std::int64_t chunks =
+        across ? std::min(kMostRowChunks, terms / kRowChunk) : std::min(kMostChunks, ceil_div(terms, kChunk));
     while (chunks > 1 && length % chunks != 0) --chunks;
-    if (chunks < 8) return nullptr;  // an awkward length: one kernel
+    if (chunks < (across ? 4 : 8)) return nullptr;  // an awkward length: one kernel
     Shape cut;
     Dims inner_axes;
     for (std::size_t d = 0; d < from->shape.size(); ++d) {

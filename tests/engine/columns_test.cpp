@@ -98,3 +98,14 @@ TEST_CASE("an output that takes over its operand's memory") {
         return x;
     });
 }
+
+TEST_CASE("a long array summed along its leading axes is cut by rows: two kernels, the same sums") {
+    const Tensor x = ((arange(2048 * 1024) * 7919) % 31).to(f32).reshape({2, 1024, 1024}).contiguous();
+    x.realize();
+    std::vector<float> expected(1024);  // of small whole numbers: exact in any order
+    for (std::int64_t i = 0; i < 2048 * 1024; ++i)
+        expected[static_cast<std::size_t>(i % 1024)] += static_cast<float>(i * 7919 % 31);
+    const CounterScope count;
+    CHECK(x.sum({0, 1}).to_vector<float>() == expected);
+    CHECK(count.kernels_launched() == 2);
+}
