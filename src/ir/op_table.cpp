@@ -181,6 +181,20 @@ struct EvalShr {  // arithmetic for signed types; too far: 0, or -1 for negative
     }
 };
 
+struct EvalScale {  // a * 2^b, rounded once, for whole |b| <= 252 (f64: 2,044): in two steps, of which the first is exact
+    template <class T>
+    T operator()(T a, T b) const {
+        if (b != b) return b;
+        const int whole = static_cast<int>(b), half = whole >> 1;
+        const auto power = [](int e) {
+            if constexpr (sizeof(T) == 4) return std::bit_cast<float>(static_cast<std::uint32_t>(e + 127) << 23);
+            else return std::bit_cast<double>(static_cast<std::uint64_t>(e + 1023) << 52);
+        };
+        if constexpr (std::is_floating_point_v<T>) return a * power(half) * power(whole - half);
+        else return a;
+    }
+};
+
 enum Types { kFloats = 1, kInts = 2, kBools = 4 };
 
 template <class F, int Allowed, int Arity>
@@ -279,6 +293,7 @@ constexpr OpInfo kOps[] = {
     {.op = Op::LoopVar, .name = "loopvar", .kind = Leaf, .arity = 0},
     {.op = Op::Load, .name = "load", .kind = Kernel, .arity = -1},
     {.op = Op::Fma, .name = "fma", .kind = Kernel, .arity = 3, .dtype = R::FloatOnly, .c = "fma($0, $1, $2)", .eval = eval_fma},
+    {.op = Op::Scale, .name = "scale", .kind = Kernel, .arity = 2, .dtype = R::FloatOnly, .eval = eval<EvalScale, kFloats, 2>},
 };
 // clang-format on
 

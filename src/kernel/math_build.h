@@ -124,16 +124,18 @@ inline Value with_sign_of(const Value& x, const Value& magnitude) {
 
 // ---- shared between the topics --------------------------------------------------------------------------------------
 
-// x = n ln 2 + r, |r| <= ln(2)/2 (exp); or x = n + r, |r| <= 1/2 (exp2). `shifted` holds n in its low bits.
+// x = n ln 2 + r, |r| <= ln(2)/2 (exp); or x = n + r, |r| <= 1/2 (exp2). `shifted` holds n in its low bits as well.
 struct Reduced {
-    Value r, shifted;
+    Value r, n, shifted;
 };
 Reduced reduce_exp(const Value& x, int parts = 2);  // of ln 2
 Reduced reduce_exp2(const Value& x);
 Value exp_polynomial(const Value& r);                    // exp(r)
 Value exp2_polynomial(const Value& r);                   // 2^r
 Value power_of_two(const Value& shifted, int plus = 0);  // 2^(n + plus), which has to be a normal number
-Value scale(const Value& p, const Value& shifted, const Value& negative);  // p 2^n; infinite or subnormal if need be
+inline Value scale(const Value& p, const Value& n) {     // p 2^n; infinite or subnormal if need be
+    return {p.kernel, p.kernel->make(ir::Op::Scale, p.type(), {p.node, n.node})};
+}
 
 // x = 2^e m with sqrt(1/2) <= m < sqrt(2), for positive normal x. The exponent field of u is that of 2^e, the rest of u
 // is what m is above sqrt(1/2).

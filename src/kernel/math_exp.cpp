@@ -16,13 +16,14 @@ Reduced reduce_exp(const Value& x, int parts) {
     const Value shifted = fma(x, 0x1.71547652b82fep+0, format.magic());
     const Value n = shifted - format.magic();
     const Value r = fma(n, -ln2[0], x);
-    return {parts == 1 ? r : fma(n, -ln2[1], r), shifted};
+    return {parts == 1 ? r : fma(n, -ln2[1], r), n, shifted};
 }
 
 Reduced reduce_exp2(const Value& x) {
     const Format& format = format_of(x);
     const Value shifted = x + format.magic();
-    return {x - (shifted - format.magic()), shifted};
+    const Value n = shifted - format.magic();
+    return {x - n, n, shifted};
 }
 
 // Horner with the two leading ones: the last two steps are 1 + r(1 + r P), error <= 1/2 + |r|/2 + … < 0.8 ulp.
@@ -38,21 +39,12 @@ Value power_of_two(const Value& shifted, int plus) {
     return bitcast((bitcast(shifted, format.bits) << format.mantissa) + format.exponent(plus), shifted.type());
 }
 
-// p 2^n in two steps that cover -1086 <= n <= 1024 (f32: -190 <= n <= 128): 2^(n+64) 2^-64 below zero, where the result
-// may be subnormal and only the second step rounds, and 2^(n-1) 2 above, where 2^n itself may be too large.
-Value scale(const Value& p, const Value& shifted, const Value& negative) {
-    const Format& format = format_of(p);
-    const Value field = bitcast(shifted, format.bits) << format.mantissa;
-    const Value first = field + where(negative, constant(field, format.exponent(64)), format.exponent(-1));
-    return p * bitcast(first, p.type()) * where(negative, constant(p, 0x1p-64), 2);
-}
-
 // Clamped to where the result surely is 0 or infinite; NaN stays NaN, since it wins in Min and Max. About 1 ulp.
 Value make_exp(const Value& x) {
     const Format& format = format_of(x);
     const Value clamped = min(max(x, format.pick(-104.0, -746.0)), format.pick(89.0, 710.0));
     const Reduced reduced = reduce_exp(clamped);
-    return scale(exp_polynomial(reduced.r), reduced.shifted, clamped < 0);
+    return scale(exp_polynomial(reduced.r), reduced.n);
 }
 
 // As exp, but r = x - n is exact.
@@ -60,7 +52,7 @@ Value make_exp2(const Value& x) {
     const Format& format = format_of(x);
     const Value clamped = min(max(x, format.pick(-152.0, -1080.0)), format.pick(129.0, 1025.0));
     const Reduced reduced = reduce_exp2(clamped);
-    return scale(exp2_polynomial(reduced.r), reduced.shifted, clamped < 0);
+    return scale(exp2_polynomial(reduced.r), reduced.n);
 }
 
 // expm1(x) = 2^n q + (2^n - 1) with q = expm1(r), at half the size, since 2^n may overflow: 2 (s q + (s - 1/2)), s =

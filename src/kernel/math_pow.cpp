@@ -72,7 +72,7 @@ Value pow_wide(const Value& a, const Value& y) {
     const Value clamped = min(max(high, -1080), 1025);
     const Reduced reduced = reduce_exp2(clamped);
     const Value r = reduced.r + where(clamped == high, low, 0);
-    return scale(exp2_polynomial(r), reduced.shifted, clamped < 0);
+    return scale(exp2_polynomial(r), reduced.n);
 }
 
 }  // namespace

@@ -118,6 +118,7 @@ bool allowed(Op op, DType t) {
     using R = ir::DTypeRule;
     if (is_half(t)) return false;
     if (op == Op::Pow || op == Op::IDiv) return is_int(t);
+    if (op == Op::Scale) return false;  // not of any two numbers: see scale_case
     return rule == R::Any || rule == R::ToBool || (rule == R::Number && !is_bool(t)) ||
            (rule == R::FloatOnly && is_float(t)) || (rule == R::IntOrBool && !is_float(t)) ||
            (rule == R::IntOnly && is_int(t));
@@ -163,6 +164,36 @@ Case arithmetic_case(DType t, Way way, std::string name) {
             body.emplace_back(Store{outputs[o], i, n.k.make(ops[o], n.k.buffers[outputs[o]].dtype, sources)});
         }
         return body;
+    });
+    return c;
+}
+
+// a * 2^b where the result is normal, subnormal, zero or infinite; a is what a polynomial gives.
+Case scale_case(DType t, Way way, std::string name) {
+    Case c;
+    c.nest = std::make_shared<Nest>(std::move(name));
+    Nest& n = *c.nest;
+    const double factors[] = {0.7071067811865476, 1, 1.2599210498948732, 1.4142135, -1.75, 0, NAN};
+    const std::int64_t low = t == f32 ? -160 : -1085, high = t == f32 ? 130 : 1026, count = 7 * (high - low + 1);
+    for (int in = 0; in < 2; ++in) {
+        n.input(str("x", in), t, count);
+        c.memories.emplace_back(t, count);
+    }
+    c.inputs = 2;
+    const int out = n.output("scaled", t, count);
+    c.memories.emplace_back(t, count);
+    c.names.emplace_back("scale");
+    std::vector<Word> expected;
+    for (std::int64_t i = 0; i < count; ++i) {
+        const double a = factors[i % 7];
+        const auto b = static_cast<int>(low + i / 7);
+        c.memories[0].set(i, scalar_word(t, a));
+        c.memories[1].set(i, scalar_word(t, static_cast<double>(b)));
+        expected.push_back(t == f32 ? to_word(std::ldexp(static_cast<float>(a), b)) : to_word(std::ldexp(a, b)));
+    }
+    c.expected.push_back(std::move(expected));
+    n.k.body = loops_over(n, way, count, [&](const NodeRef& i) {
+        return Body{Store{out, i, n.k.make(Op::Scale, t, {n.k.load(0, i), n.k.load(1, i)})}};
     });
     return c;
 }
@@ -243,6 +274,14 @@ TEST_CASE("every op has the op table's results on every dtype") {
         if (!is_half(t))
             for (const Way way : {Way::Serial, Way::Vector16, Way::Vector8, Way::Odd})
                 cases.push_back(arithmetic_case(t, way, str("ops_", t, "_", static_cast<int>(way))));
+    check_cases(cases);
+}
+
+TEST_CASE("scaling by a power of two rounds once") {
+    std::vector<Case> cases;
+    for (const DType t : {f32, f64})
+        for (const Way way : {Way::Serial, Way::Vector16, Way::Vector8, Way::Odd})
+            cases.push_back(scale_case(t, way, str("scale_", t, "_", static_cast<int>(way))));
     check_cases(cases);
 }
 

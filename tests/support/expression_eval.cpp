@@ -64,6 +64,9 @@ struct Xor { template <class T> T operator()(T a, T b) const { return static_cas
 template <class T> inline constexpr T kLast = 8 * sizeof(T) - 1;  // the largest shift; further ones give 0
 struct Shl { template <class T> T operator()(T a, T b) const { return b <= kLast<T> ? a << (b & kLast<T>) : 0; } };
 struct Shr { template <class T> T operator()(T a, T b) const { return b <= kLast<T> ? a >> (b & kLast<T>) : 0; } };
+struct Scale {  // in one step, unlike the op table
+    template <class T> T operator()(T a, T b) const { return b != b ? b : std::ldexp(a, static_cast<int>(b)); }
+};
 struct Fma { template <class T> T operator()(T a, T b, T c) const { return std::fma(a, b, c); } };
 struct Where { template <class T> T operator()(std::uint8_t c, T a, T b) const { return c ? a : b; } };
 // clang-format on
@@ -95,6 +98,7 @@ Loop float_loop(Op op) {
         case Op::CmpLe: return loop2<Le, std::uint8_t, T>;
         case Op::CmpEq: return loop2<Eq, std::uint8_t, T>;
         case Op::Fma: return loop3<Fma, T, T, T>;
+        case Op::Scale: return loop2<Scale, T, T>;
         default: return nullptr;
     }
 }

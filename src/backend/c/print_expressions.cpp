@@ -58,7 +58,7 @@ bool is_limit(const ir::Node& node) {
 std::string operator_of(const ir::Node& node) {
     if (divides_plainly(node)) return node.op == Op::IDiv ? "$0 / $1" : "$0 % $1";
     if (shifts_plainly(node)) return node.op == Op::Shl ? "$0 << $1" : "$0 >> $1";
-    if (node.op == Op::Recip || node.op == Op::Fma) return {};
+    if (node.op == Op::Recip || node.op == Op::Fma || node.op == Op::Scale) return {};
     return std::string(ir::info(node.op).c);
 }
 

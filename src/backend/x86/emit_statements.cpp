@@ -185,6 +185,7 @@ void Emitter::find_raw(const kernel::Body& body) {
             case Op::Mul:
             case Op::Div:
             case Op::Fma:
+            case Op::Scale:
             case Op::Sqrt:
             case Op::Recip:
             case Op::CmpLt:

@@ -23,16 +23,16 @@ constexpr Pair kAddF{Id::kIdVaddps, Id::kIdVaddpd}, kSubF{Id::kIdVsubps, Id::kId
     kMulF{Id::kIdVmulps, Id::kIdVmulpd}, kDivF{Id::kIdVdivps, Id::kIdVdivpd}, kSqrtF{Id::kIdVsqrtps, Id::kIdVsqrtpd},
     kCmpF{Id::kIdVcmpps, Id::kIdVcmppd}, kFma231{Id::kIdVfmadd231ps, Id::kIdVfmadd231pd},
     kFma213{Id::kIdVfmadd213ps, Id::kIdVfmadd213pd}, kMaxF{Id::kIdVmaxps, Id::kIdVmaxpd},
-    kMinF{Id::kIdVminps, Id::kIdVminpd}, kRoundF{Id::kIdVroundps, Id::kIdVroundpd},
-    kScaleF{Id::kIdVrndscaleps, Id::kIdVrndscalepd}, kBlendMask{Id::kIdVblendmps, Id::kIdVblendmpd},
-    kBlendVector{Id::kIdVblendvps, Id::kIdVblendvpd}, kAdd{Id::kIdVpaddd, Id::kIdVpaddq},
-    kSub{Id::kIdVpsubd, Id::kIdVpsubq}, kMul{Id::kIdVpmulld, Id::kIdVpmullq}, kMaxS{Id::kIdVpmaxsd, Id::kIdVpmaxsq},
-    kMaxU{Id::kIdVpmaxud, Id::kIdVpmaxuq}, kMinS{Id::kIdVpminsd, Id::kIdVpminsq}, kMinU{Id::kIdVpminud, Id::kIdVpminuq},
-    kAbs{Id::kIdVpabsd, Id::kIdVpabsq}, kShl{Id::kIdVpsllvd, Id::kIdVpsllvq}, kShr{Id::kIdVpsrlvd, Id::kIdVpsrlvq},
-    kSar{Id::kIdVpsravd, Id::kIdVpsravq}, kShlImm{Id::kIdVpslld, Id::kIdVpsllq}, kShrImm{Id::kIdVpsrld, Id::kIdVpsrlq},
-    kSarImm{Id::kIdVpsrad, Id::kIdVpsraq}, kEqual{Id::kIdVpcmpeqd, Id::kIdVpcmpeqq},
-    kGreater{Id::kIdVpcmpgtd, Id::kIdVpcmpgtq}, kCmpS{Id::kIdVpcmpd, Id::kIdVpcmpq},
-    kCmpU{Id::kIdVpcmpud, Id::kIdVpcmpuq};
+    kMinF{Id::kIdVminps, Id::kIdVminpd}, kScaleByPower{Id::kIdVscalefps, Id::kIdVscalefpd},
+    kRoundF{Id::kIdVroundps, Id::kIdVroundpd}, kScaleF{Id::kIdVrndscaleps, Id::kIdVrndscalepd},
+    kBlendMask{Id::kIdVblendmps, Id::kIdVblendmpd}, kBlendVector{Id::kIdVblendvps, Id::kIdVblendvpd},
+    kAdd{Id::kIdVpaddd, Id::kIdVpaddq}, kSub{Id::kIdVpsubd, Id::kIdVpsubq}, kMul{Id::kIdVpmulld, Id::kIdVpmullq},
+    kMaxS{Id::kIdVpmaxsd, Id::kIdVpmaxsq}, kMaxU{Id::kIdVpmaxud, Id::kIdVpmaxuq}, kMinS{Id::kIdVpminsd, Id::kIdVpminsq},
+    kMinU{Id::kIdVpminud, Id::kIdVpminuq}, kAbs{Id::kIdVpabsd, Id::kIdVpabsq}, kShl{Id::kIdVpsllvd, Id::kIdVpsllvq},
+    kShr{Id::kIdVpsrlvd, Id::kIdVpsrlvq}, kSar{Id::kIdVpsravd, Id::kIdVpsravq}, kShlImm{Id::kIdVpslld, Id::kIdVpsllq},
+    kShrImm{Id::kIdVpsrld, Id::kIdVpsrlq}, kSarImm{Id::kIdVpsrad, Id::kIdVpsraq},
+    kEqual{Id::kIdVpcmpeqd, Id::kIdVpcmpeqq}, kGreater{Id::kIdVpcmpgtd, Id::kIdVpcmpgtq},
+    kCmpS{Id::kIdVpcmpd, Id::kIdVpcmpq}, kCmpU{Id::kIdVpcmpud, Id::kIdVpcmpuq};
 
 enum Predicate { kEq = 0, kLt = 1, kLe = 2 };
 constexpr int kFloatPredicate[] = {0, 17, 18};  // ordered, quiet
@@ -101,6 +101,7 @@ Value Emitter::float_op(const Node& node) {
         case Op::Sub: return binary(kSubF);
         case Op::Mul: return binary(kMulF);
         case Op::Div: return binary(kDivF);
+        case Op::Scale: return wide_ ? binary(kScaleByPower) : scale(node, a);
         case Op::Max:
         case Op::Min: return float_limit(node, a);
         case Op::Neg: return with_bits(Op::Xor, sign);
@@ -136,6 +137,31 @@ Value Emitter::fma(const Node& node) {
     const Reg r = vec_reg(bytes);
     move(r, c.reg);
     return emit(kFma231, r, a, b);
+}
+
+// a * 2^b with b whole, as the product of a, 2^half and 2^(b - half). Adding the magic number leaves b in the low bits.
+Value Emitter::scale(const Node& node, const Value& a) {
+    const int lane = static_cast<int>(size_of(node.dtype)), bytes = width(a);
+    const Value b = operand(node, 1);
+    const auto reg = [&](const Value& v) { return vec(v.reg, bytes); };
+    const auto fresh = [&] { return like(a, vec_reg(bytes)); };
+    const auto number = [&](Word bits) { return reg(constant_like(a, node.dtype, bits)); };
+    const Word magic = lane == 4 ? to_word(0x1.8p23f) : to_word(0x1.8p52);
+    const std::int64_t bias = lane == 4 ? 127 : 1023, offset = 4096;
+    const Value shifted = fresh(), n = fresh(), positive = fresh(), rest = fresh();
+    put(kAddF(lane), {reg(shifted), reg(b), number(magic)});
+    put(kSub(lane), {reg(n), reg(shifted), number(magic - static_cast<Word>(offset))});  // b + offset, not negative
+    put(kShrImm(lane), {reg(positive), reg(n), imm(1)});
+    put(kSub(lane), {reg(rest), reg(n), reg(positive)});
+    Value product = a;
+    for (const Value& part : {positive, rest}) {  // each is an exponent + offset / 2
+        const Value biased = fresh(), power = fresh(), next = fresh();
+        put(kAdd(lane), {reg(biased), reg(part), number(static_cast<Word>(bias - offset / 2))});
+        put(kShlImm(lane), {reg(power), reg(biased), imm(lane == 4 ? 23 : 52)});
+        put(kMulF(lane), {reg(next), reg(product), reg(power)});
+        product = next;
+    }
+    return product;
 }
 
 // max(a, b) = a > b or a is NaN ? a : b. "Not less or equal" says that of any b but a NaN.
