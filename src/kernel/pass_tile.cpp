@@ -187,7 +187,9 @@ private:
     }
 
     // Blocks of the sum meet in memory: in the output itself, if that is plain (not donated, of the right type), else in scratch.
+    // Where stores jump, whole tiles meet in scratch too: the epilogue is then written once, and not for each register of each tile.
     void choose_partial_sums() {
+        late_ = !nest_.outer.empty() || !dense_;
         if (nest_.outer.empty()) return;
         const Store& store = *nest_.epilogue.back().store();
         const NodeRef total = kernel_.load(nest_.total, kernel_.index(0));
@@ -321,14 +323,14 @@ private:
                 scratch(scratch_.row_panel, "rows", ceil_div(rows.size, tile_rows_) * inner_length_ * tile_rows_);
             append(block, pack_rows(rows, row_panel));
         }
-        if (!nest_.outer.empty() && !sums_in_output_) sums = scratch(scratch_.sums, "sums", rows.size * columns.size);
+        if (late_ && !sums_in_output_) sums = scratch(scratch_.sums, "sums", rows.size * columns.size);
         append(block, pieces(rows, tile_rows_, [&](const Range& tile, const NodeRef& row_tile) {
                    return pieces(columns, tile_columns_, [&](const Range& part, const NodeRef& column_tile) {
                        return tile_body({tile, part, rows, columns, row_tile, column_tile, panel, row_panel, sums});
                    });
                }));
         Body body = loops_over(nest_.outer, std::move(block));
-        if (!nest_.outer.empty() && !plain_epilogue_) append(body, late_epilogue(columns, rows, sums));
+        if (late_ && !plain_epilogue_) append(body, late_epilogue(columns, rows, sums));
         return body;
     }
 
@@ -543,7 +545,7 @@ private:
                    const NodeRef row = simple(kernel_.add(tile.rows.start, r)),
                                  column = simple(kernel_.add(tile.columns.start, at));
                    const NodeRef sum = kernel_.load(acc, slot);
-                   if (nest_.outer.empty()) return epilogue(row, column, sum, lane);
+                   if (!late_) return epilogue(row, column, sum, lane);
                    return Body{add_block(tile, row, column, sum)};
                }));
         return body;
@@ -601,6 +603,7 @@ private:
     // total = (first block ? 0 : total) + acc
     Store add_block(const Tile& tile, const NodeRef& row, const NodeRef& column, const NodeRef& acc) {
         const auto [buffer, at] = meeting_place(tile.all_rows, tile.all_columns, tile.sums, row, column);
+        if (nest_.outer.empty()) return Store{buffer, at, acc};
         Shape extents;
         for (const NodeRef& var : nest_.outer) extents.push_back(extent_of(var));
         const NodeRef block =
@@ -631,8 +634,7 @@ private:
         if (pack_columns_)
             kernel_.schedule.push_back(str("pack columns in panels of ", tile_columns_, ", strips of ", strip_width()));
         if (pack_rows_) kernel_.schedule.push_back(str("pack rows by ", tile_rows_));
-        if (!nest_.outer.empty())
-            kernel_.schedule.push_back(sums_in_output_ ? "blocks meet in the output" : "blocks meet in scratch");
+        if (late_) kernel_.schedule.push_back(sums_in_output_ ? "blocks meet in the output" : "blocks meet in scratch");
         if (!parallel_.empty()) kernel_.schedule.push_back("parallel over " + parallel_);
     }
 
@@ -643,6 +645,7 @@ private:
     std::int64_t rows_ = 1, columns_ = 1, inner_length_ = 1;
     bool vector_is_left_ = false, pack_columns_ = true, pack_rows_ = false;
     bool dense_ = true;  // the output's fastest axis has a stride of 1
+    bool late_ = false;  // the epilogue runs after the tiles
     bool sums_in_output_ = false, plain_epilogue_ = false;
     int lanes_ = kMaxLanes, vectors_ = 1, tile_rows_ = 1, tile_columns_ = kMaxLanes;
     std::string parallel_;

@@ -90,21 +90,17 @@ private:
     std::optional<Phase> with_row(const Phase& phase, const Stride& stride, const NodeRef& row,
                                   const Substitution& rows) {
         for (std::int64_t length = 1; length <= stride.length; ++length) {
-            if (stride.length % length != 0) continue;
+            if (stride.length % length != 0 || !decides(stride, phase.sums[stride.sum], length, rows)) continue;
             std::vector<Phase> kept;
-            bool decided = true;
-            for (std::int64_t offset = 0; offset < length && decided; ++offset) {
+            for (std::int64_t offset = 0; offset < length; ++offset) {
                 Substitution with = rows;
                 const NodeRef sum = cut(phase.sums[stride.sum], length, offset, with);
                 if (!sum) continue;
-                decided =
-                    ir::simplify_index(*kernel_.interner, substitute(kernel_, stride.remainder, with))->op == Op::Const;
                 Phase part = replaced(phase, with);
                 part.rows[stride.row] = row;
                 part.sums[stride.sum] = sum;
                 if (!is_zero(part.left) && !is_zero(part.right)) kept.push_back(std::move(part));
             }
-            if (!decided) continue;
             if (kept.size() > 1) return std::nullopt;
             if (!kept.empty()) return std::move(kept[0]);
             Phase none = replaced(phase, rows);
@@ -115,6 +111,12 @@ private:
             return none;
         }
         return std::nullopt;
+    }
+
+    // Is the remainder a constant, once the summed variable is cut by this length?
+    bool decides(const Stride& stride, const NodeRef& var, std::int64_t length, Substitution with) {
+        cut(var, length, 0, with);
+        return ir::simplify_index(*kernel_.interner, substitute(kernel_, stride.remainder, with))->op == Op::Const;
     }
 
     Phase replaced(const Phase& phase, const Substitution& with) const {
