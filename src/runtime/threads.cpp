@@ -1,5 +1,5 @@
-// runtime/threads.cpp: the ticket, the helpers, and how they sleep. One atomic word holds the job's epoch and how many claims are
-// left: a claim that succeeds proves that the job is still there, so only then is the rest of the job looked at.
+// runtime/threads.cpp: the ticket, the helpers, and how they sleep. One atomic word holds which claims are left, from the first to the
+// last: a claim that succeeds proves that the job is still there, so only then is the rest of the job looked at.
 #include "runtime/threads.h"
 
 #include "core/config.h"
@@ -24,7 +24,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kSpin = std::chrono::microseconds(100);  // a helper looks for the next job this long before it sleeps
 constexpr auto kPollEvery = std::chrono::milliseconds(5);
-constexpr std::uint64_t kLeft = 0xffffffff;  // low half of the ticket: claims left; high half: epoch
+constexpr std::uint64_t kLeft = 0xffffffff;  // low half of the ticket: claims left; high half: the first of them
 
 inline void relax() {
 #if defined(__x86_64__)
@@ -72,12 +72,15 @@ private:
         std::int64_t chunks = 0, grain = 1, claims = 0;
     };
 
-    // Takes the next claim of the job that is open; false if none is left.
-    bool claim(std::int64_t& index) {
+    // Takes a claim of the job that is open; false if none is left. The caller takes the first, helpers take the last: so both work on
+    // the same chunks in every run of a kernel, and find what they need in their own caches.
+    bool claim(std::int64_t& index, int thread) {
         std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
         while ((ticket & kLeft) != 0) {
-            if (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acq_rel)) continue;
-            index = job_.claims - static_cast<std::int64_t>(ticket & kLeft);
+            const std::uint64_t first = ticket >> 32, left = ticket & kLeft;
+            const std::uint64_t rest = (thread == 0 ? first + 1 : first) << 32 | (left - 1);
+            if (!ticket_.compare_exchange_weak(ticket, rest, std::memory_order_acq_rel)) continue;
+            index = static_cast<std::int64_t>(thread == 0 ? first : first + left - 1);
             return true;
         }
         return false;
@@ -133,12 +136,11 @@ private:
 void Helpers::run(std::int64_t chunks, ChunkFn f, const ChunkOptions& options) {
     job_ = {&f, chunks, options.grain, (chunks + options.grain - 1) / options.grain};
     done_.store(0, std::memory_order_relaxed);
-    const std::uint64_t epoch = ((ticket_.load(std::memory_order_relaxed) >> 32) + 1) << 32;
-    ticket_.store(epoch | static_cast<std::uint64_t>(job_.claims));  // sequentially consistent: see sleep_until_work()
+    ticket_.store(static_cast<std::uint64_t>(job_.claims));  // sequentially consistent: see sleep_until_work()
     if (sleepers_.load() > 0) wake();
 
     std::exception_ptr interrupted;
-    for (std::int64_t index; claim(index);) {
+    for (std::int64_t index; claim(index, 0);) {
         perform(index, 0);
         if (!options.interruptible) continue;
         try {
@@ -161,10 +163,10 @@ void Helpers::run(std::int64_t chunks, ChunkFn f, const ChunkOptions& options) {
 void Helpers::work(int thread) {
     while (!stop_.load(std::memory_order_relaxed)) {
         std::int64_t index;
-        if (claim(index)) {
+        if (claim(index, thread)) {
             const DenormalScope flush;
             do perform(index, thread);
-            while (claim(index));
+            while (claim(index, thread));
         }
         const auto give_up = Clock::now() + kSpin;
         bool found = false;

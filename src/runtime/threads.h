@@ -1,5 +1,5 @@
-// runtime/threads.h: the threads that run kernels. Work is cut into fixed chunks, whose borders come from the shape; whoever is
-// free claims the next one. The caller takes part, and never waits for a helper that has not started.
+// runtime/threads.h: the threads that run kernels. Work is cut into fixed chunks, whose borders come from the shape; the caller
+// claims them from the front and helpers from the back. The caller never waits for a helper that has not started.
 #pragma once
 
 #include <cstdint>

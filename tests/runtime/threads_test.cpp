@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -42,6 +43,18 @@ TEST_CASE("each chunk runs once, whatever the number of threads and the grain") 
                 CHECK_FALSE(bad_thread);
             }
         }
+    }
+}
+
+TEST_CASE("the caller works from the front and helpers from the back, so that each finds its data in its own cache") {
+    const ThreadScope scope(3);
+    for (int round = 0; round < 100; ++round) {
+        std::vector<int> by(64, -1);
+        run_chunks(64, [&](std::int64_t begin, std::int64_t, int thread) {
+            by[begin] = thread;
+            std::this_thread::sleep_for(std::chrono::microseconds(1));
+        });
+        CHECK(std::is_partitioned(by.begin(), by.end(), [](int thread) { return thread == 0; }));
     }
 }
 
