@@ -540,7 +540,7 @@ Value Emitter::variable_load(const Node& node) {
     throw InternalError(str("kernel ", kernel_.name, ": a gate on a local in registers"));
 }
 
-// A block's columns, from all its rows at once: first within 16 bytes, then whole sixteenths of bytes change places.
+// A block's columns, from all its rows at once: first elements change places within 16 bytes, then pieces of 16 bytes do.
 Reg Emitter::column(int b, std::int64_t number) {
     std::vector<Reg>& columns = columns_[b];
     if (!columns.empty()) return columns[static_cast<std::size_t>(number)];
