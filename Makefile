@@ -6,7 +6,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export JOBS ?= $(shell nproc)
 
 say = @echo "==> $(1)"
-build = cmake --preset $(1) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
+build = cmake --preset $(1) $(options) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
 
 .PHONY: help setup demo test bench format lint asan tsan clean
 
@@ -24,14 +24,14 @@ demo:  ## set up, build, and train a small network on MNIST
 	$(call say,running it: build/release/bin/example_mnist)
 	@build/release/bin/example_mnist
 
-test:  ## set up, build, and run all tests (also: include directions, install, Python where there is any)
+test: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
+test:  ## set up, build, and run all tests (C++, Python, include directions, install, wheel)
 	$(call say,setting up)
-	@tools/setup.sh build
+	@tools/setup.sh build python
 	$(call say,building (release))
 	@$(call build,release)
 	$(call say,testing)
 	@ctest --preset release -j $(JOBS)
-	@if [ -d tests/python ]; then .venv/bin/pytest -q tests/python; fi
 
 asan:  ## the tests with the address, leak and undefined behaviour sanitizers
 tsan:  ## the tests with the thread sanitizer

@@ -1,7 +1,7 @@
 # AsmJit assembles the x86 backend's machine code: from the system (Debian and Ubuntu: libasmjit-dev), else the commit
 # that Debian 12 packages, compiled into weft itself so that an installed Weft needs nothing more. Debian's libasmjit.a is
-# not position independent: a shared library (or a Python module, which sets WEFT_FETCH_ASMJIT) cannot link it.
-option(WEFT_FETCH_ASMJIT "Build AsmJit from its pinned source even if it is installed" ${BUILD_SHARED_LIBS})
+# compiled for executables; a shared library or a Python module that links it needs weft_asmjit_into_module().
+option(WEFT_FETCH_ASMJIT "Build AsmJit from its pinned source even if it is installed" OFF)
 if(NOT WEFT_FETCH_ASMJIT)
   find_package(asmjit QUIET CONFIG)
 endif()
@@ -31,5 +31,17 @@ macro(weft_link_asmjit target)
   else()
     target_link_libraries(${target} PRIVATE asmjit::asmjit)
     set(weft_needs_asmjit ON)
+    if(BUILD_SHARED_LIBS)
+      weft_asmjit_into_module(${target})
+    endif()
+  endif()
+endmacro()
+
+# weft_asmjit_into_module(<target>): for a shared object that links the installed AsmJit. Its symbols become the object's own, and its
+# one reference to a variable elsewhere is led back into the object.
+macro(weft_asmjit_into_module target)
+  if(NOT TARGET weft_asmjit)
+    target_sources(${target} PRIVATE "${PROJECT_SOURCE_DIR}/cmake/asmjit_stderr.cpp")
+    target_link_options(${target} PRIVATE "LINKER:--exclude-libs,libasmjit.a" "LINKER:--wrap=stderr")
   endif()
 endmacro()

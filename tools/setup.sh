@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a task needs on Debian or Ubuntu, and nothing that is there already: the second call is instant.
-#   tools/setup.sh [build] [bench] [lint]       (without arguments: all of them)
+#   tools/setup.sh [build] [python] [bench] [lint]       (without arguments: all of them)
 # Packages come with apt-get, as root or through sudo; Python packages go into .venv.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,6 +21,7 @@ lint    clang-format     clang-format                                           
 lint    clang-tidy       clang-tidy                                                                needed
 "
 least_cmake=3.25
+python_packages="nanobind==3.1.0 scikit-build-core==1.1.1 pytest==9.2.0 numpy" # into .venv
 venv_cmake=3.31.6 # goes into .venv where the system's CMake is older than least_cmake
 
 say() { echo "setup: $*"; }
@@ -75,6 +76,23 @@ make_venv() {
     python3 -m venv .venv
 }
 
+# Python's headers, for the Python that .venv is made from, and the packages.
+install_python() {
+    local stamp=.venv/.weft-packages
+    [ "$(cat "$stamp" 2>/dev/null)" = "$python_packages" ] && return 0
+    make_venv
+    if ! python3 -c 'import os, sysconfig; raise SystemExit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'; then
+        can_install || { say "missing: python3-dev. Ask whoever may for:  apt-get install python3-dev"; exit 1; }
+        say "installing python3-dev"
+        as_root apt-get -qq update
+        as_root apt-get -qq install -y --no-install-recommends python3-dev >/dev/null
+    fi
+    say "installing $python_packages into .venv"
+    # shellcheck disable=SC2086  # a list
+    .venv/bin/pip install --quiet --disable-pip-version-check $python_packages
+    echo "$python_packages" >"$stamp"
+}
+
 new_enough_cmake() {
     local version
     version=$(cmake --version | sed -n '1s/[^0-9]*//p')
@@ -88,8 +106,4 @@ if ! new_enough_cmake; then
     make_venv
     .venv/bin/pip install --quiet "cmake==$venv_cmake"
 fi
-if [ -d tests/python ] && ! [ -x .venv/bin/pytest ]; then
-    make_venv
-    say "installing pytest into .venv"
-    .venv/bin/pip install --quiet pytest
-fi
+if [[ " ${*:-python} " == *" python "* ]]; then install_python; fi

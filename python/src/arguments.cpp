@@ -1,0 +1,146 @@
+// python/src/arguments.cpp: signatures, and where functions and methods go.
+#include "arguments.h"
+
+#include <algorithm>
+
+namespace weft::python {
+
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+    return text;
+}
+
+// The value of a default as it is written in a signature: None, True, 1, 1e-05, 'mean', ().
+nb::object literal(std::string_view text) {
+    if (text == "None") return nb::none();
+    if (text == "True") return nb::borrow(Py_True);
+    if (text == "False") return nb::borrow(Py_False);
+    if (text == "()") return nb::steal(PyTuple_New(0));
+    if (text.front() == '\'') return nb::str(text.data() + 1, text.size() - 2);
+    const std::string number(text);
+    if (text.find_first_of(".en") == std::string_view::npos)
+        return nb::steal(PyLong_FromString(number.c_str(), nullptr, 10));
+    return nb::float_(std::stod(number));
+}
+
+}  // namespace
+
+Signature::Signature(std::string name, const char* parameters, const char* doc, bool method) : name(std::move(name)) {
+    if (method)
+        parameters_.push_back({.name = "self", .key = nb::steal(PyUnicode_InternFromString("self")), .fallback = {}});
+    std::string_view text = parameters;
+    bool keyword_only = false;
+    while (!text.empty()) {
+        const std::size_t comma = text.find(',');
+        std::string_view one = trimmed(text.substr(0, comma));
+        text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
+        if (one == "*") {
+            keyword_only = true;
+            continue;
+        }
+        Parameter parameter;
+        parameter.rest = one.front() == '*';
+        if (parameter.rest) one.remove_prefix(1);
+        parameter.keyword_only = keyword_only;
+        if (const std::size_t equals = one.find('='); equals != std::string_view::npos) {
+            parameter.fallback = literal(one.substr(equals + 1));
+            one = one.substr(0, equals);
+        }
+        keyword_only = keyword_only || parameter.rest;
+        parameter.name = one;
+        parameter.key = nb::steal(PyUnicode_InternFromString(parameter.name.c_str()));
+        parameters_.push_back(std::move(parameter));
+    }
+    for (const Parameter& parameter : parameters_) positional_ += !parameter.keyword_only && !parameter.rest;
+    std::string shown = parameters;  // Python writes "*args" without a default
+    if (const std::size_t at = shown.find("=()"); at != std::string::npos) shown.erase(at, 3);
+    doc_ = this->name + "(" + (method ? shown.empty() ? "$self" : "$self, " : "") + shown + ")\n--\n\n" + doc;
+}
+
+std::size_t Signature::find(PyObject* key) const {
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+        if (parameters_[i].key.ptr() == key) return i;
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+        if (PyUnicode_Compare(parameters_[i].key.ptr(), key) == 0) return i;
+    return parameters_.size();
+}
+
+nb::object Signature::bind(PyObject* const* arguments, Py_ssize_t given, PyObject* keywords, PyObject** values) const {
+    const std::size_t skip = !parameters_.empty() && parameters_[0].name == "self";  // already in its place
+    const std::size_t count = static_cast<std::size_t>(given);
+    nb::object rest;
+    const bool has_rest = positional_ < parameters_.size() && parameters_[positional_].rest;
+    const std::size_t by_position = std::min(count + skip, positional_);
+    for (std::size_t i = skip; i < by_position; ++i) values[i] = arguments[i - skip];
+    for (std::size_t i = by_position; i < parameters_.size(); ++i) values[i] = nullptr;
+    if (count + skip > positional_) {
+        if (!has_rest)
+            raise(PyExc_TypeError, name + "() takes at most " + std::to_string(positional_ - skip) +
+                                       " positional argument" + (positional_ - skip == 1 ? "" : "s") + ", but " +
+                                       std::to_string(count) + (count == 1 ? " was given" : " were given"));
+        // view(2, 3) and view((2, 3)) are the same.
+        const std::size_t first = positional_ - skip, length = count - first;
+        const bool one_sequence = length == 1 && !PyLong_Check(arguments[first]) &&
+                                  PySequence_Check(arguments[first]) && !PyUnicode_Check(arguments[first]) &&
+                                  !is_tensor(arguments[first]);
+        if (one_sequence) {
+            rest = nb::borrow(arguments[first]);
+        } else {
+            rest = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(length)));
+            for (std::size_t i = 0; i < length; ++i) {
+                Py_INCREF(arguments[first + i]);
+                PyTuple_SetItem(rest.ptr(), static_cast<Py_ssize_t>(i), arguments[first + i]);
+            }
+        }
+        values[positional_] = rest.ptr();
+    }
+    if (keywords) {
+        const Py_ssize_t named = PyTuple_Size(keywords);
+        for (Py_ssize_t k = 0; k < named; ++k) {
+            PyObject* key = PyTuple_GetItem(keywords, k);
+            const std::size_t i = find(key);
+            if (i == parameters_.size() || (skip && i == 0))
+                raise(PyExc_TypeError,
+                      name + "() has no argument named '" + std::string(to_text(key, {name.c_str(), "?"})) + "'");
+            if (values[i]) raise(PyExc_TypeError, name + "(): argument '" + parameters_[i].name + "' was given twice");
+            values[i] = arguments[given + k];
+        }
+    }
+    for (std::size_t i = skip; i < parameters_.size(); ++i) {
+        if (values[i]) continue;
+        if (!parameters_[i].fallback.is_valid())
+            raise(PyExc_TypeError, name + "() needs the argument '" + parameters_[i].name + "'");
+        values[i] = parameters_[i].fallback.ptr();
+    }
+    return rest;
+}
+
+namespace detail {
+
+void add_function(nb::handle module, PyMethodDef& definition) {
+    const nb::object name = nb::steal(PyObject_GetAttrString(module.ptr(), "__name__"));
+    const nb::object function = nb::steal(PyCFunction_NewEx(&definition, nullptr, name.ptr()));
+    if (!function.is_valid() || PyObject_SetAttrString(module.ptr(), definition.ml_name, function.ptr()) < 0)
+        throw nb::python_error();
+}
+
+void add_method(nb::handle type, PyMethodDef& definition) {
+    const nb::object method = nb::steal(PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &definition));
+    if (!method.is_valid() || PyObject_SetAttrString(type.ptr(), definition.ml_name, method.ptr()) < 0)
+        throw nb::python_error();
+}
+
+void check_count(const Signature& signature, std::size_t count) {
+    if (signature.size() != count) throw InternalError("the signature of " + signature.name + " has the wrong length");
+}
+
+PyCFunction as_c_function(PyObject* (*f)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*)) {
+    return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));  // what METH_FASTCALL asks for
+}
+
+}  // namespace detail
+
+}  // namespace weft::python

@@ -1,0 +1,136 @@
+// python/src/arguments.h: how a C++ function becomes a Python function. `function(m, "softmax", "input, dim=-1", doc, f)` reads names
+// and defaults from the signature and types from f's parameters; whatever does not fit raises TypeError in one sentence that names
+// the function and the argument. (nanobind's own functions would list C++ overloads instead, and take longer per call.)
+#pragma once
+
+#include "convert.h"
+#include "errors.h"
+
+#include <nanobind/nanobind.h>
+#include <weft/tensor.h>
+
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace weft::python {
+
+namespace nb = nanobind;
+
+// A parsed signature: "input, dim=None, *, dtype=None". "*size" takes all positional arguments that are left;
+// "*args=()" may get none.
+class Signature {
+public:
+    Signature(std::string name, const char* parameters, const char* doc, bool method);
+
+    // Puts each argument where its parameter stands, and defaults elsewhere. Throws python_error (TypeError). The caller keeps
+    // what is returned (the tuple of "*size", or nothing) while it uses the values.
+    nb::object bind(PyObject* const* arguments, Py_ssize_t count, PyObject* keywords, PyObject** values) const;
+
+    const std::string name;
+    std::size_t size() const { return parameters_.size(); }
+    const char* parameter(std::size_t i) const { return parameters_[i].name.c_str(); }
+    const char* doc() const { return doc_.c_str(); }
+
+private:
+    struct Parameter {
+        std::string name;
+        nb::object key, fallback;  // the interned name; null: required
+        bool keyword_only = false, rest = false;
+    };
+    std::size_t find(PyObject* key) const;
+    std::vector<Parameter> parameters_;
+    std::size_t positional_ = 0;  // how many may be given by position
+    std::string doc_;
+};
+
+namespace detail {
+
+template <class F>
+struct Callee : Callee<decltype(&F::operator())> {};
+template <class F, class R, class... A>
+struct Callee<R (F::*)(A...) const> {
+    static constexpr std::size_t kCount = sizeof...(A);
+    template <class Function>
+    static PyObject* call(const Signature& signature, PyObject** values) {
+        return call<Function>(signature, values, std::index_sequence_for<A...>());
+    }
+
+private:
+    template <class Function, std::size_t... I>
+    static PyObject* call(const Signature& signature, [[maybe_unused]] PyObject** values, std::index_sequence<I...>) {
+        // Holders first: an Operand points to what its holder keeps.
+        std::tuple<Converter<std::remove_cvref_t<A>>...> holders{
+            Converter<std::remove_cvref_t<A>>(values[I], Site{signature.name.c_str(), signature.parameter(I)})...};
+        if constexpr (std::is_void_v<R>) {
+            Function()(std::get<I>(holders).get()...);
+            return nb::none().release().ptr();
+        } else {
+            return to_python(Function()(std::get<I>(holders).get()...));
+        }
+    }
+};
+
+// One function per lambda type, so that Python's own function and method objects serve, without a closure.
+template <class F>
+struct Bound {
+    static inline const Signature* as_function = nullptr;
+    static inline const Signature* as_method = nullptr;
+    static inline PyMethodDef function_definition, method_definition;
+
+    static PyObject* function(PyObject*, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords) {
+        return guarded([&] {
+            PyObject* values[Callee<F>::kCount + 1];
+            const nb::object kept = as_function->bind(arguments, count, keywords, values);
+            return Callee<F>::template call<F>(*as_function, values);
+        });
+    }
+    static PyObject* method(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords) {
+        return guarded([&] {
+            PyObject* values[Callee<F>::kCount + 1];
+            values[0] = self;
+            const nb::object kept = as_method->bind(arguments, count, keywords, values);
+            return Callee<F>::template call<F>(*as_method, values);
+        });
+    }
+};
+
+void add_function(nb::handle module, PyMethodDef& definition);
+void add_method(nb::handle type, PyMethodDef& definition);
+void check_count(const Signature& signature, std::size_t count);
+PyCFunction as_c_function(PyObject* (*f)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*));
+
+}  // namespace detail
+
+// module.name(parameters…). The parameter list of f and the signature must have the same length.
+template <class F>
+void function(nb::handle module, const char* name, const char* parameters, const char* doc, F) {
+    using Bound = detail::Bound<F>;
+    Bound::as_function = new Signature(name, parameters, doc, false);
+    detail::check_count(*Bound::as_function, detail::Callee<F>::kCount);
+    Bound::function_definition = {Bound::as_function->name.c_str(), detail::as_c_function(&Bound::function),
+                                  METH_FASTCALL | METH_KEYWORDS, Bound::as_function->doc()};
+    detail::add_function(module, Bound::function_definition);
+}
+
+// type.name(self, parameters…): f's first parameter is self, which the signature leaves out.
+template <class F>
+void method(nb::handle type, const char* name, const char* parameters, const char* doc, F) {
+    using Bound = detail::Bound<F>;
+    Bound::as_method = new Signature(name, parameters, doc, true);
+    detail::check_count(*Bound::as_method, detail::Callee<F>::kCount);
+    Bound::method_definition = {Bound::as_method->name.c_str(), detail::as_c_function(&Bound::method),
+                                METH_FASTCALL | METH_KEYWORDS, Bound::as_method->doc()};
+    detail::add_method(type, Bound::method_definition);
+}
+
+// Both: weft.exp(input) and Tensor.exp(). `parameters` leaves the first one out, which is `input` in the function.
+template <class F>
+void both(nb::handle module, nb::handle type, const char* name, const char* parameters, const char* doc, F f) {
+    const std::string all = *parameters ? std::string("input, ") + parameters : "input";
+    function(module, name, all.c_str(), doc, f);
+    method(type, name, parameters, doc, f);
+}
+
+}  // namespace weft::python

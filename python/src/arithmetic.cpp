@@ -1,0 +1,196 @@
+// python/src/arithmetic.cpp: elementwise ops as functions, methods and in-place methods.
+#include "arguments.h"
+#include "topics.h"
+
+#include <weft/ops.h>
+
+namespace weft::python {
+
+namespace {
+
+// name(input), Tensor.name() and Tensor.name_().
+template <Tensor (*op)(const Tensor&)>
+void unary(nb::module_& m, nb::handle tensor, const char* name, const char* doc) {
+    both(m, tensor, name, "", doc, [](const Tensor& x) { return op(x); });
+    method(tensor, (std::string(name) + "_").c_str(), "", "The same, in place.", [](nb::handle self) {
+        nb::inst_ptr<Tensor>(self)->assign(op(tensor_in(self.ptr())));
+        return nb::borrow(self);
+    });
+}
+
+template <Tensor (*op)(const Operand&, const Operand&)>
+void binary(nb::module_& m, nb::handle tensor, const char* name, const char* doc) {
+    both(m, tensor, name, "other", doc, [](const Operand& a, const Operand& b) { return op(a, b); });
+}
+
+template <Tensor& (Tensor::*op)(const Operand&)>
+void in_place(nb::handle tensor, const char* name, const char* doc) {
+    method(tensor, name, "other", doc, [](nb::handle self, const Operand& other) {
+        (nb::inst_ptr<Tensor>(self)->*op)(other);
+        return nb::borrow(self);
+    });
+}
+
+bool is_one(const Scalar& alpha) { return alpha.as_double() == 1; }
+
+void bind_unary(nb::module_& m, nb::handle t) {
+    unary<neg>(m, t, "neg", "-x.");
+    unary<abs>(m, t, "abs", "|x|.");
+    unary<sign>(m, t, "sign", "-1, 0 or 1.");
+    unary<square>(m, t, "square", "x * x.");
+    unary<trunc>(m, t, "trunc", "Rounded towards 0.");
+    unary<floor>(m, t, "floor", "Rounded down.");
+    unary<ceil>(m, t, "ceil", "Rounded up.");
+    unary<round>(m, t, "round", "Rounded to the nearest whole number, halves to even.");
+    unary<sqrt>(m, t, "sqrt", "The square root.");
+    unary<rsqrt>(m, t, "rsqrt", "1 / sqrt(x).");
+    unary<reciprocal>(m, t, "reciprocal", "1 / x.");
+    unary<exp>(m, t, "exp", "e to the power of x.");
+    unary<exp2>(m, t, "exp2", "2 to the power of x.");
+    unary<expm1>(m, t, "expm1", "exp(x) - 1, accurate near 0.");
+    unary<log>(m, t, "log", "The natural logarithm.");
+    unary<log2>(m, t, "log2", "The logarithm to base 2.");
+    unary<log10>(m, t, "log10", "The logarithm to base 10.");
+    unary<log1p>(m, t, "log1p", "log(1 + x), accurate near 0.");
+    unary<sin>(m, t, "sin", "The sine.");
+    unary<cos>(m, t, "cos", "The cosine.");
+    unary<tan>(m, t, "tan", "The tangent.");
+    unary<asin>(m, t, "asin", "The inverse of the sine.");
+    unary<acos>(m, t, "acos", "The inverse of the cosine.");
+    unary<atan>(m, t, "atan", "The inverse of the tangent.");
+    unary<sinh>(m, t, "sinh", "The hyperbolic sine.");
+    unary<cosh>(m, t, "cosh", "The hyperbolic cosine.");
+    unary<tanh>(m, t, "tanh", "The hyperbolic tangent.");
+    unary<erf>(m, t, "erf", "The error function.");
+    unary<sigmoid>(m, t, "sigmoid", "1 / (1 + exp(-x)).");
+    unary<relu>(m, t, "relu", "max(x, 0).");
+    unary<bitwise_not>(m, t, "bitwise_not", "~x.");
+    unary<logical_not>(m, t, "logical_not", "Whether x is 0.");
+    both(m, t, "isnan", "", "Whether an element is NaN.", [](const Tensor& x) { return isnan(x); });
+    both(m, t, "isinf", "", "Whether an element is infinite.", [](const Tensor& x) { return isinf(x); });
+    both(m, t, "isfinite", "", "Whether an element is a number.", [](const Tensor& x) { return isfinite(x); });
+}
+
+void bind_binary(nb::module_& m, nb::handle t) {
+    both(m, t, "add", "other, *, alpha=1", "x + alpha * other.", [](const Operand& a, const Operand& b, Scalar alpha) {
+        return is_one(alpha) ? add(a, b) : add(a, mul(b, alpha));
+    });
+    both(m, t, "sub", "other, *, alpha=1", "x - alpha * other.", [](const Operand& a, const Operand& b, Scalar alpha) {
+        return is_one(alpha) ? sub(a, b) : sub(a, mul(b, alpha));
+    });
+    binary<mul>(m, t, "mul", "x * other.");
+    both(m, t, "div", "other, *, rounding_mode=None",
+         "x / other; rounding_mode 'floor' or 'trunc' rounds the quotient.",
+         [](const Operand& a, const Operand& b, std::optional<std::string_view> mode) {
+             if (!mode) return div(a, b);
+             if (*mode == "floor") return floor_divide(a, b);
+             if (*mode != "trunc")
+                 throw ValueError("div(): argument 'rounding_mode' must be None, 'floor' or 'trunc', not '" +
+                                  std::string(*mode) + "'");
+             const Tensor rest = fmod(a, b);  // exact, for integers too
+             return floor_divide(sub(a, rest), b);
+         });
+    binary<floor_divide>(m, t, "floor_divide", "x // other: the quotient, rounded down.");
+    binary<remainder>(m, t, "remainder", "x % other, with the divisor's sign.");
+    binary<fmod>(m, t, "fmod", "What division leaves, with the dividend's sign.");
+    binary<maximum>(m, t, "maximum", "The larger of two; NaN if either is.");
+    binary<minimum>(m, t, "minimum", "The smaller of two; NaN if either is.");
+    binary<eq>(m, t, "eq", "x == other.");
+    binary<ne>(m, t, "ne", "x != other.");
+    binary<lt>(m, t, "lt", "x < other.");
+    binary<le>(m, t, "le", "x <= other.");
+    binary<gt>(m, t, "gt", "x > other.");
+    binary<ge>(m, t, "ge", "x >= other.");
+    binary<logical_and>(m, t, "logical_and", "Whether both are not 0.");
+    binary<logical_or>(m, t, "logical_or", "Whether one of them is not 0.");
+    binary<logical_xor>(m, t, "logical_xor", "Whether exactly one of them is not 0.");
+    binary<bitwise_and>(m, t, "bitwise_and", "x & other.");
+    binary<bitwise_or>(m, t, "bitwise_or", "x | other.");
+    binary<bitwise_xor>(m, t, "bitwise_xor", "x ^ other.");
+    binary<shift_left>(m, t, "bitwise_left_shift", "x << other.");
+    binary<shift_right>(m, t, "bitwise_right_shift", "x >> other.");
+    both(m, t, "pow", "exponent", "x to the power of `exponent`.",
+         [](const Operand& a, const Operand& b) { return pow(a, b); });
+}
+
+void bind_choice(nb::module_& m, nb::handle t) {
+    const auto clamped = [](const Tensor& x, nb::handle low, nb::handle high) {
+        if (low.is_none() && high.is_none()) throw ValueError("clamp(): one of 'min' and 'max' must be given");
+        if (low.is_none()) return clamp_max(x, OperandHolder(high.ptr(), {"clamp", "max"}).get());
+        const OperandHolder least(low.ptr(), {"clamp", "min"});
+        if (high.is_none()) return clamp_min(x, least.get());
+        return clamp(x, least.get(), OperandHolder(high.ptr(), {"clamp", "max"}).get());
+    };
+    both(m, t, "clamp", "min=None, max=None", "No less than `min` and no more than `max`.", clamped);
+    method(t, "clamp_", "min=None, max=None", "The same, in place.",
+           [](nb::handle self, nb::handle low, nb::handle high) {
+               nb::inst_ptr<Tensor>(self)->assign(decltype(clamped)()(tensor_in(self.ptr()), low, high));
+               return nb::borrow(self);
+           });
+    function(m, "where", "condition, input, other", "`input` where the condition holds, else `other`.",
+             [](const Tensor& condition, const Operand& a, const Operand& b) { return where(condition, a, b); });
+    method(t, "where", "condition, other", "This tensor where the condition holds, else `other`.",
+           [](const Tensor& self, const Tensor& condition, const Operand& other) {
+               return where(condition, self, other);
+           });
+    both(m, t, "masked_fill", "mask, value", "`value` where the mask holds.",
+         [](const Tensor& x, const Tensor& mask, const Operand& value) { return masked_fill(x, mask, value); });
+    method(t, "masked_fill_", "mask, value", "The same, in place.",
+           [](nb::handle self, const Tensor& mask, const Operand& value) {
+               nb::inst_ptr<Tensor>(self)->assign(masked_fill(tensor_in(self.ptr()), mask, value));
+               return nb::borrow(self);
+           });
+}
+
+void bind_writes(nb::handle t) {
+    method(t, "add_", "other, *, alpha=1", "Adds alpha * other, in place.",
+           [](nb::handle self, const Operand& other, Scalar alpha) {
+               if (is_one(alpha)) nb::inst_ptr<Tensor>(self)->add_(other);
+               else nb::inst_ptr<Tensor>(self)->add_(mul(other, alpha));
+               return nb::borrow(self);
+           });
+    method(t, "sub_", "other, *, alpha=1", "Subtracts alpha * other, in place.",
+           [](nb::handle self, const Operand& other, Scalar alpha) {
+               if (is_one(alpha)) nb::inst_ptr<Tensor>(self)->sub_(other);
+               else nb::inst_ptr<Tensor>(self)->sub_(mul(other, alpha));
+               return nb::borrow(self);
+           });
+    in_place<&Tensor::mul_>(t, "mul_", "Multiplies in place.");
+    in_place<&Tensor::div_>(t, "div_", "Divides in place.");
+    method(t, "copy_", "src, non_blocking=False", "Takes over the values of `src`, which is broadcast and converted.",
+           [](nb::handle self, const Operand& source, bool) {
+               nb::inst_ptr<Tensor>(self)->assign(source);
+               return nb::borrow(self);
+           });
+    method(t, "fill_", "value", "Writes the value everywhere.", [](nb::handle self, Scalar value) {
+        nb::inst_ptr<Tensor>(self)->fill_(value);
+        return nb::borrow(self);
+    });
+    method(t, "zero_", "", "Writes 0 everywhere.", [](nb::handle self) {
+        nb::inst_ptr<Tensor>(self)->zero_();
+        return nb::borrow(self);
+    });
+}
+
+}  // namespace
+
+void bind_arithmetic(nb::module_& m, nb::handle tensor) {
+    bind_unary(m, tensor);
+    bind_binary(m, tensor);
+    bind_choice(m, tensor);
+    bind_writes(tensor);
+    both(m, tensor, "matmul", "other", "The matrix product of the last two axes; the axes before them broadcast.",
+         [](const Tensor& a, const Tensor& b) { return matmul(a, b); });
+    both(m, tensor, "mm", "mat2", "The product of two matrices.",
+         [](const Tensor& a, const Tensor& b) { return matmul(a, b); });
+    both(m, tensor, "bmm", "mat2", "The products of two batches of matrices.",
+         [](const Tensor& a, const Tensor& b) { return matmul(a, b); });
+    both(m, tensor, "mv", "vec", "A matrix times a vector.",
+         [](const Tensor& a, const Tensor& b) { return matmul(a, b); });
+    both(m, tensor, "dot", "tensor", "The product of two 1-d tensors.",
+         [](const Tensor& a, const Tensor& b) { return dot(a, b); });
+    both(m, tensor, "outer", "vec2", "All products of two 1-d tensors.",
+         [](const Tensor& a, const Tensor& b) { return outer(a, b); });
+}
+
+}  // namespace weft::python

@@ -1,0 +1,115 @@
+// python/src/autograd.cpp: gradients: the attributes of a tensor, backward(), grad() and the mode.
+#include "arguments.h"
+#include "interrupt.h"
+#include "topics.h"
+
+#include <cstddef>
+#include <new>
+
+namespace weft::python {
+
+namespace {
+
+PyObject* get_requires_grad(PyObject* self, void*) {
+    return guarded([&] { return PyBool_FromLong(tensor_in(self).requires_grad()); });
+}
+int set_requires_grad(PyObject* self, PyObject* value, void*) {
+    return guarded([&] {
+        if (!value) raise(PyExc_TypeError, "requires_grad cannot be deleted");
+        nb::inst_ptr<Tensor>(self)->set_requires_grad(to_bool(value, {"requires_grad", "value"}));
+        return Py_None;
+    })
+               ? 0
+               : -1;
+}
+PyObject* get_grad(PyObject* self, void*) {
+    return guarded([&] { return to_python(tensor_in(self).grad()); });
+}
+int set_grad(PyObject* self, PyObject* value, void*) {
+    return guarded([&] {
+        const bool none = !value || value == Py_None;
+        if (!none && !is_tensor(value)) wrong_type({"grad", "value"}, "a Tensor or None", value);
+        tensor_in(self).set_grad(none ? Tensor() : tensor_in(value));
+        return Py_None;
+    })
+               ? 0
+               : -1;
+}
+PyObject* get_data(PyObject* self, void*) {
+    return guarded([&] { return to_python(tensor_in(self).data()); });
+}
+int set_data(PyObject* self, PyObject* value, void*) {
+    return guarded([&] {
+        if (!value || !is_tensor(value)) wrong_type({"data", "value"}, "a Tensor", value ? value : Py_None);
+        Tensor target = tensor_in(self).detach();
+        target.assign(tensor_in(value));
+        return Py_None;
+    })
+               ? 0
+               : -1;
+}
+PyObject* get_is_leaf(PyObject* self, void*) {
+    return guarded([&] { return PyBool_FromLong(tensor_in(self).is_leaf()); });
+}
+
+// Enters a mode that Python leaves by entering another one: the scope's end is never reached.
+template <class Scope>
+void open() {
+    alignas(Scope) std::byte space[sizeof(Scope)];
+    new (space) Scope;
+}
+
+void property(nb::handle type, PyGetSetDef& definition) {
+    const nb::object descriptor =
+        nb::steal(PyDescr_NewGetSet(reinterpret_cast<PyTypeObject*>(type.ptr()), &definition));
+    if (!descriptor.is_valid() || PyObject_SetAttrString(type.ptr(), definition.name, descriptor.ptr()) < 0)
+        throw nb::python_error();
+}
+
+}  // namespace
+
+void bind_autograd(nb::module_& m, nb::handle tensor) {
+    static PyGetSetDef definitions[] = {
+        {"requires_grad", get_requires_grad, set_requires_grad, "Whether a gradient is collected or passed on.",
+         nullptr},
+        {"grad", get_grad, set_grad, "The gradient that backward() has collected, or None.", nullptr},
+        {"data", get_data, set_data, "The values without the gradient; writes are seen on both sides.", nullptr},
+        {"is_leaf", get_is_leaf, nullptr, "Whether the tensor was made by the user and not by an op.", nullptr},
+    };
+    for (PyGetSetDef& definition : definitions) property(tensor, definition);
+    method(tensor, "requires_grad_", "requires_grad=True", "Makes the tensor a leaf whose gradient is collected.",
+           [](nb::handle self, bool wanted) {
+               nb::inst_ptr<Tensor>(self)->set_requires_grad(wanted);
+               return nb::borrow(self);
+           });
+    method(tensor, "retain_grad", "", "Collects the gradient of a tensor that is no leaf, too.",
+           [](const Tensor& self) { self.retain_grad(); });
+    both(m, tensor, "detach", "", "The same values (writes are seen), without a gradient.",
+         [](const Tensor& x) { return x.detach(); });
+    method(tensor, "backward", "gradient=None, retain_graph=None, create_graph=False",
+           "Adds the gradients of this tensor to the .grad of its leaves.",
+           [](const Tensor& self, const MaybeTensor& gradient, std::optional<bool> retain_graph, bool create_graph) {
+               if (create_graph)
+                   throw ValueError("backward(): create_graph=True is not supported; use weft.autograd.grad()");
+               self.backward(gradient.tensor, retain_graph.value_or(false));
+           });
+    function(m, "_gradient", "output, targets, seed=None", "d(output)/d(targets) times seed, as lazy tensors.",
+             [](const Tensor& output, const std::vector<Tensor>& targets, const MaybeTensor& seed) {
+                 return gradient(output, targets, seed.tensor);
+             });
+    function(m, "is_grad_enabled", "", "Whether ops on this thread record gradients.", [] { return grad_enabled(); });
+    function(m, "_set_grad_enabled", "mode",
+             "Sets whether ops on this thread record gradients; returns what was before.", [](bool mode) {
+                 const bool before = grad_enabled();
+                 if (mode) open<EnableGrad>();
+                 else open<NoGrad>();
+                 return before;
+             });
+    function(m, "realize", "*tensors=()", "Computes several tensors in one run; without any, only what is pending.",
+             [](nb::handle tensors) {
+                 const Converter<std::vector<Tensor>> values(tensors.ptr(), {"realize", "tensors"});
+                 without_gil([&] { realize(values.get()); });
+             });
+}
+
+}  // namespace weft::python

@@ -1,0 +1,20 @@
+// python/src/module.cpp: the module weft._weft. It binds, converts and documents; the package weft beside it is what users import.
+#include "interrupt.h"
+#include "topics.h"
+
+NB_MODULE(_weft, m) {
+    using namespace weft::python;
+    nb::set_leak_warnings(false);  // Python does not free everything at exit either
+    bind_errors(m);
+    bind_dtype(m);
+    const nb::object tensor = bind_tensor(m);
+    bind_creation(m, tensor);
+    bind_arithmetic(m, tensor);
+    bind_movement(m, tensor);
+    bind_reductions(m, tensor);
+    bind_indexing(m, tensor);
+    bind_functional(m, tensor);
+    bind_autograd(m, tensor);
+    bind_debug(m);
+    watch_for_interrupts();
+}

@@ -1,0 +1,22 @@
+// python/src/topics.h: what the module consists of, a file per topic.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace weft::python {
+
+namespace nb = nanobind;
+
+void bind_errors(nb::module_& m);
+void bind_dtype(nb::module_& m);
+nb::object bind_tensor(nb::module_& m);  // weft.Tensor; the topics below add to it
+void bind_creation(nb::module_& m, nb::handle tensor);
+void bind_arithmetic(nb::module_& m, nb::handle tensor);
+void bind_movement(nb::module_& m, nb::handle tensor);
+void bind_reductions(nb::module_& m, nb::handle tensor);
+void bind_indexing(nb::module_& m, nb::handle tensor);
+void bind_functional(nb::module_& m, nb::handle tensor);
+void bind_autograd(nb::module_& m, nb::handle tensor);
+void bind_debug(nb::module_& m);
+
+}  // namespace weft::python

@@ -1,0 +1,75 @@
+"""Bad arguments: the right exception, and one sentence that names the function and the argument."""
+
+import re
+
+import pytest
+
+import weft
+import weft.nn.functional as F
+
+X = weft.ones(2, 3)
+CASES = [
+    (lambda: weft.softmax(X, "a"), TypeError, "softmax(): argument 'dim' must be an int, not str"),
+    (lambda: weft.softmax(X), TypeError, "softmax() needs the argument 'dim'"),
+    (lambda: X.softmax(axis=1), TypeError, "softmax() has no argument named 'axis'"),
+    (lambda: weft.softmax(X, 1, dim=1), TypeError, "softmax(): argument 'dim' was given twice"),
+    (lambda: weft.exp(X, 1), TypeError, "exp() takes at most 1 positional argument, but 2 were given"),
+    (lambda: X.transpose(0, 1, 2), TypeError, "transpose() takes at most 2 positional arguments, but 3 were given"),
+    (lambda: weft.exp([1]), TypeError, "exp(): argument 'input' must be a Tensor, not list"),
+    (lambda: weft.add(X, "1"), TypeError, "add(): argument 'other' must be a Tensor or a number, not str"),
+    (lambda: weft.zeros("2"), TypeError, "zeros(): argument 'size' must be a tuple of ints, but one of them is str"),
+    (lambda: weft.zeros(2, 1.5), TypeError, "zeros(): argument 'size' must be a tuple of ints, but one of them is float"),
+    (lambda: weft.zeros(2, dtype="f4"), TypeError, "zeros(): argument 'dtype' must be a dtype such as weft.float32, not str"),
+    (lambda: weft.zeros(2, device="cuda"), RuntimeError, "zeros(): there is no device 'cuda'; Weft runs on 'cpu'"),
+    (lambda: weft.cat([X, 1]), TypeError, "cat(): argument 'tensors' must be a list of tensors, but one of them is int"),
+    (lambda: weft.cat(X), TypeError, "cat(): argument 'tensors' must be a list or tuple of tensors, not Tensor"),
+    (lambda: weft.tensor("a"), TypeError, "tensor(): argument 'data' must be numbers in nested lists, or an array, not str"),
+    (lambda: weft.tensor([[1], [1, 2]]), ValueError, "tensor(): a list of 2 stands where one of 1 is expected"),
+    (lambda: X + "a", TypeError, "unsupported operand type(s) for +: 'Tensor' and 'str'"),
+    (lambda: X @ 2, TypeError, "unsupported operand type(s) for @: 'Tensor' and 'int'"),
+    (lambda: X @ X, RuntimeError, "matmul(a: f32[2, 3], b: f32[2, 3]): a's last size 3 must equal b's second-last 2"),
+    (lambda: X + weft.ones(2), ValueError, "add(a: f32[2, 3], b: f32[2])"),
+    (lambda: X.reshape(5), RuntimeError, "reshape(x: f32[2, 3], shape: [5])"),
+    (lambda: X.sum(2), IndexError, "axis 2 is out of range"),
+    (lambda: X.sum(2**40), IndexError, "sum"),
+    (lambda: X.unsqueeze(2**40), IndexError, "unsqueeze(): argument 'dim' is out of range"),
+    (lambda: weft.zeros(2**70), OverflowError, "zeros(): argument 'size' does not fit 64 bits"),
+    (lambda: X.item(), ValueError, "exactly one is needed"),
+    (lambda: bool(X), ValueError, "exactly one is needed"),
+    (lambda: len(weft.tensor(1)), TypeError, "len() of a 0-d tensor"),
+    (lambda: list(weft.tensor(1)), TypeError, "iteration over a 0-d tensor"),
+    (lambda: weft.arange(3).mean(), TypeError, "mean"),
+    (lambda: F.cross_entropy(X, weft.tensor([0, 1]), reduction="avg"), ValueError, "must be 'none', 'mean' or 'sum', not 'avg'"),
+    (lambda: F.gelu(X, approximate="x"), ValueError, "gelu(): argument 'approximate' must be 'none' or 'tanh', not 'x'"),
+    (lambda: F.conv2d(X, X), ValueError, "conv2d"),
+    (lambda: X.to("gpu"), RuntimeError, "to(): there is no device 'gpu'"),
+    (lambda: X.to(3), TypeError, "to(): argument 'dtype' must be a dtype such as weft.float32, not int"),
+    (lambda: weft.Tensor(a=1), TypeError, "Tensor() takes no keyword arguments"),
+    (lambda: setattr(X, "grad", 3), TypeError, "grad(): argument 'value' must be a Tensor or None, not int"),
+    (lambda: setattr(X, "requires_grad", "a"), TypeError, "must be a bool, not str"),
+    (lambda: weft.randint(5), TypeError, "randint() needs the argument 'size'"),
+    (lambda: weft.set_num_threads(0), ValueError, "set_num_threads(): argument 'num' must be at least 1, not 0"),
+    (lambda: weft.full((2,), X), TypeError, "full(): argument 'fill_value' must be a number, not Tensor"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
+def test_error(case):
+    call, error, message = case
+    with pytest.raises(error, match=re.escape(message)) as caught:
+        call()
+    text = str(caught.value)
+    assert "\n" not in text and "std::" not in text and "nanobind" not in text and "overload" not in text
+
+
+def test_a_failed_run_raises_and_leaves_the_rest():
+    x = weft.arange(3)
+    bad = x[weft.tensor([7])]
+    with pytest.raises(IndexError):
+        bad.tolist()
+    assert x.tolist() == [0, 1, 2]
+
+
+def test_memory_error():
+    with pytest.raises(MemoryError):
+        weft.ones(2**40).cumsum(0).realize()

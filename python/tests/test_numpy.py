@@ -1,0 +1,91 @@
+"""Memory shared with NumPy and with anything that speaks the buffer protocol or DLPack, both ways."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import weft
+
+TYPES = ["?", "u1", "u2", "u4", "u8", "i1", "i2", "i4", "i8", "f2", "f4", "f8"]
+
+
+@pytest.mark.parametrize("code", TYPES)
+def test_all_types_both_ways(code):
+    a = np.array([[0, 1, 1], [1, 0, 1]], code)
+    for array in (a, a.T, a[::-1], a[:, ::2], np.asfortranarray(a), a[::-1, ::-1]):
+        t = weft.from_numpy(array)
+        assert t.shape == array.shape
+        back = t.numpy()
+        assert back.dtype == array.dtype
+        np.testing.assert_array_equal(back, array)
+        np.testing.assert_array_equal(weft.tensor(array).numpy(), array)
+
+
+def test_from_numpy_reads_when_the_graph_runs():
+    a = np.ones(3, "f")
+    y = weft.from_numpy(a) * 2
+    a[:] = 5
+    assert y.tolist() == [10, 10, 10]
+    z = weft.tensor(a) * 2
+    a[:] = 0
+    assert z.tolist() == [10, 10, 10]
+
+
+def test_read_only_and_odd_arrays():
+    a = np.arange(6.0).reshape(2, 3)
+    a.setflags(write=False)
+    assert weft.from_numpy(a).sum().item() == 15
+    assert weft.from_numpy(np.array(3.0)).item() == 3 and weft.from_numpy(np.zeros((0, 2))).shape == (0, 2)
+    record = np.zeros(3, np.dtype([("x", "u1"), ("y", "<f4")]))
+    record["y"] = [1, 2, 3]
+    assert weft.from_numpy(record["y"]).tolist() == [1, 2, 3]  # strides that are no multiple of the element's size
+    assert weft.as_tensor(np.broadcast_to(np.float32(2), (2, 2))).tolist() == [[2, 2], [2, 2]]
+    with pytest.raises(TypeError, match="there is no element type for an array of the format"):
+        weft.from_numpy(np.zeros(2, complex))
+    with pytest.raises(TypeError, match="there is no element type"):
+        weft.from_numpy(np.zeros(2, ">f4"))
+    with pytest.raises(TypeError, match="must be a NumPy array, not list"):
+        weft.from_numpy([1, 2])
+
+
+def test_the_array_is_kept_alive_and_let_go():
+    a = np.ones(1000, "f")
+    alive = weakref.ref(a)
+    t = weft.from_numpy(a)
+    del a
+    gc.collect()
+    assert t.sum().item() == 1000 and alive() is not None
+    del t
+    gc.collect()
+    for _ in range(100):  # Python's main thread lets go when it next looks
+        pass
+    assert alive() is None
+
+
+def test_numpy_is_read_only_and_shares_memory():
+    t = weft.arange(6.0).reshape(2, 3)
+    a, b = t.numpy(), t.numpy()
+    assert not a.flags.writeable and np.shares_memory(a, b)
+    with pytest.raises(ValueError, match="read-only"):
+        a[0, 0] = 1
+    t += 1  # takes other memory: what numpy() gave stays
+    assert a[0, 0] == 0 and t.numpy()[0, 0] == 1
+    del t, b
+    gc.collect()
+    assert a.sum() == 15
+    assert np.shares_memory(a, weft.from_numpy(a).T.numpy())
+
+
+def test_numpy_functions():
+    t = weft.tensor([1.0, 4.0])
+    np.testing.assert_array_equal(np.sqrt(t), [1, 2])
+    assert np.array(t).flags.writeable and np.asarray(t, dtype="f8").dtype == np.float64
+    assert t.__array__(np.float64).dtype == np.float64 and memoryview(t).tolist() == [1, 4]
+    assert isinstance(np.ones(2) * t, weft.Tensor) and isinstance(np.float32(2) * t, weft.Tensor)
+    assert weft.tensor(np.float64(3)).dtype is weft.float64
+    with pytest.raises(weft.GradError, match="detach"):
+        weft.ones(1, requires_grad=True).numpy()
+    with pytest.raises(TypeError, match="bfloat16"):
+        weft.ones(1, dtype=weft.bfloat16).numpy()

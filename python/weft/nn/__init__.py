@@ -1,0 +1,3 @@
+"""Neural networks: weft.nn.functional has the functions."""
+
+from . import functional
