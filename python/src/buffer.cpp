@@ -5,11 +5,10 @@
 #include "convert.h"
 #include "errors.h"
 #include "interrupt.h"
+#include "lifetime.h"
 
 #include <bit>
 #include <memory>
-#include <mutex>
-#include <utility>
 
 namespace weft::python {
 
@@ -42,46 +41,20 @@ std::optional<DType> dtype_in(const Py_buffer& view) {
     return {};
 }
 
-// ---- buffers that Weft has read and that Python gets back ------------------------------------------------------------
-// The last reference may end on any thread and under Weft's locks, where nobody may wait for the GIL or run Python code. So
-// buffers are put aside, and released by Python's main thread when it next looks, or by the next import of a buffer.
-
-struct Aside {
-    std::mutex mutex;
-    std::vector<std::unique_ptr<Py_buffer>> buffers;
-    bool announced = false;
-};
-Aside& aside() {
-    static Aside& instance = *new Aside;
-    return instance;
-}
-
-int release_aside(void*) {
-    std::vector<std::unique_ptr<Py_buffer>> buffers;
-    {
-        const std::lock_guard lock(aside().mutex);
-        buffers.swap(aside().buffers);
-        aside().announced = false;
-    }
-    for (const auto& buffer : buffers) PyBuffer_Release(buffer.get());
-    return 0;
-}
-
-void put_aside(Py_buffer* buffer) {
-    const std::lock_guard lock(aside().mutex);
-    aside().buffers.emplace_back(buffer);
-    if (!aside().announced) aside().announced = Py_AddPendingCall(release_aside, nullptr) == 0;
-}
-
 }  // namespace
 
 bool has_buffer(PyObject* object) { return PyObject_CheckBuffer(object) && !PyBytes_Check(object); }
 
 Tensor tensor_from_buffer(PyObject* object, bool copy, const Site& site) {
-    release_aside(nullptr);
+    settle();
     auto view = std::make_unique<Py_buffer>();
     if (PyObject_GetBuffer(object, view.get(), PyBUF_RECORDS_RO) != 0) throw nb::python_error();
-    const std::shared_ptr<Py_buffer> owner(view.release(), put_aside);
+    const std::shared_ptr<Py_buffer> owner(view.release(), [](Py_buffer* buffer) {
+        put_aside([buffer] {
+            PyBuffer_Release(buffer);
+            delete buffer;
+        });
+    });
     const std::optional<DType> dtype = dtype_in(*owner);
     if (!dtype)
         raise(PyExc_TypeError, std::string(site.function) +

@@ -1,9 +1,13 @@
 // python/src/creation.cpp: tensors from data, from nothing and from chance.
 #include "arguments.h"
+#include "interrupt.h"
 #include "topics.h"
 
 #include <weft/creation.h>
 #include <weft/random.h>
+
+#include <algorithm>
+#include <numeric>
 
 namespace weft::python {
 
@@ -18,7 +22,7 @@ Scalar number(nb::handle object, const char* function, const char* parameter) {
     return Converter<Scalar>(object.ptr(), {function, parameter}).get();
 }
 
-void bind_data(nb::module_& m) {
+void bind_copies(nb::module_& m) {
     function(m, "tensor", "data, *, dtype=None, device=None, requires_grad=False",
              "A copy of numbers in nested lists, of an array or of a tensor.",
              [](nb::handle data, std::optional<DType> dtype, Device, bool requires_grad) {
@@ -127,6 +131,17 @@ void bind_random(nb::module_& m) {
              [](const Tensor& x, std::optional<DType> dtype) { return rand(x.shape(), dtype.value_or(x.dtype())); });
     function(m, "randn_like", "input, *, dtype=None", "Normal, of a tensor's shape and type.",
              [](const Tensor& x, std::optional<DType> dtype) { return randn(x.shape(), dtype.value_or(x.dtype())); });
+    function(m, "randperm", "n, *, dtype=None, device=None", "The numbers 0 … n - 1 in random order. Runs the graph.",
+             [](std::int64_t n, std::optional<DType> dtype, Device) {
+                 if (n < 0) throw ValueError("randperm(): argument 'n' must not be negative");
+                 const Tensor keys = rand({n}, f64);
+                 const std::vector<double> key = without_gil([&] { return keys.to_vector<double>(); });
+                 std::vector<std::int64_t> order(key.size());
+                 std::iota(order.begin(), order.end(), 0);
+                 std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return key[a] < key[b]; });
+                 const Tensor result = from_data(order);
+                 return dtype && *dtype != i64 ? result.to(*dtype) : result;
+             });
     function(
         m, "randint", "low, high=None, size=None, *, dtype=None, device=None, requires_grad=False",
         "Integers in [low, high): randint(10, (3,)) or randint(0, 10, (3,)).",
@@ -144,7 +159,7 @@ void bind_random(nb::module_& m) {
 }  // namespace
 
 void bind_creation(nb::module_& m, nb::handle tensor) {
-    bind_data(m);
+    bind_copies(m);
     bind_constants(m);
     bind_random(m);
     both(m, tensor, "bernoulli", "", "1 with the probability that stands in the tensor, else 0.",

@@ -15,6 +15,10 @@ NB_MODULE(_weft, m) {
     bind_indexing(m, tensor);
     bind_functional(m, tensor);
     bind_autograd(m, tensor);
+    bind_dlpack(m, tensor);
+    bind_optim(m);
+    bind_jit(m);
+    bind_data(m);
     bind_debug(m);
     watch_for_interrupts();
 }

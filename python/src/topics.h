@@ -17,6 +17,10 @@ void bind_reductions(nb::module_& m, nb::handle tensor);
 void bind_indexing(nb::module_& m, nb::handle tensor);
 void bind_functional(nb::module_& m, nb::handle tensor);
 void bind_autograd(nb::module_& m, nb::handle tensor);
+void bind_dlpack(nb::module_& m, nb::handle tensor);
+void bind_optim(nb::module_& m);
+void bind_jit(nb::module_& m);
+void bind_data(nb::module_& m);
 void bind_debug(nb::module_& m);
 
 }  // namespace weft::python

@@ -89,3 +89,37 @@ def test_numpy_functions():
         weft.ones(1, requires_grad=True).numpy()
     with pytest.raises(TypeError, match="bfloat16"):
         weft.ones(1, dtype=weft.bfloat16).numpy()
+
+
+@pytest.mark.parametrize("code", TYPES)
+def test_dlpack_with_numpy(code):
+    a = np.array([[0, 1, 1], [1, 0, 1]], code)
+    t = weft.from_dlpack(a[:, ::-1] if code != "?" else a)
+    np.testing.assert_array_equal(t.numpy(), a[:, ::-1] if code != "?" else a)
+    back = np.from_dlpack(weft.tensor(a))
+    assert back.dtype == a.dtype
+    np.testing.assert_array_equal(back, a)
+
+
+def test_dlpack_is_read_only_or_a_copy():
+    t = weft.arange(4.0).realize()
+    assert t.__dlpack_device__() == (1, 0)
+    shared = np.from_dlpack(t)
+    assert not shared.flags.writeable and np.shares_memory(shared, t.numpy())
+    capsule = t.__dlpack__()
+    copied = weft.from_dlpack(capsule)
+    assert copied.tolist() == [0, 1, 2, 3] and not np.shares_memory(copied.numpy(), t.numpy())
+    with pytest.raises(ValueError, match="used before"):
+        weft.from_dlpack(capsule)
+    with pytest.raises(TypeError, match="an object with __dlpack__"):
+        weft.from_dlpack([1])
+    assert weft.from_dlpack(weft.ones(2, dtype=weft.bfloat16)).dtype is weft.bfloat16
+    a = np.ones(3)
+    alive, t = weakref.ref(a), weft.from_dlpack(a)
+    del a
+    assert alive() is not None and t.sum().item() == 3
+    del t
+    gc.collect()
+    for _ in range(100):
+        pass
+    assert alive() is None

@@ -12,6 +12,7 @@ _weft._set_size_type(_types.Size)
 _weft._set_device(_types.device("cpu"))
 _weft._set_values_and_indices(_types.ValuesAndIndices)
 
+from ._jit import jit
 from ._modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from ._tensor import Tensor
 from ._types import Size, device
@@ -22,7 +23,7 @@ __version__ = "0.1.0"
 
 from math import e, inf, nan, pi
 
-from . import autograd, nn
+from . import autograd, datasets, nn, optim, utils
 
 subtract, multiply, divide, true_divide, negative, absolute = sub, mul, div, div, neg, abs  # noqa: F405
 greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne  # noqa: F405

@@ -55,6 +55,17 @@ def _transposed(self):
     return self.permute(*range(self.ndim - 1, -1, -1))
 
 
+def _uniform(self, from_=0.0, to=1.0):
+    """Writes random numbers, uniform in [from, to)."""
+    return self.copy_(_weft.rand(self.shape, dtype=self.dtype) * (to - from_) + from_)
+
+
+def _normal(self, mean=0.0, std=1.0):
+    """Writes random numbers of a normal distribution."""
+    return self.copy_(_weft.randn(self.shape, dtype=self.dtype) * std + mean)
+
+
+Tensor.uniform_, Tensor.normal_ = _uniform, _normal
 Tensor.__reduce_ex__ = _reduce
 Tensor.__deepcopy__ = _deepcopy
 Tensor.T = property(_transposed)

@@ -1,0 +1,65 @@
+"""jit: the same results, captured once, without the GIL."""
+
+import numpy as np
+import pytest
+
+import weft
+import weft.nn.functional as F
+from weft import nn
+
+
+def test_training_step():
+    def train(wrap):
+        weft.manual_seed(5)
+        model = nn.Sequential(nn.Linear(8, 16), nn.Dropout(0.3), nn.ReLU(), nn.Linear(16, 3))
+        optimizer = weft.optim.Adam(model.parameters(), lr=1e-2)
+        scheduler = weft.optim.lr_scheduler.StepLR(optimizer, 3)
+        x, y = weft.rand(40, 8).realize(), weft.randint(3, (40,)).realize()
+
+        def step(x, y):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        step, losses = wrap(step), []
+        for i in range(10):
+            losses.append(step(x[4 * i : 4 * i + 4], y[4 * i : 4 * i + 4]).item())
+            scheduler.step()
+        return losses, model[0].weight.tolist(), step
+
+    plain, weights, _ = train(lambda step: step)
+    captured, same, step = train(weft.jit)
+    np.testing.assert_allclose(captured, plain, rtol=1e-5)
+    np.testing.assert_allclose(same, weights, rtol=1e-4)
+    assert step.captures() <= 2
+
+
+def test_results_keep_their_form():
+    @weft.jit
+    def f(x, y):
+        return {"sum": x + y, "parts": (x, [y * 2])}, None
+
+    result, none = f(weft.ones(2), weft.ones(2))
+    assert none is None and result["sum"].tolist() == [2, 2] and result["parts"][1][0].tolist() == [2, 2]
+    assert f(weft.zeros(2), weft.ones(2))[0]["sum"].tolist() == [1, 1] and f.captures() <= 2
+
+
+def same(x):
+    return x
+
+
+def test_errors():
+    with pytest.raises(TypeError, match="arguments of same.* must be tensors, not int"):
+        weft.jit(same)(3)
+    with pytest.raises(TypeError, match="must return tensors, or tuples, lists or dicts of them, not str"):
+        weft.jit(lambda x: "a")(weft.ones(1))
+    with pytest.raises(ValueError):
+        weft.jit(lambda x: x * x.sum().item())(weft.ones(2))
+
+    def fails(x):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        weft.jit(fails)(weft.ones(1))

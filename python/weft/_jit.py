@@ -1,0 +1,59 @@
+"""jit: functions of tensors that are captured once and then only run."""
+
+import functools
+
+from . import _weft
+from ._tensor import Tensor
+
+
+def _flatten(value, name):
+    """The tensors of a result and how to put them back: None, a tensor, or a tuple, list or dict of those."""
+    if value is None:
+        return [], lambda tensors: None
+    if isinstance(value, Tensor):
+        return [value], lambda tensors: next(tensors)
+    if isinstance(value, dict):
+        parts = {key: _flatten(each, name) for key, each in value.items()}
+        rebuild = {key: part[1] for key, part in parts.items()}
+        return [t for part in parts.values() for t in part[0]], lambda ts: {key: f(ts) for key, f in rebuild.items()}
+    if isinstance(value, (tuple, list)):
+        parts = [_flatten(each, name) for each in value]
+        make = type(value)._make if hasattr(value, "_make") else type(value)
+        return [t for part in parts for t in part[0]], lambda tensors: make([part[1](tensors) for part in parts])
+    raise TypeError(f"jit: {name}() must return tensors, or tuples, lists or dicts of them, not {type(value).__name__}")
+
+
+def jit(function):
+    """Captures a function of tensors: the first call with new shapes runs it and keeps its plan, later calls only launch kernels.
+
+    Tensors that it closes over (parameters, an optimiser's state) are read and written at each call. Everything else that it
+    does in Python happens only while it is captured, and it cannot read values: item(), numpy() and bool() raise.
+
+    >>> @weft.jit
+    ... def step(x, labels):
+    ...     optimizer.zero_grad()
+    ...     loss = F.cross_entropy(model(x), labels)
+    ...     loss.backward()
+    ...     optimizer.step()
+    ...     return loss
+    """
+    rebuild = {}  # by the number of results
+    name = getattr(function, "__name__", "function")
+
+    def flat(*tensors):
+        results, back = _flatten(function(*tensors), name)
+        rebuild[len(results)] = back
+        return results
+
+    captured = _weft._Jit(flat)
+
+    @functools.wraps(function)
+    def call(*args):
+        for arg in args:
+            if not isinstance(arg, Tensor):
+                raise TypeError(f"jit: the arguments of {name}() must be tensors, not {type(arg).__name__}")
+        results = captured(args)
+        return rebuild[len(results)](iter(results))
+
+    call.captures = captured.captures
+    return call

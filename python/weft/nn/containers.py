@@ -1,0 +1,128 @@
+"""Modules made of modules."""
+
+from .module import Module
+from .parameter import Parameter
+
+
+class Sequential(Module):
+    """Modules one after the other: `Sequential(nn.Linear(784, 128), nn.ReLU())`, or with names from a dict."""
+
+    def __init__(self, *args):
+        super().__init__()
+        named = args[0].items() if len(args) == 1 and isinstance(args[0], dict) else ((str(i), m) for i, m in enumerate(args))
+        for name, module in named:
+            self.add_module(name, module)
+
+    def forward(self, input):
+        for module in self._modules.values():
+            input = module(input)
+        return input
+
+    def append(self, module):
+        self.add_module(str(len(self)), module)
+        return self
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        return iter(self._modules.values())
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return type(self)(dict(list(self._modules.items())[index]))
+        return list(self._modules.values())[index]
+
+    def __setitem__(self, index, module):
+        self._modules[list(self._modules)[index]] = module
+
+
+class ModuleList(Module):
+    """A list of modules that registers them."""
+
+    def __init__(self, modules=None):
+        super().__init__()
+        self.extend(modules or [])
+
+    def append(self, module):
+        self.add_module(str(len(self)), module)
+        return self
+
+    def extend(self, modules):
+        for module in modules:
+            self.append(module)
+        return self
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        return iter(self._modules.values())
+
+    def __getitem__(self, index):
+        modules = list(self._modules.values())[index]
+        return ModuleList(modules) if isinstance(index, slice) else modules
+
+    def __setitem__(self, index, module):
+        self._modules[list(self._modules)[index]] = module
+
+
+class ModuleDict(Module):
+    """A dict of modules that registers them."""
+
+    def __init__(self, modules=None):
+        super().__init__()
+        self.update(modules or {})
+
+    def update(self, modules):
+        for name, module in dict(modules).items():
+            self[name] = module
+
+    def __getitem__(self, name):
+        return self._modules[name]
+
+    def __setitem__(self, name, module):
+        self.add_module(name, module)
+
+    def __delitem__(self, name):
+        del self._modules[name]
+
+    def __len__(self):
+        return len(self._modules)
+
+    def __iter__(self):
+        return iter(self._modules)
+
+    def __contains__(self, name):
+        return name in self._modules
+
+    def keys(self):
+        return self._modules.keys()
+
+    def values(self):
+        return self._modules.values()
+
+    def items(self):
+        return self._modules.items()
+
+
+class ParameterList(Module):
+    """A list of parameters that registers them."""
+
+    def __init__(self, parameters=None):
+        super().__init__()
+        for parameter in parameters or []:
+            self.append(parameter)
+
+    def append(self, parameter):
+        self.register_parameter(str(len(self)), parameter if isinstance(parameter, Parameter) else Parameter(parameter))
+        return self
+
+    def __len__(self):
+        return len(self._parameters)
+
+    def __iter__(self):
+        return iter(self._parameters.values())
+
+    def __getitem__(self, index):
+        return list(self._parameters.values())[index]

@@ -1,0 +1,326 @@
+"""Module: what has parameters, buffers (values that belong to it but are not trained) and children, and how to find them all."""
+
+from .._modes import no_grad
+from .._tensor import Tensor
+from .parameter import Parameter
+
+
+class _IncompatibleKeys(tuple):
+    """What load_state_dict() did not find, and what it had no place for."""
+
+    __slots__ = ()
+    missing_keys = property(lambda self: self[0])
+    unexpected_keys = property(lambda self: self[1])
+
+    def __repr__(self):
+        if not self[0] and not self[1]:
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"
+
+
+class Handle:
+    """Takes a hook away again: `handle.remove()`, or at the end of a `with` block."""
+
+    _next = 0
+
+    def __init__(self, hooks):
+        self.hooks, self.id = hooks, Handle._next
+        Handle._next += 1
+
+    def remove(self):
+        self.hooks.pop(self.id, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.remove()
+
+
+class Module:
+    """The base of all layers and models. Parameters and modules that are set as attributes are registered by themselves.
+
+    >>> class Net(nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.hidden, self.out = nn.Linear(784, 128), nn.Linear(128, 10)
+    ...     def forward(self, x):
+    ...         return self.out(self.hidden(x).relu())
+    """
+
+    training = True
+
+    def __init__(self):
+        put = self.__dict__.setdefault
+        put("_parameters", {})
+        put("_buffers", {})
+        put("_modules", {})
+        put("_transient", set())  # names of buffers that are not saved
+        put("_hooks", {})
+        put("_pre_hooks", {})
+        self.__dict__["training"] = True
+
+    def forward(self, *args, **kwargs):
+        raise NotImplementedError(f"{type(self).__name__} has no forward()")
+
+    def __call__(self, *args, **kwargs):
+        for hook in list(self._pre_hooks.values()):
+            changed = hook(self, args)
+            if changed is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
+        result = self.forward(*args, **kwargs)
+        for hook in list(self._hooks.values()):
+            changed = hook(self, args, result)
+            if changed is not None:
+                result = changed
+        return result
+
+    # ---- registration
+
+    def __setattr__(self, name, value):
+        places = self.__dict__.get("_parameters"), self.__dict__.get("_buffers"), self.__dict__.get("_modules")
+        if isinstance(value, (Parameter, Module)) and places[0] is None:
+            raise AttributeError(f"{type(self).__name__}: call super().__init__() before '{name}' is set")
+        if isinstance(value, Parameter):
+            self._forget(name)
+            self._parameters[name] = value
+        elif isinstance(value, Module):
+            self._forget(name)
+            self._modules[name] = value
+        elif places[0] is not None and name in self._parameters:
+            if value is not None:
+                raise TypeError(f"'{name}' is a parameter; it can be set to a Parameter or None, not {type(value).__name__}")
+            self._parameters[name] = None
+        elif places[0] is not None and name in self._buffers and (value is None or isinstance(value, Tensor)):
+            self._buffers[name] = value
+        elif places[0] is not None and name in self._modules and value is None:
+            self._modules[name] = None
+        else:
+            object.__setattr__(self, name, value)
+
+    def __getattr__(self, name):
+        for place in ("_parameters", "_buffers", "_modules"):
+            values = self.__dict__.get(place)
+            if values is not None and name in values:
+                return values[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __delattr__(self, name):
+        if not self._forget(name):
+            object.__delattr__(self, name)
+
+    def __dir__(self):
+        return sorted({*object.__dir__(self), *self._parameters, *self._buffers, *self._modules})
+
+    def _forget(self, name):
+        self.__dict__.pop(name, None)
+        found = [values.pop(name) for values in (self._parameters, self._buffers, self._modules) if name in values]
+        return bool(found)
+
+    def register_parameter(self, name, param):
+        """Adds a parameter, or None to say that there is none."""
+        self._forget(name)
+        self._parameters[name] = param
+
+    def register_buffer(self, name, tensor, persistent=True):
+        """Adds a value that belongs to the module but is not trained; `persistent`: state_dict() has it."""
+        self._forget(name)
+        self._buffers[name] = tensor
+        (self._transient.discard if persistent else self._transient.add)(name)
+
+    def register_module(self, name, module):
+        """Adds a child."""
+        self._forget(name)
+        self._modules[name] = module
+
+    add_module = register_module
+
+    def register_forward_hook(self, hook):
+        """Calls `hook(module, args, output)` after each forward(); what it returns, if anything, is the output."""
+        handle = Handle(self._hooks)
+        self._hooks[handle.id] = hook
+        return handle
+
+    def register_forward_pre_hook(self, hook):
+        """Calls `hook(module, args)` before each forward(); what it returns, if anything, are the arguments."""
+        handle = Handle(self._pre_hooks)
+        self._pre_hooks[handle.id] = hook
+        return handle
+
+    # ---- what it consists of
+
+    def named_modules(self, memo=None, prefix=""):
+        """(name, module) of this module and all below it, each once."""
+        memo = set() if memo is None else memo
+        if self in memo:
+            return
+        memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module.named_modules(memo, prefix + "." + name if prefix else name)
+
+    def modules(self):
+        """This module and all below it."""
+        return (module for _, module in self.named_modules())
+
+    def named_children(self):
+        """(name, module) of the modules right below this one."""
+        return ((name, module) for name, module in self._modules.items() if module is not None)
+
+    def children(self):
+        """The modules right below this one."""
+        return (module for _, module in self.named_children())
+
+    def _named(self, place, prefix, recurse):
+        seen = set()
+        for path, module in self.named_modules(prefix=prefix) if recurse else [(prefix, self)]:
+            for name, value in getattr(module, place).items():
+                if value is not None and id(value) not in seen:
+                    seen.add(id(value))
+                    yield (path + "." + name if path else name), value
+
+    def named_parameters(self, prefix="", recurse=True):
+        """(name, parameter) of this module and all below it, such as ("hidden.weight", …)."""
+        return self._named("_parameters", prefix, recurse)
+
+    def parameters(self, recurse=True):
+        """The parameters of this module and all below it."""
+        return (value for _, value in self.named_parameters(recurse=recurse))
+
+    def named_buffers(self, prefix="", recurse=True):
+        """(name, buffer) of this module and all below it."""
+        return self._named("_buffers", prefix, recurse)
+
+    def buffers(self, recurse=True):
+        """The buffers of this module and all below it."""
+        return (value for _, value in self.named_buffers(recurse=recurse))
+
+    def get_submodule(self, target):
+        """The module of a dotted name."""
+        module = self
+        for name in target.split(".") if target else []:
+            module = getattr(module, name)
+        return module
+
+    # ---- state
+
+    def _entries(self, prefix=""):
+        for path, module in self.named_modules(prefix=prefix):
+            start = path + "." if path else ""
+            for name, value in module._parameters.items():
+                if value is not None:
+                    yield start + name, value
+            for name, value in module._buffers.items():
+                if value is not None and name not in module._transient:
+                    yield start + name, value
+
+    def state_dict(self, prefix=""):
+        """The values of all parameters and buffers, by name. They share memory with the module; pickle or deepcopy keeps them."""
+        return {prefix + name: value.detach() for name, value in self._entries()}
+
+    def load_state_dict(self, state_dict, strict=True):
+        """Writes values into the parameters and buffers of the same names. Nothing is written if a name or a shape does not fit."""
+        own = dict(self._entries())
+        missing = [name for name in own if name not in state_dict]
+        unexpected = [name for name in state_dict if name not in own]
+        problems = []
+        if strict and missing:
+            problems.append("missing: " + ", ".join(missing))
+        if strict and unexpected:
+            problems.append("unexpected: " + ", ".join(unexpected))
+        for name, value in own.items():
+            if name in state_dict and tuple(state_dict[name].shape) != tuple(value.shape):
+                problems.append(f"{name} has the shape {tuple(state_dict[name].shape)}, here {tuple(value.shape)}")
+        if problems:
+            raise RuntimeError(f"load_state_dict() of {type(self).__name__}: " + "; ".join(problems))
+        with no_grad():
+            for name, value in own.items():
+                if name in state_dict:
+                    value.copy_(state_dict[name])
+        return _IncompatibleKeys((missing, unexpected))
+
+    # ---- changes to all of it
+
+    def train(self, mode=True):
+        """Training or evaluation: dropout and batch norm behave differently."""
+        for module in self.modules():
+            module.__dict__["training"] = bool(mode)
+        return self
+
+    def eval(self):
+        """The same as train(False)."""
+        return self.train(False)
+
+    def zero_grad(self, set_to_none=True):
+        """Drops the gradients, or sets them to zero."""
+        for param in self.parameters():
+            if set_to_none or param.grad is None:
+                param.grad = None
+            else:
+                param.grad.zero_()
+
+    def requires_grad_(self, requires_grad=True):
+        """Freezes all parameters, or trains them again."""
+        for param in self.parameters():
+            param.requires_grad_(requires_grad)
+        return self
+
+    def apply(self, fn):
+        """Calls `fn(module)` for all modules, children first."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def _convert(self, dtype):
+        memo = {}
+        for module in self.modules():
+            for name, param in module._parameters.items():
+                if param is not None and param.is_floating_point() and param.dtype is not dtype:
+                    if id(param) not in memo:
+                        memo[id(param)] = Parameter(param.detach().to(dtype), param.requires_grad)
+                    module._parameters[name] = memo[id(param)]
+            for name, value in module._buffers.items():
+                if value is not None and value.is_floating_point():
+                    module._buffers[name] = value.to(dtype)
+        return self
+
+    def to(self, *args, **kwargs):
+        """Converts floating-point parameters and buffers: `to(weft.float64)`. A device must be the CPU."""
+        from .. import zeros
+
+        target = zeros(1).to(*args, **kwargs).dtype
+        given = any(not isinstance(arg, str) and type(arg).__name__ != "device" for arg in args) or kwargs.get("dtype") is not None
+        return self._convert(target) if given else self
+
+    def float(self):
+        from .. import float32
+
+        return self._convert(float32)
+
+    def double(self):
+        from .. import float64
+
+        return self._convert(float64)
+
+    def half(self):
+        from .. import float16
+
+        return self._convert(float16)
+
+    def cpu(self):
+        return self
+
+    # ---- text
+
+    def extra_repr(self):
+        return ""
+
+    def __repr__(self):
+        lines = []
+        for name, module in self._modules.items():
+            lines.append(f"({name}): " + repr(module).replace("\n", "\n  "))
+        if not lines:
+            return f"{type(self).__name__}({self.extra_repr()})"
+        return f"{type(self).__name__}(\n  " + "\n  ".join(lines) + "\n)"

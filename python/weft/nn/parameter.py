@@ -1,0 +1,19 @@
+"""Parameter: a tensor that a Module registers by itself."""
+
+from .._tensor import Tensor
+from .._weft import zeros
+
+
+class Parameter(Tensor):
+    """A leaf that is trained. `Parameter(data)` has the values of `data`.
+
+    >>> self.weight = nn.Parameter(weft.randn(3, 3))
+    """
+
+    def __init__(self, data=None, requires_grad=True):
+        super().__init__(zeros(0) if data is None else data.detach())
+        if requires_grad:
+            self.requires_grad_()
+
+    def __repr__(self):
+        return "Parameter containing:\n" + Tensor.__repr__(self)

@@ -1,0 +1,3 @@
+"""weft.utils.data: data sets and loaders."""
+
+from . import data
