@@ -18,13 +18,14 @@ def python(*args, **options):
 def test_an_import_is_quick_and_brings_no_numpy():
     code = """if True:
         import time
-        start = time.perf_counter()
+        start = time.process_time()  # not wall time: other tests run beside this one
         import weft
-        took = time.perf_counter() - start
+        took = time.process_time() - start
         import sys
         assert "numpy" not in sys.modules
         print(took)"""
-    best = min(float(python("-c", code)) for _ in range(5))
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}  # an installation has compiled files
+    best = min(float(python("-c", code, env=env)) for _ in range(6))
     assert best < 0.06
 
 

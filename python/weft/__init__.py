@@ -12,6 +12,7 @@ _weft._set_size_type(_types.Size)
 _weft._set_device(_types.device("cpu"))
 _weft._set_values_and_indices(_types.ValuesAndIndices)
 
+from ._functions import allclose, describe_api, equal, finfo, hstack, iinfo, isclose, load, save, search_api, vstack
 from ._jit import jit
 from ._modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from ._tensor import Tensor

@@ -2,7 +2,6 @@
 
 import collections
 import math
-from concurrent.futures import ThreadPoolExecutor
 
 from .. import _weft
 from .._tensor import Tensor
@@ -158,6 +157,8 @@ class DataLoader:
         if not self.num_workers:
             yield from map(self._load, self._batches())
             return
+        from concurrent.futures import ThreadPoolExecutor  # late: it takes half as long to import as all of Weft
+
         with ThreadPoolExecutor(self.num_workers) as pool:
             ahead = collections.deque()
             try:
