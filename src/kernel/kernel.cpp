@@ -115,13 +115,20 @@ public:
         for (const auto& [id, value] : with) replacement_[id] = value;
     }
 
-    // Recursive: a kernel's expressions are no deeper than the schedule's limit allows.
     NodeRef operator()(const NodeRef& root) {
-        if (root->sources.empty() && root->op != Op::LoopVar) return root;
-        if (const auto found = done_.find(root.get()); found != done_.end()) return found->second;
-        NodeRef result = replace(*root);
-        done_.emplace(root.get(), result);
-        return result;
+        if (is_constant(*root)) return root;
+        std::vector<const ir::Node*> pending{root.get()};
+        while (!pending.empty()) {
+            const ir::Node* node = pending.back();
+            const std::size_t before = pending.size();
+            if (!done_.contains(node))
+                for (const NodeRef& source : node->sources)
+                    if (!is_constant(*source) && !done_.contains(source.get())) pending.push_back(source.get());
+            if (pending.size() > before) continue;
+            pending.pop_back();
+            if (!done_.contains(node)) done_.emplace(node, replace(*node));
+        }
+        return done_.at(root.get());
     }
 
     NodeRef index(const NodeRef& root) {
@@ -147,6 +154,8 @@ public:
     }
 
 private:
+    static bool is_constant(const ir::Node& node) { return node.sources.empty() && node.op != Op::LoopVar; }
+
     NodeRef replace(const ir::Node& node) {
         if (node.op == Op::LoopVar) {
             const auto found = replacement_.find(node.as<ir::LoopArg>().id);
@@ -155,7 +164,7 @@ private:
         ir::Sources sources;
         bool changed = false;
         for (const NodeRef& source : node.sources) {
-            sources.push_back((*this)(source));
+            sources.push_back(is_constant(*source) ? source : done_.at(source.get()));
             changed |= !(sources.back() == source);
         }
         if (!changed) return NodeRef(&node);

@@ -27,6 +27,18 @@ std::uint64_t stored_in(const kernel::Body& body) {
     return stored;
 }
 
+// Few nodes cannot be deep.
+bool has_at_most(const ir::Node& root, std::size_t limit) {
+    std::vector<const ir::Node*> seen{&root};
+    for (std::size_t i = 0; i < seen.size(); ++i)
+        for (const ir::NodeRef& source : seen[i]->sources) {
+            if (std::find(seen.begin(), seen.end(), source.get()) != seen.end()) continue;
+            if (seen.size() == limit) return false;
+            seen.push_back(source.get());
+        }
+    return true;
+}
+
 }  // namespace
 
 Emitter::Emitter(const kernel::Kernel& kernel, Expanded expanded, bool wide)
@@ -125,6 +137,7 @@ void Emitter::emit(const Loop& loop) {
 
 void Emitter::emit(const Store& store) {
     at_ = innermost();
+    emit_depths(store.value);
     const Place& place = expanded_.places[store.buffer];
     const int index_lane = facts(*store.index).lane;
     const bool private_lanes = place.form == Place::LaneArray;
@@ -139,6 +152,21 @@ void Emitter::emit(const Store& store) {
         scalar_store(t, address(store.buffer, *store.index, static_cast<int>(size_of(t))), v);
     }
     forget(bit_of(store.buffer));
+}
+
+// A long chain is emitted in pieces, from the bottom: value() calls itself, and the stack may be small.
+void Emitter::emit_depths(const NodeRef& root) {
+    constexpr int kPiece = 32;
+    if (has_at_most(*root, kPiece)) return;
+    std::unordered_map<const Node*, int> depths;
+    for (const Node* node : ir::topological_order(std::span(&root, 1))) {
+        int depth = 0;
+        for (const NodeRef& source : node->sources) depth = std::max(depth, depths.at(source.get()) + 1);
+        depths.emplace(node, depth);
+        if (depth == 0 || depth % kPiece != 0) continue;
+        facts(*node);
+        if (is_float(node->dtype) && node->op != Op::Load) value(*node);
+    }
 }
 
 void Emitter::forget(std::uint64_t buffers) {

@@ -73,6 +73,7 @@ private:
     void emit(const kernel::Body& body);
     void emit(const kernel::Loop& loop);
     void emit(const kernel::Store& store);
+    void emit_depths(const NodeRef& root);
     void forget(std::uint64_t buffers);
     void find_raw(const kernel::Body& body);
     int innermost() const { return static_cast<int>(scopes_.size()) - 1; }
