@@ -159,6 +159,18 @@ std::vector<NodeRef> collapse(Kernel& kernel, const std::vector<NodeRef>& vars, 
     return result;
 }
 
+std::pair<std::vector<NodeRef>, const Body*> perfect_nest(const Body& body) {
+    std::vector<NodeRef> vars;
+    const Body* inner = &body;
+    while (inner->size() == 1 && inner->front().loop()) {
+        const Loop& loop = *inner->front().loop();
+        if (loop.kind != LoopKind::Serial || !loop.independent || loop.count) return {{}, inner};
+        vars.push_back(loop.var);
+        inner = &loop.body;
+    }
+    return {std::move(vars), inner};
+}
+
 Body nested(const std::vector<NodeRef>& vars, Body body, bool independent) {
     for (auto it = vars.rbegin(); it != vars.rend(); ++it) {
         Body outer;

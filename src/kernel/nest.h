@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace weft::kernel {
@@ -25,6 +26,10 @@ bool depends_on_any(const NodeRef& expression, std::span<const NodeRef> vars);
 // Merges neighbouring loops (outer, inner) into one where every address moves as if they were one loop. Returns the new variables;
 // `with` gets the replacement of the old ones. Variables of extent 1 vanish.
 std::vector<NodeRef> collapse(Kernel& kernel, const std::vector<NodeRef>& vars, const Uses& uses, Substitution& with);
+
+// The variables of the independent serial loops that stand alone in each other, outermost first, and the body inside. No variables: a
+// loop of another kind is among them, or there is none.
+std::pair<std::vector<NodeRef>, const Body*> perfect_nest(const Body& body);
 
 // body inside loops over vars, outermost first
 Body nested(const std::vector<NodeRef>& vars, Body body, bool independent);

@@ -22,6 +22,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 namespace weft::kernel {
 namespace {
@@ -50,13 +51,8 @@ private:
     // ---- decisions ------------------------------------------------------------------------------------------------------
 
     bool find_nest() {
-        const Body* body = &kernel_.body;
-        while (body->size() == 1 && body->front().loop()) {
-            const Loop& loop = *body->front().loop();
-            if (loop.kind != LoopKind::Serial || !loop.independent || loop.count) return false;
-            outer_.push_back(loop.var);
-            body = &loop.body;
-        }
+        const Body* body = nullptr;
+        std::tie(outer_, body) = perfect_nest(kernel_.body);
         if (outer_.empty()) return false;
         column_ = outer_.back();
         outer_.pop_back();

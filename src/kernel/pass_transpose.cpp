@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -50,13 +51,8 @@ private:
 
     // A perfect nest of independent loops around stores, the last of which run along the innermost loop.
     bool find_nest() {
-        const Body* body = &kernel_.body;
-        while (body->size() == 1 && body->front().loop()) {
-            const Loop& loop = *body->front().loop();
-            if (loop.kind != LoopKind::Serial || !loop.independent || loop.count) return false;
-            loops_.push_back(loop.var);
-            body = &loop.body;
-        }
+        const Body* body = nullptr;
+        std::tie(loops_, body) = perfect_nest(kernel_.body);
         if (loops_.size() < 2) return false;
         along_ = loops_.back();
         leaf_ = *body;

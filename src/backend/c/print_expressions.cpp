@@ -66,42 +66,6 @@ std::string operator_of(const ir::Node& node) {
 
 // ---- where -----------------------------------------------------------------------------------------------------------
 
-const Printer::Facts& Printer::facts(const Node& node) {
-    if (const auto found = facts_.find(&node); found != facts_.end()) return found->second;
-    Facts result;
-    for (const NodeRef& source : node.sources) {
-        const Facts& in = facts(*source);
-        result.level = std::max(result.level, in.level);
-        result.lane = std::max(result.lane, in.lane);
-        result.buffers |= in.buffers;
-        result.touches |= in.touches;
-    }
-    if (node.op == Op::LoopVar) {
-        const int id = node.as<ir::LoopArg>().id;
-        if (expanded_.lane_vars.contains(id)) result.lane = id;
-        else result.level = depths_.at(id);
-    } else if (node.op == Op::Load) {
-        const int b = node.as<ir::LoadArg>().buffer, lane_loop = kernel_.buffers[b].lane_loop;
-        result.buffers |= std::uint64_t(1) << (b % 64);
-        result.touches = true;
-        if (expanded_.lane_vars.contains(lane_loop)) result.lane = lane_loop;
-        if (const int var = expanded_.places[b].lane_var; var >= 0)
-            result.level = std::max(result.level, depths_.at(var));
-    } else if (node.op == Op::Check) {
-        result.touches = true;
-    }
-    return facts_.emplace(&node, result).first->second;
-}
-
-int Printer::level_of(const Node& node) {
-    const Facts& f = facts(node);
-    for (int level = innermost(); level > f.level; --level) {
-        const Scope& scope = scopes_[static_cast<std::size_t>(level)];
-        if ((scope.stored & f.buffers) || (f.touches && scope.guarded)) return level;
-    }
-    return f.level;
-}
-
 bool Printer::stays_inline(const Node& node, const Value& value, int level, int user_level) const {
     if (node.op == Op::Check || value.text.size() > kLongestInline) return false;
     if (node.op == Op::Load && in_variables(node.as<ir::LoadArg>().buffer)) return true;

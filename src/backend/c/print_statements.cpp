@@ -20,14 +20,6 @@ using kernel::Store;
 
 namespace {
 
-std::uint64_t bit_of(int buffer) { return std::uint64_t(1) << (buffer % 64); }
-
-std::uint64_t stored_in(const kernel::Body& body) {
-    std::uint64_t stored = 0;
-    for (const Stmt& stmt : body) stored |= stmt.loop() ? stored_in(stmt.loop()->body) : bit_of(stmt.store()->buffer);
-    return stored;
-}
-
 // C identifiers for buffers, as near to their names as possible.
 std::vector<std::string> identifiers(const std::vector<Buffer>& buffers) {
     std::set<std::string> taken = {
@@ -73,6 +65,7 @@ std::string without_parentheses(std::string text) {
 Printer::Printer(const kernel::Kernel& kernel, int register_bytes)
     : kernel_(narrow(kernel, native_lanes(kernel, register_bytes))),
       expanded_(expand(kernel_, register_bytes > 0, true)),
+      placement_(kernel_, expanded_),
       lanes_(expanded_.lanes),
       names_(identifiers(kernel_.buffers)) {}
 
@@ -112,7 +105,7 @@ void Printer::line(int level, std::string_view text) {
 
 void Printer::forget(std::uint64_t buffers) {
     for (Scope& scope : scopes_)
-        std::erase_if(scope.names, [&](const auto& entry) { return (facts_.at(entry.first).buffers & buffers) != 0; });
+        std::erase_if(scope.names, [&](const auto& entry) { return (facts(*entry.first).buffers & buffers) != 0; });
 }
 
 // ---- declarations ----------------------------------------------------------------------------------------------------
@@ -185,8 +178,7 @@ void Printer::print(const Loop& loop) {
         print(loop.body);
         return;
     }
-    const std::uint64_t stored = stored_in(loop.body);
-    forget(stored);
+    forget(stored_in(loop.body));
     std::string first = "0", end = str(loop.extent());
     if (loop.kind == LoopKind::Parallel) first = "begin", end = "end";
     if (loop.count) {
@@ -197,9 +189,10 @@ void Printer::print(const Loop& loop) {
     }
     const std::string var = str("k", loop.id());  // not "i": i64 is a type
     const std::string head = str("for (i64 ", var, " = ", first, "; ", var, " < ", end, "; ++", var, ") {");
-    scopes_.push_back({.stored = stored, .guarded = loop.count != nullptr});
-    depths_[loop.id()] = innermost();
+    scopes_.emplace_back();
+    placement_.enter(loop, loop.count != nullptr);
     print(loop.body);
+    placement_.leave();
     const std::string inner = std::move(scopes_.back().text);
     scopes_.pop_back();
     line(head);

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "backend/c/prelude.h"
-#include "backend/expand.h"
+#include "backend/placement.h"
 
 #include <string>
 #include <unordered_map>
@@ -36,18 +36,9 @@ private:
     using Node = ir::Node;
     using NodeRef = ir::NodeRef;
 
-    // What decides where an expression may be printed.
-    struct Facts {
-        int level = 0;              // the innermost loop whose variable it uses, by depth
-        int lane = -1;              // the vector loop whose variable it uses
-        std::uint64_t buffers = 0;  // what it loads, a bit per buffer (modulo 64)
-        bool touches = false;       // it loads or checks: must not run where its loop would not
-    };
     struct Scope {
         std::string text;
-        std::uint64_t stored = 0;  // buffers that this loop stores to
-        bool guarded = false;      // it may run zero times
-        std::string note;          // the last comment on lanes
+        std::string note;  // the last comment on lanes
         std::unordered_map<const Node*, Value> names;
     };
 
@@ -65,8 +56,8 @@ private:
     std::string header_comment() const;
 
     // expressions
-    const Facts& facts(const Node& node);
-    int level_of(const Node& node);
+    const Facts& facts(const Node& node) { return placement_.facts(node); }
+    int level_of(const Node& node) { return placement_.level_of(node); }
     Value value(const Node& node, int user_level);
     Value compute(const Node& node, int level);
     Value scalar_op(const Node& node, const std::vector<Value>& in);
@@ -105,13 +96,12 @@ private:
 
     const kernel::Kernel kernel_;
     Expanded expanded_;
+    Placement placement_;
     const int lanes_;
     Prelude prelude_;
     std::vector<Scope> scopes_;
-    std::vector<std::string> names_;       // of buffers
-    std::unordered_map<int, int> depths_;  // loop variable -> depth of its scope
-    std::unordered_map<const Node*, Facts> facts_;
-    std::vector<NodeRef> kept_;  // nodes made here: facts_ and names go by address
+    std::vector<std::string> names_;  // of buffers
+    std::vector<NodeRef> kept_;       // nodes made here: facts and names go by address
     int temporaries_ = 0;
     bool streams_ = false;
     std::unordered_set<int> turned_;  // blocks whose variables hold columns now

@@ -89,7 +89,7 @@ Operand Emitter::address(int b, const Node& index, int element) {
         for (auto& term : sum.terms) term.second *= place.unit;
         sum.constant *= place.unit;
         Operand at = plain(address(b, sum, element));
-        const Reg lane = scopes_[static_cast<std::size_t>(depths_.at(place.lane_var))].var;
+        const Reg lane = scopes_[static_cast<std::size_t>(placement_.depth_of(place.lane_var))].var;
         at.index = lane;
         at.shift = static_cast<std::uint8_t>(element == 8 ? 3 : element / 2);
         return at;

@@ -19,14 +19,6 @@ using kernel::Store;
 
 namespace {
 
-std::uint64_t bit_of(int buffer) { return std::uint64_t(1) << (buffer % 64); }
-
-std::uint64_t stored_in(const kernel::Body& body) {
-    std::uint64_t stored = 0;
-    for (const Stmt& stmt : body) stored |= stmt.loop() ? stored_in(stmt.loop()->body) : bit_of(stmt.store()->buffer);
-    return stored;
-}
-
 // Few nodes cannot be deep.
 bool has_at_most(const ir::Node& root, std::size_t limit) {
     std::vector<const ir::Node*> seen{&root};
@@ -44,6 +36,7 @@ bool has_at_most(const ir::Node& root, std::size_t limit) {
 Emitter::Emitter(const kernel::Kernel& kernel, Expanded expanded, bool wide)
     : kernel_(kernel),
       expanded_(std::move(expanded)),
+      placement_(kernel_, expanded_),
       wide_(wide),
       lanes_(expanded_.lanes ? expanded_.lanes : 4),
       most_bytes_(wide ? 64 : 32),
@@ -79,8 +72,7 @@ void Emitter::emit(const kernel::Body& body) {
 
 void Emitter::emit(const Loop& loop) {
     if (loop.kind == LoopKind::Vector) return emit(loop.body);  // lanes: no loop
-    const std::uint64_t stored = stored_in(loop.body);
-    forget(stored);
+    forget(stored_in(loop.body));
     at_ = innermost();
     const bool parallel = loop.kind == LoopKind::Parallel, guarded = parallel || loop.count;
     Operand end = imm(loop.extent());
@@ -94,12 +86,11 @@ void Emitter::emit(const Loop& loop) {
     } else if (!fits32(loop.extent())) end = gp(constant_gp(loop.extent()));
 
     Scope scope;
-    scope.stored = stored;
-    scope.guarded = guarded && !parallel;
     scope.var = gp_reg();
     scopes_.push_back(std::move(scope));
-    depths_[loop.id()] = innermost();
+    placement_.enter(loop, guarded && !parallel);
     emit(loop.body);
+    placement_.leave();
     Scope inner = std::move(scopes_.back());
     for (const Node* node : inner.known) {
         const auto drop = [&](auto& known) {
@@ -181,9 +172,8 @@ void Emitter::forget(std::uint64_t buffers) {
     if (!(loading_addresses_ & buffers)) return;
     for (Scope& scope : scopes_)
         std::erase_if(scope.addresses, [&](const auto& entry) {
-            return std::any_of(entry.first.second.begin(), entry.first.second.end(), [&](const auto& term) {
-                return term.first && (facts_.at(term.first).buffers & buffers);
-            });
+            return std::any_of(entry.first.second.begin(), entry.first.second.end(),
+                               [&](const auto& term) { return term.first && (facts(*term.first).buffers & buffers); });
         });
 }
 

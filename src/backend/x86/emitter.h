@@ -11,8 +11,8 @@
 // - A vector of bools: a mask register; with AVX2 lanes of 4 bytes, all ones or zero.
 #pragma once
 
-#include "backend/expand.h"
 #include "backend/linear.h"
+#include "backend/placement.h"
 #include "backend/x86/code.h"
 #include "backend/x86/helpers.h"
 
@@ -52,13 +52,6 @@ private:
     using NodeRef = ir::NodeRef;
     using Op = ir::Op;
 
-    // What decides where an expression may be emitted.
-    struct Facts {
-        int level = 0;              // the innermost loop whose variable it uses, by depth
-        int lane = -1;              // the vector loop whose variable it uses
-        std::uint64_t buffers = 0;  // what it loads, a bit per buffer (modulo 64)
-        bool touches = false;       // it loads or checks: must not run where its loop would not
-    };
     struct Scope {
         std::vector<Ins> code;
         std::uint64_t stored = 0;        // buffers that this loop stores to
@@ -103,8 +96,8 @@ private:
     Reg constant_gp(std::int64_t value);
 
     // ---- expressions
-    const Facts& facts(const Node& node);
-    int level_of(const Node& node);
+    const Facts& facts(const Node& node) { return placement_.facts(node); }
+    int level_of(const Node& node) { return placement_.level_of(node); }
     Value value(const Node& node);
     Value vector_value(const Node& node);  // broadcast if it is a scalar
     Value compute(const Node& node);
@@ -214,6 +207,7 @@ private:
 
     const kernel::Kernel& kernel_;
     const Expanded expanded_;
+    Placement placement_;
     const bool wide_;  // AVX-512
     const int lanes_, most_bytes_;
     Code code_;
@@ -229,11 +223,9 @@ private:
     std::uint64_t loading_addresses_ = 0;               // buffers that known addresses load from
     void remember(std::unordered_map<const Node*, Known>& known, const Node& node, const Value& value);
     static constexpr int kBefore = -1;
-    std::vector<Ins> before_;              // constants and pointers: what no branch may skip
-    int at_ = 0;                           // the level that instructions go to, or kBefore
-    std::unordered_map<int, int> depths_;  // loop variable -> depth of its scope
-    std::unordered_map<const Node*, Facts> facts_;
-    std::vector<NodeRef> kept_;  // nodes made here: facts_ and values go by address
+    std::vector<Ins> before_;    // constants and pointers: what no branch may skip
+    int at_ = 0;                 // the level that instructions go to, or kBefore
+    std::vector<NodeRef> kept_;  // nodes made here: facts and values go by address
     std::vector<Reg> pointers_;
     std::map<std::pair<int, std::int64_t>, Reg> variables_;
     std::map<int, std::vector<Reg>> columns_;  // of blocks that were turned over since they were stored

@@ -1,0 +1,48 @@
+// backend/placement.h: where an expression may be computed: at the outermost loop where all its variables are known and nothing it
+// loads is stored to. c and x86 walk the loops of an expanded body and ask here.
+#pragma once
+
+#include "backend/expand.h"
+
+#include <unordered_map>
+#include <vector>
+
+namespace weft::backend {
+
+// A set of buffers, a bit each (modulo 64: two may share one, which only costs).
+inline std::uint64_t bit_of(int buffer) { return std::uint64_t(1) << (buffer % 64); }
+std::uint64_t stored_in(const kernel::Body& body);
+
+// What decides where an expression may stand.
+struct Facts {
+    int level = 0;              // the innermost loop whose variable it uses, by depth
+    int lane = -1;              // the vector loop whose variable it uses
+    std::uint64_t buffers = 0;  // what it loads
+    bool touches = false;       // it loads or checks: must not run where its loop would not
+};
+
+// Depth 0 is the function's body. Facts go by address: nodes must live as long as this.
+class Placement {
+public:
+    Placement(const kernel::Kernel& kernel, const Expanded& expanded) : kernel_(kernel), expanded_(expanded) {}
+
+    void enter(const kernel::Loop& loop, bool guarded);  // guarded: it may run zero times
+    void leave() { loops_.pop_back(); }
+    int depth_of(int loop_var) const { return depths_.at(loop_var); }
+
+    const Facts& facts(const ir::Node& node);
+    int level_of(const ir::Node& node);
+
+private:
+    struct OpenLoop {
+        std::uint64_t stored;  // buffers that it stores to
+        bool guarded;
+    };
+    const kernel::Kernel& kernel_;
+    const Expanded& expanded_;
+    std::vector<OpenLoop> loops_;
+    std::unordered_map<int, int> depths_;  // loop variable -> depth
+    std::unordered_map<const ir::Node*, Facts> facts_;
+};
+
+}  // namespace weft::backend
