@@ -108,6 +108,8 @@ public:
         for (const NodeRef& root : roots) is_root_.insert(root.get());
         for (const Node* node : order_)
             for (const NodeRef& source : node->sources) ++facts(*source).uses;
+        for (const Node* node : order_)
+            if (node->op == Op::Reduce) note_factors(*node);
     }
 
     std::vector<ScheduledKernel> run() {
@@ -132,6 +134,16 @@ private:
     int level(const Node& node) {  // of everything below a free node, or of the group itself
         const int id = home(node);
         return id < 0 ? facts(node).level : groups_[id].level;
+    }
+
+    // A factor of a contraction is spread by the contraction's own loops. A row group that did it (a pooling before a linear layer)
+    // would take the product along, and store every product instead of their sums.
+    void note_factors(const Node& reduce) {
+        const auto contraction = ir::find_contraction(reduce, [](const Node& n) { return n.op == Op::Reduce; });
+        if (!contraction) return;
+        for (const Node* node : {contraction->left.get(), contraction->right.get()})
+            for (; ir::is_movement(node->op) && node->op != Op::Insert; node = &node->source())
+                if (node->op == Op::Expand) factor_.insert(node);
     }
 
     // ---- the forward pass ---------------------------------------------------------------------------------------------
@@ -251,7 +263,8 @@ private:
             Group& g = groups_[from];
             if (node.op == Op::Reshape && enter(node, from, !g.contraction && facts(source).full)) return;
             const bool keeps_rows = g.row_count == 1 || (!facts(source).full && expands_trailing(node));
-            if (node.op == Op::Expand && keeps_rows && spread(g, node) && enter(node, from, true)) return;
+            const bool spreads = node.op == Op::Expand && keeps_rows && !factor_.contains(&node);
+            if (spreads && spread(g, node) && enter(node, from, true)) return;
         }
         make_free(node);
     }
@@ -640,6 +653,7 @@ private:
     std::vector<const Node*> order_;
     std::vector<Facts> facts_;
     std::unordered_set<const Node*> is_root_;
+    std::unordered_set<const Node*> factor_;  // expansions of factors of contractions
     std::unordered_map<const Node*, std::size_t> slot_;
     std::vector<Group> groups_;
     std::vector<int> parent_;
