@@ -41,7 +41,9 @@ bool has_count_of(const Body& body, int var) {
 
 class Unroller {
 public:
-    Unroller(const Kernel& kernel, bool lanes) : kernel_(kernel) { find_serial(kernel.body, !lanes); }
+    Unroller(const Kernel& kernel, bool lanes) : kernel_(kernel), simplify_(*kernel.interner) {
+        find_serial(kernel.body, !lanes);
+    }
 
     Body operator()(const Body& body) {
         Body result;
@@ -58,7 +60,7 @@ private:
             if (leaf == end) return;
             const Body plain(body.begin() + static_cast<std::ptrdiff_t>(leaf),
                              body.begin() + static_cast<std::ptrdiff_t>(end));
-            Body fresh = with.empty() ? plain : kernel::substitute(kernel_, plain, with);
+            Body fresh = with.empty() ? plain : kernel::substitute(kernel_, plain, with, simplify_);
             std::move(fresh.begin(), fresh.end(), std::back_inserter(result));
         };
         for (std::size_t i = 0; i < body.size(); ++i) {
@@ -106,6 +108,7 @@ private:
     }
 
     const Kernel& kernel_;
+    ir::IndexSimplifier simplify_;  // copies differ in a few constants
     std::set<int> serial_;
 };
 

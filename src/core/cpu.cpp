@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include <unistd.h>
+
 namespace weft {
 
 CpuLevel machine_level() {
@@ -26,6 +28,12 @@ CpuLevel cpu_level() {
     const std::string& asked = config().cpu;
     const CpuLevel most = asked == "sse" ? CpuLevel::Baseline : asked == "avx2" ? CpuLevel::Avx2 : CpuLevel::Avx512;
     return std::min(most, machine_level());
+}
+
+std::int64_t last_level_cache() {
+    static const std::int64_t bytes = std::max(
+        {0L, ::sysconf(_SC_LEVEL2_CACHE_SIZE), ::sysconf(_SC_LEVEL3_CACHE_SIZE), ::sysconf(_SC_LEVEL4_CACHE_SIZE)});
+    return bytes;
 }
 
 }  // namespace weft

@@ -15,4 +15,6 @@ enum class CpuLevel : std::uint8_t {
 CpuLevel machine_level();  // of this machine
 CpuLevel cpu_level();      // … but no higher than WEFT_CPU allows
 
+std::int64_t last_level_cache();  // bytes of the largest cache, 0 if the system does not tell
+
 }  // namespace weft

@@ -42,6 +42,7 @@ const Node* Simplifier::run(const NodeRef& expression) {
             process(node, result);
             result.done = true;
         });
+    kept_.push_back(expression);
     return node_of(entry(expression.get()));
 }
 
@@ -268,14 +269,19 @@ NodeRef write_down(Interner& interner, PlainSum& sum) {
 
 }  // namespace
 
-NodeRef simplify_index(Interner& interner, const NodeRef& expression) {
+NodeRef simplify_index(Interner& interner, const NodeRef& expression) { return IndexSimplifier(interner)(expression); }
+
+IndexSimplifier::IndexSimplifier(Interner& interner) : interner_(interner) {}
+IndexSimplifier::~IndexSimplifier() = default;
+
+NodeRef IndexSimplifier::operator()(const NodeRef& expression) {
     if (expression->op == Op::Const) return expression;
     if (PlainSum sum;
         is_index(*expression) && collect(*expression, 1, 0, sum) &&
         std::none_of(sum.terms.begin(), sum.terms.end(), [](const auto& t) { return t.second == INT64_MIN; }))
-        return write_down(interner, sum);
-    Simplifier simplifier(interner);
-    return NodeRef(simplifier.run(expression));
+        return write_down(interner_, sum);
+    if (!simplifier_) simplifier_ = std::make_unique<Simplifier>(interner_);
+    return NodeRef(simplifier_->run(expression));
 }
 
 // ---- questions ------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 #include "ir/node.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 namespace weft::ir {
@@ -28,6 +29,18 @@ Bounds bounds(const NodeRef& expression);
 // unbounded scalar in a sum stops division rules; Check bounds it. A Check goes when its value is always in range, and
 // with any value that does not matter (Check * 0, a comparison its range decides): who must raise, keeps it elsewhere.
 NodeRef simplify_index(Interner& interner, const NodeRef& expression);
+
+// The same for many expressions that have parts in common: what is known of a part is kept, and so are the expressions.
+class IndexSimplifier {
+public:
+    explicit IndexSimplifier(Interner& interner);
+    ~IndexSimplifier();
+    NodeRef operator()(const NodeRef& expression);
+
+private:
+    Interner& interner_;
+    std::unique_ptr<class Simplifier> simplifier_;  // made when it is first needed: most indices are plain sums
+};
 
 // The coefficient c with expression(var + 1) - expression(var) == c for all values; nothing if none is found. Fast
 // on simplified expressions; others are simplified first when they must be.

@@ -107,7 +107,7 @@ struct Entry {
     bool done = false;
 };
 
-// One call of simplify_index. Entries live in an arena, so that forms are shared and nothing is freed piecemeal.
+// Of one call of simplify_index, or of several that share what is known. Entries live in an arena, so that forms are shared and nothing is freed piecemeal.
 class Simplifier {
 public:
     explicit Simplifier(Interner& interner) : interner_(interner) { kept_.reserve(32); }
@@ -166,7 +166,7 @@ private:
     alignas(16) std::byte buffer_[4096];
     std::pmr::monotonic_buffer_resource arena_{buffer_, sizeof buffer_};
     NodeTable<Entry*> table_;
-    std::vector<NodeRef> kept_;  // nodes made on the way: none may die (and its address be reused) before the end
+    std::vector<NodeRef> kept_;  // nodes handed in and made on the way: none may die (and its address be reused) before the end
     int depth_ = 0;              // of divide, modulo and recombine calling each other
 };
 

@@ -111,7 +111,8 @@ bool asks_indices(const ir::Node& condition) {
 
 class Substituter {
 public:
-    Substituter(const Kernel& kernel, const Substitution& with) : kernel_(kernel) {
+    Substituter(const Kernel& kernel, const Substitution& with, ir::IndexSimplifier& simplify)
+        : kernel_(kernel), simplify_(simplify) {
         for (const auto& [id, value] : with) replacement_[id] = value;
     }
 
@@ -133,7 +134,7 @@ public:
 
     NodeRef index(const NodeRef& root) {
         const NodeRef fresh = (*this)(root);
-        return fresh == root ? root : ir::simplify_index(*kernel_.interner, fresh);
+        return fresh == root ? root : simplify_(fresh);
     }
 
     Body operator()(const Body& body, Kernel* renaming = nullptr) {
@@ -169,17 +170,18 @@ private:
         }
         if (!changed) return NodeRef(&node);
         if (node.op == Op::Load) {
-            for (NodeRef& source : sources) source = ir::simplify_index(*kernel_.interner, source);
+            for (NodeRef& source : sources) source = simplify_(source);
             return kernel_.load(node.as<ir::LoadArg>().buffer, sources[0], sources.size() > 1 ? sources[1] : nullptr);
         }
         if (node.op == Op::Where) {
-            if (asks_indices(*sources[0])) sources[0] = ir::simplify_index(*kernel_.interner, sources[0]);
+            if (asks_indices(*sources[0])) sources[0] = simplify_(sources[0]);
             return kernel_.where(sources[0], sources[1], sources[2]);
         }
         return kernel_.make(node.op, node.dtype, std::move(sources), node.arg);
     }
 
     const Kernel& kernel_;
+    ir::IndexSimplifier& simplify_;
     std::unordered_map<int, NodeRef> replacement_;
     std::unordered_map<const ir::Node*, NodeRef> done_;
 };
@@ -187,15 +189,22 @@ private:
 }  // namespace
 
 NodeRef substitute(const Kernel& kernel, const NodeRef& expression, const Substitution& with) {
-    return Substituter(kernel, with)(expression);
+    ir::IndexSimplifier simplify(*kernel.interner);
+    return Substituter(kernel, with, simplify)(expression);
 }
 
 Body substitute(const Kernel& kernel, const Body& body, const Substitution& with) {
-    return Substituter(kernel, with)(body);
+    ir::IndexSimplifier simplify(*kernel.interner);
+    return substitute(kernel, body, with, simplify);
+}
+
+Body substitute(const Kernel& kernel, const Body& body, const Substitution& with, ir::IndexSimplifier& simplify) {
+    return Substituter(kernel, with, simplify)(body);
 }
 
 Body copy(Kernel& kernel, const Body& body, const Substitution& with) {
-    return Substituter(kernel, with)(body, &kernel);
+    ir::IndexSimplifier simplify(*kernel.interner);
+    return Substituter(kernel, with, simplify)(body, &kernel);
 }
 
 // ---- printing --------------------------------------------------------------------------------------------------------

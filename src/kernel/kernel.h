@@ -28,6 +28,10 @@
 #include <variant>
 #include <vector>
 
+namespace weft::ir {
+class IndexSimplifier;
+}
+
 namespace weft::kernel {
 
 using ir::NodeRef;
@@ -120,6 +124,7 @@ std::int64_t parallel_extent(const Kernel& kernel);
 using Substitution = std::vector<std::pair<int, NodeRef>>;
 NodeRef substitute(const Kernel& kernel, const NodeRef& expression, const Substitution& with);
 Body substitute(const Kernel& kernel, const Body& body, const Substitution& with);
+Body substitute(const Kernel& kernel, const Body& body, const Substitution& with, ir::IndexSimplifier& simplify);
 
 // A second copy of a body: its loops get variables of their own, since every loop of a kernel has one.
 Body copy(Kernel& kernel, const Body& body, const Substitution& with);

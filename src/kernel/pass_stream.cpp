@@ -3,6 +3,7 @@
 #include "kernel/nest.h"
 #include "kernel/passes.h"
 
+#include "core/cpu.h"
 #include "core/str.h"
 
 #include <algorithm>
@@ -12,7 +13,10 @@
 namespace weft::kernel {
 namespace {
 
-constexpr std::int64_t kLargeOutput = 4 << 20;  // bytes; measured: smaller ones are better off in the cache
+// Bytes. Measured: an output that takes no more than half of the last cache is better off there, with what is read to make it in the
+// other half. Where a cache is larger than 32 MB it is shared with many cores, and ours is not all of it.
+constexpr std::int64_t kSmallestLarge = 4 << 20, kLargestLarge = 16 << 20;
+std::int64_t large_output() { return std::clamp(last_level_cache() / 2, kSmallestLarge, kLargestLarge); }
 
 struct Written {
     std::int64_t elements = 0;  // at most: a condition (a loop that runs once or not at all) counts as met
@@ -40,7 +44,7 @@ Kernel mark_streams(Kernel kernel) {
     for (std::size_t b = 0; b < kernel.buffers.size(); ++b) {
         Buffer& buffer = kernel.buffers[b];
         const std::int64_t elements = std::min(written[b].elements, buffer.size);
-        const bool large = elements >= kLargeOutput / static_cast<std::int64_t>(size_of(buffer.dtype));
+        const bool large = elements > large_output() / static_cast<std::int64_t>(size_of(buffer.dtype));
         if (!large || !written[b].known || loaded.contains(static_cast<int>(b))) continue;
         buffer.stream = true;
         kernel.schedule.push_back(str("stream ", buffer.name));

@@ -255,11 +255,14 @@ private:
         lane_loops(body, rest / lanes_, rest % lanes_ ? 1 : 0, rest % lanes_, updates(tail));
     }
 
-    // (a0 + a1) + (a2 + a3), then halves of the lanes: a fixed tree.
+    // (a0 + a1) + (a2 + a3), then halves of the lanes: a fixed tree. Every step has a local of its own, so that each is stored whole.
     void fold(Body& body, const std::vector<int>& accs, const std::vector<int>& results) {
         for (std::size_t i = 0; i < accs.size(); ++i) {
             const Reduction& r = reductions_[i];
-            const int folded = kernel_.new_local("fold", r.dtype, lanes_);
+            const auto store_lanes = [&](int local, const NodeRef& lane, const NodeRef& value) {
+                Body step = nested({lane}, Body{Store{local, lane, value}}, true);
+                std::move(step.begin(), step.end(), std::back_inserter(body));
+            };
             const NodeRef l = kernel_.new_var(lanes_);
             std::vector<NodeRef> parts;
             for (int a = 0; a < accumulators_; ++a)
@@ -270,16 +273,18 @@ private:
                     next.push_back(combine(kernel_, r, parts[p], parts[p + 1]));
                 parts = std::move(next);
             }
-            Body first = nested({l}, Body{Store{folded, l, parts[0]}}, true);
-            std::move(first.begin(), first.end(), std::back_inserter(body));
-            for (int half = lanes_ / 2; half >= 1; half /= 2) {
-                const NodeRef h = kernel_.new_var(half);
-                const NodeRef upper = ir::simplify_index(*kernel_.interner, kernel_.add(h, kernel_.index(half)));
-                const NodeRef sum = combine(kernel_, r, kernel_.load(folded, h), kernel_.load(folded, upper));
-                Body step = nested({h}, Body{Store{folded, h, sum}}, true);
-                std::move(step.begin(), step.end(), std::back_inserter(body));
+            int folded = kernel_.new_local("fold", r.dtype, lanes_);
+            store_lanes(folded, l, parts[0]);
+            const auto halves = [&](const NodeRef& lower, int half) {
+                const NodeRef upper = ir::simplify_index(*kernel_.interner, kernel_.add(lower, kernel_.index(half)));
+                return combine(kernel_, r, kernel_.load(folded, lower), kernel_.load(folded, upper));
+            };
+            for (int half = lanes_ / 2; half > 1; half /= 2) {
+                const NodeRef h = kernel_.new_var(half), sum = halves(h, half);
+                folded = kernel_.new_local("fold", r.dtype, half);
+                store_lanes(folded, h, sum);
             }
-            body.emplace_back(Store{results[i], kernel_.index(0), kernel_.load(folded, kernel_.index(0))});
+            body.emplace_back(Store{results[i], kernel_.index(0), halves(kernel_.index(0), 1)});
         }
     }
 

@@ -184,20 +184,45 @@ TEST_CASE("large outputs bypass the cache if they are written once and not read"
         KernelGraph graph;
         return finished(graph, -parameter(graph, {size}));
     };
-    CHECK(streams(optimise(lower(negative(1 << 20)))));
-    CHECK(streams(optimise(lower(negative((1 << 20) + 1000)))));  // a shorter chunk at the end
-    CHECK_FALSE(streams(optimise(lower(negative((1 << 20) - 1)))));
-    CHECK_FALSE(streams(lower(negative(1 << 20))));  // the optimiser's decision
+    constexpr std::int64_t large = (16 << 20) / 4 + 1, small = (4 << 20) / 4;  // between them it depends on the caches
+    CHECK(streams(optimise(lower(negative(large)))));
+    CHECK(streams(optimise(lower(negative(large + 1000)))));  // a shorter chunk at the end
+    CHECK_FALSE(streams(optimise(lower(negative(small)))));
+    CHECK_FALSE(streams(lower(negative(large))));  // the optimiser's decision
 
-    KernelGraph donated = negative(1 << 20);
+    KernelGraph donated = negative(large);
     donated.outputs[0].param = 0;
     donated.params[0].output = true;
     donated.params.pop_back();
     CHECK_FALSE(streams(optimise(lower(donated))));
 
-    CHECK(streams(optimise(lower(product(1024, 64, 1024)))));
-    CHECK_FALSE(streams(optimise(lower(product(1024, 2000, 1024)))));  // blocks of the sum meet in the output
+    CHECK(streams(optimise(lower(product(2048, 64, 2064)))));
+    CHECK_FALSE(streams(optimise(lower(product(2048, 2000, 2064)))));  // blocks of the sum meet in the output
     CHECK_FALSE(streams(optimise(lower(sum_of_rows(1024, 2048)))));
+}
+
+TEST_CASE("short rows with sums of their own are taken two at a time, with the same bits") {
+    const auto normalised = [](std::int64_t rows, std::int64_t length) {  // x - sum(x), which waits for the sum
+        KernelGraph graph;
+        const ir::NodeRef x = parameter(graph, {rows, length}), sum = ir::reduce(Op::Add, x, {1});
+        graph = finished(graph, x - ir::expand(sum, {rows, length}));
+        graph.rows = {rows};
+        graph.inner = {length};
+        graph.outputs[0].full = true;
+        return graph;
+    };
+    const auto pairs = [](const Kernel& kernel) {
+        return std::count(kernel.schedule.begin(), kernel.schedule.end(), "rows by 2") > 0;
+    };
+    const Kernel kernel = optimise(lower(normalised(2048, 100))), plain = lower(normalised(2048, 100));
+    CHECK(pairs(kernel) == (cpu_level() == CpuLevel::Avx512));    // elsewhere there are no registers for it
+    CHECK_FALSE(pairs(optimise(lower(normalised(2048, 5000)))));  // long rows: two streams of memory
+    CHECK_FALSE(pairs(optimise(lower(normalised(8, 100)))));      // a small kernel: the larger program does not pay
+    const test::Memory expected = test::run_on("ref", plain, some_values(plain)).memories.back();
+    for (const char* backend : {"ref", "c", "x86"}) {
+        CAPTURE(backend);
+        CHECK(test::run_on(backend, kernel, some_values(kernel)).memories.back() == expected);
+    }
 }
 
 TEST_CASE("an operand that lies along the sum is read that way and turned over in blocks") {

@@ -1,0 +1,165 @@
+// kernel/pass_rows.cpp: the "rows" pass: a loop over rows, each of which waits for sums of its own (softmax, layer norm), takes two rows
+// at a time, statement by statement. The fold of one row's sums, a chain of dependent instructions, then runs beside the other's.
+#include "kernel/nest.h"
+#include "kernel/passes.h"
+
+#include "core/cpu.h"
+#include "core/str.h"
+#include "ir/symbolic.h"
+#include "ir/walk.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace weft::kernel {
+namespace {
+
+constexpr std::int64_t kRows = 2;
+constexpr std::int64_t kLongRow = 32;  // turns of a row's longest loop: two longer rows are two streams of memory
+constexpr std::int64_t kMostScratch =
+    2048;                                 // bytes of arrays per row: both rows and their arrays stay in the first cache
+constexpr std::int64_t kMostNodes = 256;  // expression nodes of a row: the code doubles
+
+// What one row consists of.
+struct Row {
+    std::int64_t turns = 0, nodes = 0;  // of its longest loop nest; of all its expressions
+    bool sums = false;                  // a loop carries something from turn to turn
+    bool counted = false;
+    std::vector<int> locals;
+};
+
+class Pairing {
+public:
+    explicit Pairing(Kernel& kernel) : kernel_(kernel) {}
+
+    Body operator()(const Body& body) {
+        Body result;
+        for (const Stmt& stmt : body) {
+            const Loop* loop = stmt.loop();
+            if (!loop || loop->kind == LoopKind::Vector || loop->kind == LoopKind::Unrolled) result.push_back(stmt);
+            else if (worth_it(*loop)) result.push_back(paired(*loop));
+            else result.emplace_back(Loop{loop->var, loop->kind, (*this)(loop->body), loop->independent, loop->count});
+        }
+        return result;
+    }
+
+    bool any() const { return any_; }
+
+private:
+    bool worth_it(const Loop& loop) const {
+        if (loop.kind != LoopKind::Serial || !loop.independent || loop.count || loop.body.size() < 2) return false;
+        if (loop.extent() % kRows != 0) return false;
+        Row row;
+        describe(loop.body, 1, row);
+        if (!row.sums || row.counted || row.turns > kLongRow || row.nodes > kMostNodes) return false;
+        // The accumulators of a loop, for both rows, must leave registers for everything else.
+        const std::int64_t registers = cpu_level() == CpuLevel::Avx512 ? 32 * 64 : 16 * 32;
+        std::int64_t held = 0, scratch = 0;
+        for (const int b : row.locals) {
+            const Buffer& local = kernel_.buffers[b];
+            const std::int64_t bytes = local.size * static_cast<std::int64_t>(size_of(local.dtype));
+            if (local.place == Buffer::Place::Register) held = std::max(held, bytes);
+            else scratch += bytes;
+        }
+        return kRows * held <= registers / 4 && scratch <= kMostScratch;
+    }
+
+    void describe(const Body& body, std::int64_t turns, Row& row) const {
+        row.turns = std::max(row.turns, turns);
+        for (const Stmt& stmt : body) {
+            if (const Loop* loop = stmt.loop()) {
+                const bool serial = loop->kind == LoopKind::Serial;
+                row.sums |= serial && !loop->independent;
+                row.counted |= loop->count != nullptr;
+                describe(loop->body, serial ? turns * loop->extent() : turns, row);
+                continue;
+            }
+            const Store& store = *stmt.store();
+            row.nodes += static_cast<std::int64_t>(ir::topological_order(std::span(&store.value, 1)).size());
+            if (kernel_.buffers[store.buffer].role == Buffer::Role::Local &&
+                std::find(row.locals.begin(), row.locals.end(), store.buffer) == row.locals.end())
+                row.locals.push_back(store.buffer);
+        }
+    }
+
+    Stmt paired(const Loop& loop) {
+        any_ = true;
+        Row row;
+        describe(loop.body, 1, row);
+        sizes_.clear();
+        for (const int b : row.locals) {
+            sizes_.emplace(b, kernel_.buffers[b].size);
+            kernel_.buffers[b].size *= kRows;
+        }
+        row_ = loop.var;
+        pair_ = kernel_.new_var(loop.extent() / kRows);
+        return Loop{pair_, LoopKind::Serial, both(loop.body), true, nullptr};
+    }
+
+    // Each statement for both rows; loops over a row's elements stay one loop.
+    Body both(const Body& body) {
+        Body result;
+        for (const Stmt& stmt : body) {
+            if (const Loop* loop = stmt.loop(); loop && loop->kind == LoopKind::Serial) {
+                result.emplace_back(Loop{loop->var, loop->kind, both(loop->body), loop->independent, nullptr});
+                continue;
+            }
+            const NodeRef which = kernel_.new_var(kRows);
+            const NodeRef row = kernel_.add(kernel_.mul(pair_, kernel_.index(kRows)), which);
+            result.emplace_back(Loop{which, LoopKind::Unrolled,
+                                     substitute(kernel_, own(Body{stmt}, which), {{id_of(row_), row}}), true, nullptr});
+        }
+        return result;
+    }
+
+    // With locals of its own: those of the second row lie behind those of the first.
+    Body own(const Body& body, const NodeRef& which) {
+        Body result;
+        for (const Stmt& stmt : body) {
+            if (const Loop* loop = stmt.loop()) {
+                result.emplace_back(
+                    Loop{loop->var, loop->kind, own(loop->body, which), loop->independent, loop->count});
+                continue;
+            }
+            const Store& store = *stmt.store();
+            result.emplace_back(
+                Store{store.buffer, moved(store.buffer, own(store.index, which), which), own(store.value, which)});
+        }
+        return result;
+    }
+
+    NodeRef own(const NodeRef& root, const NodeRef& which) {
+        return ir::rebuild(std::span(&root, 1), [&](const ir::Node& node, const ir::Sources& sources) {
+            if (node.op == ir::Op::Load && sizes_.contains(node.as<ir::LoadArg>().buffer)) {
+                const int b = node.as<ir::LoadArg>().buffer;
+                return kernel_.load(b, moved(b, sources[0], which), sources.size() > 1 ? sources[1] : nullptr);
+            }
+            return sources == node.sources ? NodeRef(&node)
+                                           : kernel_.interner->make(node.op, node.dtype, {}, sources, node.arg);
+        })[0];
+    }
+
+    NodeRef moved(int buffer, const NodeRef& index, const NodeRef& which) const {
+        const auto size = sizes_.find(buffer);
+        if (size == sizes_.end()) return index;
+        return kernel_.add(index, kernel_.mul(which, kernel_.index(size->second)));
+    }
+
+    Kernel& kernel_;
+    bool any_ = false;
+    NodeRef row_, pair_;
+    std::unordered_map<int, std::int64_t> sizes_;  // of the row's locals, before there were two
+};
+
+}  // namespace
+
+Kernel pair_rows(Kernel kernel) {
+    if (kernel.body.size() != 1 || !kernel.body[0].loop() || kernel.body[0].loop()->kind != LoopKind::Parallel)
+        return kernel;  // too small to be worth a larger program
+    Pairing pairing(kernel);
+    kernel.body = pairing(Body(kernel.body));
+    if (pairing.any()) kernel.schedule.push_back(str("rows by ", kRows));
+    return kernel;
+}
+
+}  // namespace weft::kernel
