@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""bench/compare.py: Weft beside PyTorch, torch.compile and JAX on the same work (`make compare`).
+
+    python3 bench/compare.py [--only NAME]... [--rounds N] [--seconds S] [--peers torch,jax] [--json FILE] [--python PYTHON]
+
+Each framework is a process of its own with two threads on two cores. They take turns, the best call of all rounds counts, and a
+row whose results differ between frameworks is an error. Weft has two columns, a plain loop and weft.jit, as PyTorch has eager and
+torch.compile; the last column is the time of the best peer by that of the better of the two. The work is in bench/frameworks/.
+"""
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+WORK = ROOT / "bench/frameworks"
+THREADS = 2
+TOLERANCE = 1e-3  # how far results may differ, relative to their size
+OURS = ["weft", "weft.jit"]
+PEERS = ["torch", "torch.compile", "jax"]
+COLD = "cold start"
+ROWS = [
+    "chain", "add", "sum", "softmax", "layer norm", "transpose", "transpose heads", "transpose images",
+    "matmul 256", "matmul 512", "matmul 1024", "matmul 2048", "linear relu", "conv",
+    "mlp sgd", "mlp adam", "cnn adam", "transformer adam", "tiny mlp sgd", "one add", COLD,
+]  # fmt: skip
+
+
+def cores():
+    """Two processors that are different cores, if there are two."""
+    first = {}
+    for cpu in sorted(os.sched_getaffinity(0)):
+        try:
+            core = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list").read_text()
+        except OSError:
+            core = str(cpu)
+        first.setdefault(core, cpu)
+    chosen = sorted(first.values())[:THREADS]
+    return chosen if len(chosen) == THREADS else sorted(os.sched_getaffinity(0))[:THREADS]
+
+
+def environment(cache):
+    """Two threads for everybody; torch.compile's files go to a folder of this run."""
+    threads = {name: str(THREADS) for name in ("WEFT_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+    xla = f"--xla_cpu_multi_thread_eigen=true intra_op_parallelism_threads={THREADS}"
+    return {
+        **os.environ, **threads, "XLA_FLAGS": xla, "JAX_PLATFORMS": "cpu",
+        "PYTHONPATH": str(ROOT / "build/release/python"), "TORCHINDUCTOR_CACHE_DIR": cache,
+    }  # fmt: skip
+
+
+class Bench:
+    """The processes of a run: how to start each of them, and the workers that are there."""
+
+    def __init__(self, options, cache):
+        self.options, self.environment, self.cores, self.workers = options, environment(cache), cores(), {}
+
+    def start(self, name, *arguments, **pipes):
+        python = sys.executable if name in OURS else self.options.python
+        return subprocess.Popen([python, *map(str, arguments)], env=self.environment, text=True, stdout=subprocess.PIPE,
+                                preexec_fn=lambda: os.sched_setaffinity(0, self.cores), **pipes)  # fmt: skip
+
+    def turn(self, name, row):
+        """One framework's turn at one row: {"seconds", "values"} or {"error"}."""
+        if row == COLD:
+            return self.cold_start(name)
+        if name not in self.workers:
+            script = ["in_jax.py"] if name == "jax" else ["torch_like.py", name]
+            self.workers[name] = self.start(name, WORK / script[0], *script[1:], stdin=subprocess.PIPE)
+        worker = self.workers[name]
+        worker.stdin.write(f"{row}\t{self.options.seconds}\n")
+        worker.stdin.flush()
+        answer = worker.stdout.readline()
+        if not answer:
+            del self.workers[name]
+            return {"error": f"the worker ended with status {worker.wait()}"}
+        wait_until_asleep(worker.pid)
+        return json.loads(answer)
+
+    def cold_start(self, name):
+        begin = time.perf_counter()
+        with self.start(name, WORK / "cold.py", name) as process:
+            loss = process.stdout.readline()
+            seconds = time.perf_counter() - begin
+        return {"seconds": seconds, "values": [float(loss)]} if loss else {"error": f"it ended with status {process.wait()}"}
+
+    def close(self):
+        for worker in self.workers.values():
+            worker.stdin.close()
+            worker.wait()
+
+
+def wait_until_asleep(pid, limit=2.0):
+    """Threads that spin for their next job would take a core from the next framework."""
+    end, calm = time.perf_counter() + limit, 0
+    while calm < 3 and time.perf_counter() < end:
+        states = [path.read_text().rpartition(")")[2].split()[0] for path in Path(f"/proc/{pid}/task").glob("*/stat")]
+        calm = 0 if "R" in states else calm + 1
+        time.sleep(0.005)
+
+
+def disagreement(results):
+    """Who differs from the first framework in what, or an empty text."""
+    (first, expected), *others = results.items()
+    size = max(abs(value) for value in expected)
+    for name, values in others:
+        for a, b in zip(expected, values, strict=True):
+            if not abs(a - b) <= TOLERANCE * max(abs(a), size):
+                return f"{first} has {a:.6g} where {name} has {b:.6g}"
+    return ""
+
+
+def measure(bench, row, names):
+    """The best seconds of each framework, and what went wrong."""
+    best, values, errors = {}, {}, {}
+    for _ in range(bench.options.rounds):
+        for name in names:
+            if name in errors:
+                continue
+            answer = bench.turn(name, row)
+            if "error" in answer:
+                errors[name] = answer["error"].splitlines()[0]
+                continue
+            best[name] = min(best.get(name, math.inf), answer["seconds"])
+            values[name] = answer["values"]
+    notes = [f"{name}: {error}" for name, error in errors.items()]
+    if values and (difference := disagreement(values)):
+        notes.append(f"the results differ: {difference}")
+    return {"row": row, "seconds": best, "ratio": ratio(best), "notes": notes}
+
+
+def ratio(best):
+    """The best peer's time by Weft's, or None without both."""
+    ours, theirs = ([best[name] for name in names if name in best] for names in (OURS, PEERS))
+    return min(theirs) / min(ours) if ours and theirs else None
+
+
+def spoken(seconds):
+    if seconds is None:
+        return "-"
+    for unit, factor in (("s", 1), ("ms", 1e3), ("µs", 1e6)):
+        if seconds * factor >= 1:
+            break
+    return f"{seconds * factor:.3g} {unit}" if seconds * factor < 100 else f"{seconds * factor:.0f} {unit}"
+
+
+def line(row, cells, last):
+    return f"{row:<18}" + "".join(f"{cell:>14}" for cell in cells) + f"{last:>18}"
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", metavar="NAME", help="only the rows with NAME in their names; may be repeated")
+    parser.add_argument("--rounds", type=int, default=5, help="how many turns each framework has per row (default 5)")
+    parser.add_argument("--seconds", type=float, default=0.4, help="how long a turn measures (default 0.4)")
+    parser.add_argument("--peers", default=",".join(PEERS), help=f"some of {', '.join(PEERS)} (default: all)")
+    parser.add_argument("--json", metavar="FILE", help="write the results there, too")
+    parser.add_argument("--python", default=str(ROOT / ".venv-peers/bin/python"), help="a Python that has the peers")
+    options = parser.parse_args()
+    options.peers = [name for name in options.peers.split(",") if name]
+    if unknown := set(options.peers) - set(PEERS):
+        parser.error(f"no such peer: {', '.join(sorted(unknown))}; there are {', '.join(PEERS)}")
+    options.rows = [row for row in ROWS if not options.only or any(part in row for part in options.only)]
+    if not options.rows:
+        parser.error(f"no row has that in its name; there are {', '.join(ROWS)}")
+    return options
+
+
+def main():
+    options = arguments()
+    names, results = [*OURS, *options.peers], []
+    with tempfile.TemporaryDirectory(prefix="weft-compare-") as cache:
+        bench = Bench(options, cache)
+        print(line("row", names, "best peer / weft"), flush=True)
+        for row in options.rows:
+            result = measure(bench, row, names)
+            results.append(result)
+            last = f"{result['ratio']:.2f}" if result["ratio"] else "-"
+            print(line(row, [spoken(result["seconds"].get(name)) for name in names], last), flush=True)
+            for note in result["notes"]:
+                print(f"  {note}", flush=True)
+        bench.close()
+    ratios = [result["ratio"] for result in results if result["ratio"]]
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None
+    if mean:
+        print(line("geometric mean", [""] * len(names), f"{mean:.2f}"))
+    if options.json:
+        Path(options.json).write_text(json.dumps({"threads": THREADS, "geometric_mean": mean, "rows": results}, indent=1) + "\n")
+    return int(any(result["notes"] for result in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

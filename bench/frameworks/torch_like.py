@@ -1,0 +1,161 @@
+"""bench/frameworks/torch_like.py NAME: a worker with Weft or PyTorch. One source serves both, for Weft has PyTorch's names.
+
+NAME is weft, weft.jit, torch or torch.compile. PyTorch has its fastest forms: fused optimisers, compiled ones where they win.
+"""
+
+import sys
+
+import work
+
+NAME = sys.argv[1]
+WEFT = NAME.startswith("weft")
+if WEFT:
+    import weft as torch
+    import weft.nn.functional as F
+    from weft import nn
+else:
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+torch.set_num_threads(2)
+
+
+def compiled(function):
+    """The function as this worker runs it: as it is, captured by weft.jit, or compiled by torch.compile."""
+    return {"weft.jit": torch.jit, "torch.compile": getattr(torch, "compile", None)}.get(NAME, lambda same: same)(function)
+
+
+def force(result):
+    """Weft is lazy; PyTorch has computed the result by now."""
+    return result.realize() if WEFT else result
+
+
+OPS = {
+    "chain": lambda a, b, c: torch.tanh(a * b + c) * torch.sigmoid(a) - torch.relu(b) / 2,
+    "add": lambda a, b: a + b,
+    "sum": lambda a: a.sum(),
+    "softmax": lambda a: F.softmax(a, -1),
+    "layer norm": lambda a, weight, bias: F.layer_norm(a, (1024,), weight, bias),
+    "transpose": lambda a: a.t().contiguous(),
+    "transpose heads": lambda a: a.transpose(1, 2).contiguous(),
+    "transpose images": lambda a: a.permute(0, 2, 3, 1).contiguous(),
+    "linear relu": lambda x, weight, bias: F.relu(F.linear(x, weight, bias)),
+    "conv": lambda x, weight, bias: F.conv2d(x, weight, bias, padding=1),
+    "one add": lambda a, b: a + b,
+}
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.qkv, self.out = nn.LayerNorm(width), nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.norm2, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):  # (batch, tokens, width), as the result
+        n, tokens, width = x.shape
+        parts = self.qkv(self.norm1(x)).chunk(3, -1)
+        q, k, v = (part.reshape(n, tokens, self.heads, width // self.heads).transpose(1, 2) for part in parts)
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(mixed.transpose(1, 2).reshape(n, tokens, width))
+        return x + self.down(F.gelu(self.up(self.norm2(x))))
+
+
+class Transformer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.token, self.position = nn.Embedding(work.VOCABULARY, work.WIDTH), nn.Embedding(work.TOKENS, work.WIDTH)
+        self.blocks = nn.Sequential(*(Block(work.WIDTH, work.HEADS) for _ in range(work.BLOCKS)))
+        self.norm, self.head = nn.LayerNorm(work.WIDTH), nn.Linear(work.WIDTH, work.VOCABULARY)
+
+    def forward(self, tokens):
+        return self.head(self.norm(self.blocks(self.token(tokens) + self.position.weight)))
+
+
+def network(kind, shapes):
+    if kind == "transformer":
+        return Transformer()
+    if kind == "cnn":
+        return nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                             nn.Linear(9216, 128), nn.ReLU(), nn.Linear(128, 10))  # fmt: skip
+    (hidden, inputs), (outputs, _) = shapes["0.weight"], shapes["2.weight"]
+    return nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, outputs))
+
+
+def prepare_op(row):
+    tensors = [torch.from_numpy(array) for array in work.arguments(row)]
+    function = compiled(OPS.get(row, lambda a, b: a @ b))
+
+    def call():
+        with torch.no_grad():
+            result = force(function(*tensors))
+        return result.numpy
+
+    return call, lambda: None
+
+
+def new_training(row):
+    """The network with its initial weights, and its optimiser."""
+    kind, optimiser, rate, shapes, _ = work.STEPS[row]
+    model = network(kind, shapes)
+    model.load_state_dict({name: torch.from_numpy(array) for name, array in work.weights(row).items()})
+    make = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}[optimiser]
+    return model, make(model.parameters(), lr=rate, **({} if WEFT else {"fused": True}))
+
+
+def prepare_weft_step(row):
+    x, labels = (torch.from_numpy(array) for array in work.batch(row))
+    step = None
+
+    def restart():
+        nonlocal step
+        model, optimizer = new_training(row)
+
+        def train(x, labels):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x).reshape(labels.numel(), -1), labels.reshape(-1))
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        step = compiled(train)
+
+    def call():
+        return force(step(x, labels)).item
+
+    return call, restart
+
+
+def prepare_torch_step(row):
+    x, labels = (torch.from_numpy(array) for array in work.batch(row))
+    model, optimizer = new_training(row)
+    initial = [parameter.detach().clone() for parameter in model.parameters()]
+    loss_of = compiled(lambda x, labels: F.cross_entropy(model(x).reshape(labels.numel(), -1), labels.reshape(-1)))
+
+    def restart():  # in place, for what is compiled is compiled for these tensors
+        with torch.no_grad():
+            for parameter, value in zip(model.parameters(), initial):
+                parameter.copy_(value)
+            for state in optimizer.state.values():
+                for value in state.values():
+                    if value is not None:
+                        value.zero_()
+
+    def call():
+        optimizer.zero_grad()
+        loss = loss_of(x, labels)
+        loss.backward()
+        optimizer.step()
+        return loss.item
+
+    return call, restart
+
+
+def prepare(row):
+    if row in work.OPS:
+        return prepare_op(row)
+    return (prepare_weft_step if WEFT else prepare_torch_step)(row)
+
+
+work.serve(prepare)
