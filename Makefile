@@ -8,7 +8,7 @@ export JOBS ?= $(shell nproc)
 say = @echo "==> $(1)"
 build = cmake --preset $(1) $(options) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
 
-.PHONY: help setup demo test bench format lint asan tsan clean
+.PHONY: help setup demo test parity bench format lint asan tsan clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -32,6 +32,15 @@ test:  ## set up, build, and run all tests (C++, Python, include directions, ins
 	@$(call build,release)
 	$(call say,testing)
 	@ctest --preset release -j $(JOBS)
+
+parity: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
+parity:  ## set up with PyTorch (in .venv-parity), build, and compare the Python package with it (ARGS="-k adam")
+	$(call say,setting up)
+	@tools/setup.sh build python parity
+	$(call say,building (release))
+	@$(call build,release) --target weft_python weft_package
+	$(call say,comparing with PyTorch)
+	@PYTHONPATH=build/release/python .venv-parity/bin/python -m pytest -q -p no:cacheprovider python/parity $(ARGS)
 
 asan:  ## the tests with the address, leak and undefined behaviour sanitizers
 tsan:  ## the tests with the thread sanitizer

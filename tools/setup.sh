@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what a task needs on Debian or Ubuntu, and nothing that is there already: the second call is instant.
-#   tools/setup.sh [build] [python] [bench] [lint]       (without arguments: all of them)
-# Packages come with apt-get, as root or through sudo; Python packages go into .venv.
+#   tools/setup.sh [build] [python] [bench] [lint] [parity]       (without arguments: all but parity)
+# Packages come with apt-get, as root or through sudo; Python packages go into .venv, PyTorch into .venv-parity.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,6 +22,7 @@ lint    clang-tidy       clang-tidy                                             
 "
 least_cmake=3.25
 python_packages="nanobind==3.1.0 scikit-build-core==1.1.1 pytest==9.2.0 numpy" # into .venv
+parity_packages="torch==2.13.0 pytest==9.2.0 numpy"                            # into .venv-parity
 venv_cmake=3.31.6 # goes into .venv where the system's CMake is older than least_cmake
 
 say() { echo "setup: $*"; }
@@ -64,23 +65,23 @@ install_packages() { # the tasks
     as_root apt-get -qq install -y --no-install-recommends "${needed[@]}" "${found[@]}" >/dev/null
 }
 
-make_venv() {
-    [ -x .venv/bin/pip ] && return 0
+make_venv() { # where
+    [ -x "$1/bin/pip" ] && return 0
     if ! python3 -c 'import ensurepip' 2>/dev/null; then
         can_install || { say "missing: python3-venv. Ask whoever may for:  apt-get install python3-venv"; exit 1; }
         say "installing python3-venv"
         as_root apt-get -qq update
         as_root apt-get -qq install -y --no-install-recommends python3-venv >/dev/null
     fi
-    say "making .venv"
-    python3 -m venv .venv
+    say "making $1"
+    python3 -m venv "$1"
 }
 
 # Python's headers, for the Python that .venv is made from, and the packages.
 install_python() {
     local stamp=.venv/.weft-packages
     [ "$(cat "$stamp" 2>/dev/null)" = "$python_packages" ] && return 0
-    make_venv
+    make_venv .venv
     if ! python3 -c 'import os, sysconfig; raise SystemExit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'; then
         can_install || { say "missing: python3-dev. Ask whoever may for:  apt-get install python3-dev"; exit 1; }
         say "installing python3-dev"
@@ -93,6 +94,17 @@ install_python() {
     echo "$python_packages" >"$stamp"
 }
 
+# PyTorch, which the parity tests compare with, in an environment of its own: nothing else ever sees it.
+install_parity() {
+    local stamp=.venv-parity/.weft-packages
+    [ "$(cat "$stamp" 2>/dev/null)" = "$parity_packages" ] && return 0
+    make_venv .venv-parity
+    say "installing $parity_packages into .venv-parity (the first time this takes minutes)"
+    # shellcheck disable=SC2086  # a list
+    .venv-parity/bin/pip install --quiet --disable-pip-version-check $parity_packages
+    echo "$parity_packages" >"$stamp"
+}
+
 new_enough_cmake() {
     local version
     version=$(cmake --version | sed -n '1s/[^0-9]*//p')
@@ -103,7 +115,8 @@ export PATH="$PWD/.venv/bin:$PATH"
 install_packages "${@:-build bench lint}"
 if ! new_enough_cmake; then
     say "CMake is older than $least_cmake; installing cmake $venv_cmake into .venv"
-    make_venv
+    make_venv .venv
     .venv/bin/pip install --quiet "cmake==$venv_cmake"
 fi
 if [[ " ${*:-python} " == *" python "* ]]; then install_python; fi
+if [[ " ${*:-} " == *" parity "* ]]; then install_parity; fi
