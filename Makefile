@@ -8,7 +8,7 @@ export JOBS ?= $(shell nproc)
 say = @echo "==> $(1)"
 build = cmake --preset $(1) $(options) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
 
-.PHONY: help setup demo test parity bench format lint asan tsan clean
+.PHONY: help setup demo test parity bench compare format lint asan tsan clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -56,6 +56,15 @@ bench:  ## set up, build, and run all benchmarks (ARGS="--only matmul --json FIL
 	$(call say,building (release))
 	@$(call build,release) --target weft_bench
 	@for b in $(patsubst bench/%.cpp,%,$(wildcard bench/*.cpp)); do echo "==> bench_$$b"; build/release/bin/bench_$$b $(ARGS); done
+
+compare: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
+compare:  ## set up PyTorch and JAX (in .venv-peers), build, and measure Weft beside them (ARGS="--only matmul --json FILE")
+	$(call say,setting up)
+	@tools/setup.sh build python compare
+	$(call say,building (release))
+	@$(call build,release) --target weft_python weft_package
+	$(call say,measuring: do nothing else on this machine)
+	@.venv/bin/python bench/compare.py $(ARGS)
 
 format:  ## format all C++ files in place
 	@tools/setup.sh build lint

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what a task needs on Debian or Ubuntu, and nothing that is there already: the second call is instant.
-#   tools/setup.sh [build] [python] [bench] [lint] [parity]       (without arguments: all but parity)
-# Packages come with apt-get, as root or through sudo; Python packages go into .venv, PyTorch into .venv-parity.
+#   tools/setup.sh [build] [python] [bench] [lint] [parity] [compare]       (without arguments: all but parity and compare)
+# Packages come with apt-get, as root or through sudo; Python packages go into .venv, other frameworks into .venv-parity and .venv-peers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,6 +23,7 @@ lint    clang-tidy       clang-tidy                                             
 least_cmake=3.25
 python_packages="nanobind==3.1.0 scikit-build-core==1.1.1 pytest==9.2.0 numpy" # into .venv
 parity_packages="torch==2.13.0 pytest==9.2.0 numpy"                            # into .venv-parity
+compare_packages="torch==2.13.0 jax==0.10.2 numpy"                                # into .venv-peers
 venv_cmake=3.31.6 # goes into .venv where the system's CMake is older than least_cmake
 
 say() { echo "setup: $*"; }
@@ -94,15 +95,15 @@ install_python() {
     echo "$python_packages" >"$stamp"
 }
 
-# PyTorch, which the parity tests compare with, in an environment of its own: nothing else ever sees it.
-install_parity() {
-    local stamp=.venv-parity/.weft-packages
-    [ "$(cat "$stamp" 2>/dev/null)" = "$parity_packages" ] && return 0
-    make_venv .venv-parity
-    say "installing $parity_packages into .venv-parity (the first time this takes minutes)"
+# Other frameworks, to compare with, in an environment of their own: nothing else ever sees them.
+install_frameworks() { # where, packages
+    local stamp=$1/.weft-packages
+    [ "$(cat "$stamp" 2>/dev/null)" = "$2" ] && return 0
+    make_venv "$1"
+    say "installing $2 into $1 (the first time this takes minutes)"
     # shellcheck disable=SC2086  # a list
-    .venv-parity/bin/pip install --quiet --disable-pip-version-check $parity_packages
-    echo "$parity_packages" >"$stamp"
+    "$1/bin/pip" install --quiet --disable-pip-version-check $2
+    echo "$2" >"$stamp"
 }
 
 new_enough_cmake() {
@@ -119,4 +120,5 @@ if ! new_enough_cmake; then
     .venv/bin/pip install --quiet "cmake==$venv_cmake"
 fi
 if [[ " ${*:-python} " == *" python "* ]]; then install_python; fi
-if [[ " ${*:-} " == *" parity "* ]]; then install_parity; fi
+if [[ " ${*:-} " == *" parity "* ]]; then install_frameworks .venv-parity "$parity_packages"; fi
+if [[ " ${*:-} " == *" compare "* ]]; then install_frameworks .venv-peers "$compare_packages"; fi
