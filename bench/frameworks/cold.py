@@ -59,6 +59,6 @@ else:
 
     if NAME == "weft.jit":
         step = torch.jit(step)
-    loss = step(x, labels)
+    loss = step(x, labels).item()
 
 print(float(loss), flush=True)
