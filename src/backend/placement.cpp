@@ -21,9 +21,25 @@ void Placement::enter(const kernel::Loop& loop, bool guarded) {
 
 const Facts& Placement::facts(const ir::Node& node) {
     if (const auto found = facts_.find(&node); found != facts_.end()) return found->second;
+    InlineVector<const ir::Node*, 32> pending;  // no recursion: an expression may be deep, the stack small
+    pending.push_back(&node);
+    while (!pending.empty()) {
+        const ir::Node* next = pending.back();
+        const std::size_t before = pending.size();
+        for (const ir::NodeRef& source : next->sources)
+            if (!facts_.contains(source.get())) pending.push_back(source.get());
+        if (pending.size() > before) continue;
+        pending.pop_back();
+        facts_.try_emplace(next, facts_from_sources(*next));
+    }
+    return facts_.at(&node);
+}
+
+Facts Placement::facts_from_sources(const ir::Node& node) const {
     Facts result;
     for (const ir::NodeRef& source : node.sources) {
-        const Facts& in = facts(*source);
+        const Facts& in = facts_.at(source.get());
+        result.height = std::max(result.height, in.height + 1);
         result.level = std::max(result.level, in.level);
         result.lane = std::max(result.lane, in.lane);
         result.buffers |= in.buffers;
@@ -43,7 +59,7 @@ const Facts& Placement::facts(const ir::Node& node) {
     } else if (node.op == Op::Check) {
         result.touches = true;
     }
-    return facts_.emplace(&node, result).first->second;
+    return result;
 }
 
 int Placement::level_of(const ir::Node& node) {

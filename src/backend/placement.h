@@ -19,6 +19,7 @@ struct Facts {
     int lane = -1;              // the vector loop whose variable it uses
     std::uint64_t buffers = 0;  // what it loads
     bool touches = false;       // it loads or checks: must not run where its loop would not
+    int height = 0;             // of the expression: 0 for a leaf
 };
 
 // Depth 0 is the function's body. Facts go by address: nodes must live as long as this.
@@ -38,6 +39,8 @@ private:
         std::uint64_t stored;  // buffers that it stores to
         bool guarded;
     };
+    Facts facts_from_sources(const ir::Node& node) const;
+
     const kernel::Kernel& kernel_;
     const Expanded& expanded_;
     std::vector<OpenLoop> loops_;

@@ -3,6 +3,7 @@
 #include "ir/symbolic_forms.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace weft::ir {
 namespace {
@@ -210,6 +211,8 @@ namespace {
 struct PlainSum {
     InlineVector<std::pair<const Node*, std::int64_t>, 8> terms;
     std::int64_t constant = 0;
+    std::span<const std::pair<int, NodeRef>> with;  // variables to replace
+    bool replaced = false;                          // one of them occurred
 };
 
 bool collect(const Node& node, std::int64_t factor, int depth, PlainSum& sum) {
@@ -230,6 +233,14 @@ bool collect(const Node& node, std::int64_t factor, int depth, PlainSum& sum) {
             if (times(node.source(1), product)) return collect(node.source(0), product, depth + 1, sum);
             return times(node.source(0), product) && collect(node.source(1), product, depth + 1, sum);
         case Op::LoopVar:
+            for (const auto& [id, value] : sum.with) {
+                if (id != node.as<LoopArg>().id) continue;
+                sum.replaced = true;
+                const auto with = std::exchange(sum.with, {});
+                const bool plain = collect(*value, factor, depth + 1, sum);
+                sum.with = with;
+                return plain;
+            }
             if (node.as<LoopArg>().extent <= 1) return true;
             for (auto& [var, by] : sum.terms)
                 if (var == &node) return !__builtin_add_overflow(by, factor, &by);
@@ -267,6 +278,11 @@ NodeRef write_down(Interner& interner, PlainSum& sum) {
     return sum.constant ? make(Op::Add, result, number(sum.constant)) : result;
 }
 
+bool collect_all(const Node& expression, PlainSum& sum) {
+    return is_index(expression) && collect(expression, 1, 0, sum) &&
+           std::none_of(sum.terms.begin(), sum.terms.end(), [](const auto& t) { return t.second == INT64_MIN; });
+}
+
 }  // namespace
 
 NodeRef simplify_index(Interner& interner, const NodeRef& expression) { return IndexSimplifier(interner)(expression); }
@@ -274,12 +290,15 @@ NodeRef simplify_index(Interner& interner, const NodeRef& expression) { return I
 IndexSimplifier::IndexSimplifier(Interner& interner) : interner_(interner) {}
 IndexSimplifier::~IndexSimplifier() = default;
 
+NodeRef IndexSimplifier::plain_sum(const NodeRef& expression, std::span<const std::pair<int, NodeRef>> with) {
+    PlainSum sum{.with = with};
+    if (!collect_all(*expression, sum)) return nullptr;
+    return sum.replaced ? write_down(interner_, sum) : expression;
+}
+
 NodeRef IndexSimplifier::operator()(const NodeRef& expression) {
     if (expression->op == Op::Const) return expression;
-    if (PlainSum sum;
-        is_index(*expression) && collect(*expression, 1, 0, sum) &&
-        std::none_of(sum.terms.begin(), sum.terms.end(), [](const auto& t) { return t.second == INT64_MIN; }))
-        return write_down(interner_, sum);
+    if (PlainSum sum; collect_all(*expression, sum)) return write_down(interner_, sum);
     if (!simplifier_) simplifier_ = std::make_unique<Simplifier>(interner_);
     return NodeRef(simplifier_->run(expression));
 }

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <utility>
 
 namespace weft::ir {
 
@@ -36,6 +38,10 @@ public:
     explicit IndexSimplifier(Interner& interner);
     ~IndexSimplifier();
     NodeRef operator()(const NodeRef& expression);
+
+    // The expression with loop variables (by id) replaced, if it is a plain sum of them then; else null. Much faster than
+    // replacing first: nothing is made but the result, which is the expression itself if no variable occurs in it.
+    NodeRef plain_sum(const NodeRef& expression, std::span<const std::pair<int, NodeRef>> with);
 
 private:
     Interner& interner_;

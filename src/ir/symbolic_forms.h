@@ -7,6 +7,7 @@
 #pragma once
 
 #include "ir/node.h"
+#include "ir/node_table.h"
 #include "ir/symbolic.h"
 
 #include <cstdint>
@@ -41,43 +42,6 @@ inline std::int64_t remainder(std::int64_t a, std::int64_t b) {
 
 // The range of a node's value from those of its sources.
 Wide range_of(const Node& node, std::span<const Wide> sources);
-
-// A hash table from nodes to small values; the marks on the nodes are left to the caller's own walk.
-template <class T, std::size_t kInline = 64>
-class NodeTable {
-public:
-    T& operator[](const Node* key) {
-        if (2 * (used_ + 1) > slots_.size()) grow();
-        Slot& slot = find(key);
-        if (!slot.key) {
-            slot.key = key;
-            ++used_;
-        }
-        return slot.value;
-    }
-
-private:
-    struct Slot {
-        const Node* key = nullptr;
-        T value{};
-    };
-    Slot& find(const Node* key) {
-        const std::size_t mask = slots_.size() - 1;
-        std::size_t at = (key->hash ^ (key->hash >> 29)) & mask;
-        while (slots_[at].key && slots_[at].key != key) at = (at + 1) & mask;
-        return slots_[at];
-    }
-    void grow() {
-        const Slots old = std::move(slots_);
-        slots_ = Slots(2 * old.size());
-        for (const Slot& slot : old)
-            if (slot.key) find(slot.key) = slot;
-    }
-
-    using Slots = InlineVector<Slot, kInline>;
-    Slots slots_ = Slots(kInline);
-    std::size_t used_ = 0;
-};
 
 struct Entry;
 struct Term {
@@ -166,8 +130,9 @@ private:
     alignas(16) std::byte buffer_[4096];
     std::pmr::monotonic_buffer_resource arena_{buffer_, sizeof buffer_};
     NodeTable<Entry*> table_;
-    std::vector<NodeRef> kept_;  // nodes handed in and made on the way: none may die (and its address be reused) before the end
-    int depth_ = 0;              // of divide, modulo and recombine calling each other
+    std::vector<NodeRef>
+        kept_;       // nodes handed in and made on the way: none may die (and its address be reused) before the end
+    int depth_ = 0;  // of divide, modulo and recombine calling each other
 };
 
 }  // namespace weft::ir

@@ -2,6 +2,7 @@
 #include "kernel/kernel.h"
 
 #include "core/str.h"
+#include "ir/node_table.h"
 #include "ir/print.h"
 #include "ir/symbolic.h"
 #include "ir/walk.h"
@@ -113,26 +114,35 @@ class Substituter {
 public:
     Substituter(const Kernel& kernel, const Substitution& with, ir::IndexSimplifier& simplify)
         : kernel_(kernel), simplify_(simplify) {
-        for (const auto& [id, value] : with) replacement_[id] = value;
+        for (const auto& each : with) replacement_.push_back(each);
     }
 
     NodeRef operator()(const NodeRef& root) {
         if (is_constant(*root)) return root;
-        std::vector<const ir::Node*> pending{root.get()};
+        InlineVector<const ir::Node*, 32> pending;
+        pending.push_back(root.get());
         while (!pending.empty()) {
             const ir::Node* node = pending.back();
             const std::size_t before = pending.size();
-            if (!done_.contains(node))
+            if (node->op == Op::Load && node->sources.size() == 1 && !done_[node])
+                if (const NodeRef at = simplify_.plain_sum(node->sources[0], replacement_))
+                    done_[node] =
+                        at == node->sources[0] ? NodeRef(node) : kernel_.load(node->as<ir::LoadArg>().buffer, at);
+            if (!done_[node])
                 for (const NodeRef& source : node->sources)
-                    if (!is_constant(*source) && !done_.contains(source.get())) pending.push_back(source.get());
+                    if (!is_constant(*source) && !done_[source.get()]) pending.push_back(source.get());
             if (pending.size() > before) continue;
             pending.pop_back();
-            if (!done_.contains(node)) done_.emplace(node, replace(*node));
+            if (!done_[node]) {
+                NodeRef fresh = replace(*node);  // may make the table grow
+                done_[node] = std::move(fresh);
+            }
         }
-        return done_.at(root.get());
+        return done_[root.get()];
     }
 
     NodeRef index(const NodeRef& root) {
+        if (NodeRef plain = simplify_.plain_sum(root, replacement_)) return plain;
         const NodeRef fresh = (*this)(root);
         return fresh == root ? root : simplify_(fresh);
     }
@@ -146,7 +156,7 @@ public:
             } else {
                 const Loop& loop = *stmt.loop();
                 NodeRef count = loop.count ? index(loop.count) : nullptr, var = loop.var;
-                if (renaming) replacement_[loop.id()] = var = renaming->new_var(loop.extent());
+                if (renaming) replacement_.emplace_back(loop.id(), var = renaming->new_var(loop.extent()));
                 result.emplace_back(
                     Loop{var, loop.kind, (*this)(loop.body, renaming), loop.independent, std::move(count)});
             }
@@ -159,13 +169,15 @@ private:
 
     NodeRef replace(const ir::Node& node) {
         if (node.op == Op::LoopVar) {
-            const auto found = replacement_.find(node.as<ir::LoopArg>().id);
-            return found == replacement_.end() ? NodeRef(&node) : found->second;
+            const int id = node.as<ir::LoopArg>().id;
+            for (const auto& [var, value] : replacement_)
+                if (var == id) return value;
+            return NodeRef(&node);
         }
         ir::Sources sources;
         bool changed = false;
         for (const NodeRef& source : node.sources) {
-            sources.push_back(is_constant(*source) ? source : done_.at(source.get()));
+            sources.push_back(is_constant(*source) ? source : done_[source.get()]);
             changed |= !(sources.back() == source);
         }
         if (!changed) return NodeRef(&node);
@@ -182,8 +194,8 @@ private:
 
     const Kernel& kernel_;
     ir::IndexSimplifier& simplify_;
-    std::unordered_map<int, NodeRef> replacement_;
-    std::unordered_map<const ir::Node*, NodeRef> done_;
+    Substitution replacement_;
+    ir::NodeTable<NodeRef, 64> done_;
 };
 
 }  // namespace

@@ -17,22 +17,6 @@ using kernel::LoopKind;
 using kernel::Stmt;
 using kernel::Store;
 
-namespace {
-
-// Few nodes cannot be deep.
-bool has_at_most(const ir::Node& root, std::size_t limit) {
-    std::vector<const ir::Node*> seen{&root};
-    for (std::size_t i = 0; i < seen.size(); ++i)
-        for (const ir::NodeRef& source : seen[i]->sources) {
-            if (std::find(seen.begin(), seen.end(), source.get()) != seen.end()) continue;
-            if (seen.size() == limit) return false;
-            seen.push_back(source.get());
-        }
-    return true;
-}
-
-}  // namespace
-
 Emitter::Emitter(const kernel::Kernel& kernel, Expanded expanded, bool wide)
     : kernel_(kernel),
       expanded_(std::move(expanded)),
@@ -86,6 +70,7 @@ void Emitter::emit(const Loop& loop) {
     } else if (!fits32(loop.extent())) end = gp(constant_gp(loop.extent()));
 
     Scope scope;
+    scope.code.reserve(64);
     scope.var = gp_reg();
     scopes_.push_back(std::move(scope));
     placement_.enter(loop, guarded && !parallel);
@@ -148,16 +133,9 @@ void Emitter::emit(const Store& store) {
 // A long chain is emitted in pieces, from the bottom: value() calls itself, and the stack may be small.
 void Emitter::emit_depths(const NodeRef& root) {
     constexpr int kPiece = 32;
-    if (has_at_most(*root, kPiece)) return;
-    std::unordered_map<const Node*, int> depths;
-    for (const Node* node : ir::topological_order(std::span(&root, 1))) {
-        int depth = 0;
-        for (const NodeRef& source : node->sources) depth = std::max(depth, depths.at(source.get()) + 1);
-        depths.emplace(node, depth);
-        if (depth == 0 || depth % kPiece != 0) continue;
-        facts(*node);
-        if (is_float(node->dtype) && node->op != Op::Load) value(*node);
-    }
+    if (facts(*root).height < kPiece) return;
+    for (const Node* node : ir::topological_order(std::span(&root, 1)))
+        if (facts(*node).height % kPiece == kPiece - 1 && is_float(node->dtype) && node->op != Op::Load) value(*node);
 }
 
 void Emitter::forget(std::uint64_t buffers) {
