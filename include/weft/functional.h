@@ -1,11 +1,11 @@
 // weft/functional.h: what neural networks are made of, as functions: activations, softmax, normalisation, linear,
-// convolution, pooling, embedding and losses. f16 and bf16 are computed in f32 inside and rounded once.
+// convolution, pooling, embedding. Losses are in weft/loss.h. f16 and bf16 are computed in f32 inside and rounded once.
 #pragma once
 
+#include <weft/loss.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
-#include <optional>
 
 namespace weft {
 
@@ -103,32 +103,5 @@ Tensor avg_pool2d(const Tensor& x, Pair window, const PoolOptions& options = {})
 //
 //     embedding(weight, tensor({3, 1, 4}));     // f32[3, features]
 Tensor embedding(const Tensor& weight, const Tensor& index);
-
-// ---- losses ----------------------------------------------------------------------------------------------------------
-
-enum class Reduction : std::uint8_t { None, Mean, Sum };
-
-// -log softmax(logits)[label], for logits [n, classes, …] and labels [n, …] (or [classes] and []). Labels equal to
-// ignore_index, if there is one, count nothing, in the mean neither; any other label out of range raises. label_smoothing mixes in that much of the uniform distribution.
-//
-//     cross_entropy(logits, labels).backward();
-struct CrossEntropyOptions {
-    Reduction reduction = Reduction::Mean;
-    std::optional<std::int64_t> ignore_index = {};
-    double label_smoothing = 0;
-};
-Tensor cross_entropy(const Tensor& logits, const Tensor& labels, const CrossEntropyOptions& options = {});
-
-// -log_probabilities[label]: what cross_entropy does after log_softmax.
-Tensor nll_loss(const Tensor& log_probabilities, const Tensor& labels, Reduction reduction = Reduction::Mean,
-                std::optional<std::int64_t> ignore_index = {});
-
-Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::Mean);  // (input - target)²
-Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::Mean);   // |input - target|
-
-// -(target log p + (1 - target) log(1 - p)), for probabilities, whose logarithms are limited to -100, and for logits, which
-// is the stable form.
-Tensor binary_cross_entropy(const Tensor& probabilities, const Tensor& target, Reduction reduction = Reduction::Mean);
-Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction reduction = Reduction::Mean);
 
 }  // namespace weft

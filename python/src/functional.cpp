@@ -140,35 +140,6 @@ void bind_layers(nb::module_& f) {
              });
 }
 
-void bind_losses(nb::module_& f) {
-    function(f, "cross_entropy", "input, target, *, ignore_index=-100, reduction='mean', label_smoothing=0.0",
-             "-log softmax(input)[target]; targets equal to ignore_index count nothing.",
-             [](const Tensor& logits, const Tensor& labels, std::int64_t ignore_index, Reduction reduction,
-                double smoothing) {
-                 return cross_entropy(
-                     logits, labels,
-                     {.reduction = reduction, .ignore_index = ignore_index, .label_smoothing = smoothing});
-             });
-    function(f, "nll_loss", "input, target, *, ignore_index=-100, reduction='mean'",
-             "-input[target], for logarithms of probabilities; targets equal to ignore_index count nothing.",
-             [](const Tensor& x, const Tensor& labels, std::int64_t ignore_index, Reduction reduction) {
-                 return nll_loss(x, labels, reduction, ignore_index);
-             });
-    function(f, "mse_loss", "input, target, *, reduction='mean'", "(input - target)².",
-             [](const Tensor& x, const Tensor& target, Reduction reduction) { return mse_loss(x, target, reduction); });
-    function(f, "l1_loss", "input, target, *, reduction='mean'", "|input - target|.",
-             [](const Tensor& x, const Tensor& target, Reduction reduction) { return l1_loss(x, target, reduction); });
-    function(f, "binary_cross_entropy", "input, target, *, reduction='mean'", "-(t log p + (1 - t) log(1 - p)).",
-             [](const Tensor& x, const Tensor& target, Reduction reduction) {
-                 return binary_cross_entropy(x, target, reduction);
-             });
-    function(f, "binary_cross_entropy_with_logits", "input, target, *, reduction='mean'",
-             "The same for logits, which is the stable form.",
-             [](const Tensor& x, const Tensor& target, Reduction reduction) {
-                 return bce_with_logits(x, target, reduction);
-             });
-}
-
 }  // namespace
 
 void bind_functional(nb::module_& m, nb::handle tensor) {

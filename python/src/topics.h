@@ -16,6 +16,7 @@ void bind_movement(nb::module_& m, nb::handle tensor);
 void bind_reductions(nb::module_& m, nb::handle tensor);
 void bind_indexing(nb::module_& m, nb::handle tensor);
 void bind_functional(nb::module_& m, nb::handle tensor);
+void bind_losses(nb::module_& functional);
 void bind_autograd(nb::module_& m, nb::handle tensor);
 void bind_dlpack(nb::module_& m, nb::handle tensor);
 void bind_optim(nb::module_& m);

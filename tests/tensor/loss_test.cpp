@@ -97,6 +97,95 @@ TEST_CASE("gradients at kinks and in flat places are PyTorch's") {
     CHECK(slope([](const Tensor& x) { return maximum(x, 0); }, {-1, 0, 1}) == Doubles{0, 0.5, 1});
 }
 
+TEST_CASE("weights scale classes, and the mean divides by those of the labels") {
+    const Tensor labels = tensor({2, 0}), weight = tensor({0.5, 1.0, 2.0});
+    const double a = std::log(1 + std::exp(-1) + std::exp(-2)), b = std::log(3.0);
+    CHECK(close(cross_entropy(logits(), labels, {.weight = weight}), {(2 * a + 0.5 * b) / 2.5}));
+    CHECK(close(cross_entropy(logits(), labels, {.reduction = Reduction::None, .weight = weight}), {2 * a, 0.5 * b}));
+    CHECK(close(cross_entropy(logits(), tensor({2, -1}), {.ignore_index = -1, .weight = weight}), {a}));
+    CHECK(close(nll_loss(log_softmax(logits()), labels, Reduction::Mean, {}, weight), {(2 * a + 0.5 * b) / 2.5}));
+    CHECK(close(nll_loss(log_softmax(logits()), labels, Reduction::Sum, 0, weight), {2 * a}));
+    CHECK(error_of<ShapeError>([] {
+              cross_entropy(logits(), tensor({2, 0}), {.weight = ones({2})});
+          }) ==
+          "cross_entropy(logits: f32[2, 3], labels: i64[2]): weight must have shape [3]: one per class, not [2]");
+}
+
+TEST_CASE("labels may be probabilities") {
+    const Tensor hard = one_hot(tensor({2, 0}), 3).to(f32);
+    CHECK(close(cross_entropy(logits(), hard), {cross_entropy(logits(), tensor({2, 0})).item()}));
+    const CrossEntropyOptions smooth{.label_smoothing = 0.3};
+    CHECK(close(cross_entropy(logits(), hard, smooth), {cross_entropy(logits(), tensor({2, 0}), smooth).item()}));
+    CHECK(close(cross_entropy(logits()[0], hard[0]), {cross_entropy(logits()[0], tensor(2)).item()}));
+    CHECK_THROWS_AS(cross_entropy(logits(), hard, {.ignore_index = 1}), ValueError);
+}
+
+TEST_CASE("at logits of 1e4 values and gradients are finite and right") {
+    const auto slope = [](const std::function<Tensor(const Tensor&)>& f, const Doubles& at, Shape shape) {
+        Tensor x = from_data(std::vector<float>(at.begin(), at.end()), shape);
+        x.set_requires_grad();
+        f(x).backward();
+        return values(x.grad());
+    };
+    const auto sum = Reduction::Sum;
+    const Doubles rows = {1e4, -1e4, -1e4, 1e4};
+    CHECK(close(cross_entropy(from_data(std::vector<float>{1e4, -1e4}, {1, 2}), tensor({1})), {2e4}));
+    CHECK(slope([&](const Tensor& x) { return cross_entropy(x, tensor({1, 1}), {.reduction = sum}); }, rows, {2, 2}) ==
+          Doubles{1, -1, 0, 0});
+    CHECK(slope([&](const Tensor& x) { return cross_entropy(x, zeros({2, 2}) + 0.5, {.reduction = sum}); }, rows,
+                {2, 2}) == Doubles{0.5, -0.5, -0.5, 0.5});
+    CHECK(slope([&](const Tensor& x) { return bce_with_logits(x, tensor({1.0, 1.0, 0.0, 0.0}), sum); }, rows, {4}) ==
+          Doubles{0, -1, 0, 1});
+    CHECK(slope([&](const Tensor& x) { return bce_with_logits(x, tensor({1.0, 1.0, 0.0, 0.0}), sum, {}, tensor(3.0)); },
+                rows, {4}) == Doubles{0, -3, 0, 1});
+    for (const double gamma : {0.0, 0.5, 2.0, 2.5}) {
+        CAPTURE(gamma);
+        CHECK(slope([&](const Tensor& x) { return sigmoid_focal_loss(x, tensor({1.0, 1.0, 0.0, 0.0}), -1, gamma, sum); },
+                    rows, {4}) == Doubles{0, -1, 0, 1});
+        CHECK(slope(
+                  [&](const Tensor& x) {
+                      return focal_loss(x, tensor({1, 1}), {.gamma = gamma, .reduction = sum});
+                  },
+                  rows, {2, 2}) == Doubles{1, -1, 0, 0});
+    }
+    CHECK(slope([&](const Tensor& x) { return log_cosh_loss(x, zeros({4}), sum); }, rows, {4}) == Doubles{1, -1, -1, 1});
+    CHECK(slope([&](const Tensor& x) { return huber_loss(x, zeros({4}), 2, sum); }, rows, {4}) == Doubles{2, -2, -2, 2});
+}
+
+TEST_CASE("distances that are squares near 0 and lines far away") {
+    const Tensor x = tensor({0.0, 0.5, -2.0}), zero = zeros({3});
+    CHECK(close(huber_loss(x, zero, 1, Reduction::None), {0, 0.125, 1.5}));
+    CHECK(close(huber_loss(x, zero, 4, Reduction::None), {0, 0.125, 2}));
+    CHECK(close(smooth_l1_loss(x, zero, 0.25, Reduction::None), {0, 0.375, 1.875}));
+    CHECK(close(smooth_l1_loss(x, zero, 0, Reduction::None), {0, 0.5, 2}));
+    CHECK(close(log_cosh_loss(x, zero, Reduction::None), {0, std::log(std::cosh(0.5)), std::log(std::cosh(2.0))}));
+    const Tensor tiny = tensor({1e-4});
+    CHECK(log_cosh_loss(tiny, zeros({1})).item() == doctest::Approx(5e-9).epsilon(1e-5));
+    CHECK_THROWS_AS(huber_loss(x, zero, 0), ValueError);
+    CHECK_THROWS_AS(smooth_l1_loss(x, zero, -1), ValueError);
+}
+
+TEST_CASE("losses of distributions") {
+    const Tensor p = tensor({{0.5, 0.5}, {1.0, 0.0}}), q = tensor({{0.25, 0.75}, {0.5, 0.5}});
+    const double sum = 0.5 * std::log(2.0) + 0.5 * std::log(0.5 / 0.75) + std::log(2.0);
+    CHECK(close(kl_div(log(q), p, Reduction::Sum), {sum}));
+    CHECK(close(kl_div(log(q), p, Reduction::BatchMean), {sum / 2}));
+    CHECK(close(kl_div(log(q), p), {sum / 4}));
+    CHECK(close(kl_div(log(q), log(p + 1e-30), Reduction::Sum, true), {sum}));
+    CHECK(close(poisson_nll_loss(tensor({1.0}), tensor({2.0})), {std::exp(1.0) - 2}));
+    CHECK(close(gaussian_nll_loss(tensor({1.0}), tensor({3.0}), tensor({2.0})), {0.5 * (std::log(2.0) + 2)}));
+}
+
+TEST_CASE("how alike vectors are") {
+    const Tensor a = tensor({{1.0, 0.0}, {3.0, 4.0}}), b = tensor({{0.0, 2.0}, {3.0, 4.0}});
+    CHECK(close(cosine_similarity(a, b), {0, 1}));
+    CHECK(close(cosine_embedding_loss(a, b, tensor({1, -1}), 0.25, Reduction::None), {1, 0.75}));
+    CHECK(close(pairwise_distance(a, b, 1, 0), {3, 0}));
+    CHECK(close(margin_ranking_loss(tensor({1.0, 2.0}), tensor({2.0, 1.0}), tensor({1, 1}), 0.5), {0.75}));
+    CHECK(close(hinge_embedding_loss(tensor({0.25, 0.25}), tensor({1, -1}), 1, Reduction::None), {0.25, 0.75}));
+    CHECK(close(triplet_margin_loss(a, b, zeros({2, 2}), {.p = 1, .eps = 0, .reduction = Reduction::None}), {3, 0}));
+}
+
 TEST_CASE("mistakes name the call") {
     CHECK(error_of<ShapeError>([] {
               cross_entropy(zeros({2, 3}), zeros({3}, i64));

@@ -26,13 +26,24 @@ from .layers import (
 from .losses import (
     BCELoss,
     BCEWithLogitsLoss,
+    CosineEmbeddingLoss,
+    CosineSimilarity,
     CrossEntropyLoss,
+    FocalLoss,
+    GaussianNLLLoss,
+    HingeEmbeddingLoss,
     HuberLoss,
     KLDivLoss,
     L1Loss,
+    LogCoshLoss,
     MSELoss,
+    MarginRankingLoss,
     NLLLoss,
+    PairwiseDistance,
+    PoissonNLLLoss,
+    SigmoidFocalLoss,
     SmoothL1Loss,
+    TripletMarginLoss,
 )
 from .module import Module
 from .parameter import Parameter

@@ -41,11 +41,6 @@ def normalize(input, p=2.0, dim=1, eps=1e-12):
     return input / input.norm(p, dim, keepdim=True).clamp(min=eps)
 
 
-def cosine_similarity(x1, x2, dim=1, eps=1e-8):
-    """The cosine of the angle between vectors along an axis."""
-    return (x1 * x2).sum(dim) / (x1.norm(2, dim).clamp(min=eps) * x2.norm(2, dim).clamp(min=eps))
-
-
 def adaptive_avg_pool2d(input, output_size):
     """The mean of windows that divide an image into so many parts, which must divide its sizes."""
     rows, columns = (output_size, output_size) if isinstance(output_size, int) or output_size is None else output_size
@@ -54,41 +49,6 @@ def adaptive_avg_pool2d(input, output_size):
     if height % rows or width % columns:
         raise ValueError(f"adaptive_avg_pool2d(): {rows} x {columns} parts do not divide an image of {height} x {width}")
     return input.reshape(*front, rows, height // rows, columns, width // columns).mean((-3, -1))
-
-
-def _reduced(loss, reduction, name):
-    if reduction == "mean":
-        return loss.mean()
-    if reduction == "sum":
-        return loss.sum()
-    if reduction != "none":
-        raise ValueError(f"{name}(): argument 'reduction' must be 'none', 'mean' or 'sum', not '{reduction}'")
-    return loss
-
-
-def smooth_l1_loss(input, target, *, reduction="mean", beta=1.0):
-    """A square below beta, a line above it."""
-    distance = (input - target).abs()
-    if beta == 0:
-        return _reduced(distance, reduction, "smooth_l1_loss")
-    loss = where(distance < beta, 0.5 * distance * distance / beta, distance - 0.5 * beta)
-    return _reduced(loss, reduction, "smooth_l1_loss")
-
-
-def huber_loss(input, target, *, reduction="mean", delta=1.0):
-    """A square below delta, a line above it, scaled by delta."""
-    distance = (input - target).abs()
-    loss = where(distance < delta, 0.5 * distance * distance, delta * (distance - 0.5 * delta))
-    return _reduced(loss, reduction, "huber_loss")
-
-
-def kl_div(input, target, *, reduction="mean", log_target=False):
-    """target * (log target - input), for logarithms of probabilities; 'batchmean' divides by the first size."""
-    if log_target:
-        loss = target.exp() * (target - input)
-    else:
-        loss = where(target > 0, target * (where(target > 0, target, 1.0).log() - input), 0.0)
-    return loss.sum() / input.shape[0] if reduction == "batchmean" else _reduced(loss, reduction, "kl_div")
 
 
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None):

@@ -1,13 +1,21 @@
-"""Losses as modules."""
+"""Losses as modules: they hold the settings, the arithmetic is in weft.nn.functional."""
 
 from . import functional as F
 from .module import Module
 
 
 class _Loss(Module):
-    def __init__(self, reduction="mean"):
+    def __init__(self, *, reduction="mean"):
         super().__init__()
         self.reduction = reduction
+
+
+class _Weighted(_Loss):
+    """A weight that belongs to the state but is not trained."""
+
+    def __init__(self, weight=None, *, reduction="mean"):
+        super().__init__(reduction=reduction)
+        self.register_buffer("weight", weight)
 
 
 class MSELoss(_Loss):
@@ -25,10 +33,10 @@ class L1Loss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """A square below beta, a line above it."""
+    """A square below beta, a line of slope 1 above it."""
 
-    def __init__(self, reduction="mean", beta=1.0):
-        super().__init__(reduction)
+    def __init__(self, *, reduction="mean", beta=1.0):
+        super().__init__(reduction=reduction)
         self.beta = beta
 
     def forward(self, input, target):
@@ -36,59 +44,180 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """A square below delta, a line above it, scaled by delta."""
+    """A square below delta, a line of slope delta above it."""
 
     def __init__(self, reduction="mean", delta=1.0):
-        super().__init__(reduction)
+        super().__init__(reduction=reduction)
         self.delta = delta
 
     def forward(self, input, target):
         return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
 
-class CrossEntropyLoss(_Loss):
-    """-log softmax(input)[target]."""
+class LogCoshLoss(_Loss):
+    """log(cosh(input - target)): a square near 0, a line far away, and smooth."""
 
-    def __init__(self, ignore_index=-100, reduction="mean", label_smoothing=0.0):
-        super().__init__(reduction)
+    def forward(self, input, target):
+        return F.log_cosh_loss(input, target, reduction=self.reduction)
+
+
+class CrossEntropyLoss(_Weighted):
+    """-log softmax(input)[target]; a target of input's shape holds probabilities."""
+
+    def __init__(self, weight=None, *, ignore_index=-100, reduction="mean", label_smoothing=0.0):
+        super().__init__(weight, reduction=reduction)
         self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
 
     def forward(self, input, target):
-        return F.cross_entropy(input, target, ignore_index=self.ignore_index, reduction=self.reduction,
+        return F.cross_entropy(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction,
                                label_smoothing=self.label_smoothing)  # fmt: skip
 
 
-class NLLLoss(_Loss):
+class NLLLoss(_Weighted):
     """-input[target], for logarithms of probabilities."""
 
-    def __init__(self, ignore_index=-100, reduction="mean"):
-        super().__init__(reduction)
+    def __init__(self, weight=None, *, ignore_index=-100, reduction="mean"):
+        super().__init__(weight, reduction=reduction)
         self.ignore_index = ignore_index
 
     def forward(self, input, target):
-        return F.nll_loss(input, target, ignore_index=self.ignore_index, reduction=self.reduction)
+        return F.nll_loss(input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction)
 
 
-class BCELoss(_Loss):
+class FocalLoss(_Loss):
+    """Cross-entropy times (1 - p) ** gamma, where p is the target's probability; alpha scales each class."""
+
+    def __init__(self, alpha=None, gamma=2.0, *, ignore_index=-100, reduction="mean"):
+        super().__init__(reduction=reduction)
+        self.register_buffer("alpha", alpha)
+        self.gamma, self.ignore_index = gamma, ignore_index
+
+    def forward(self, input, target):
+        return F.focal_loss(input, target, self.alpha, self.gamma, ignore_index=self.ignore_index, reduction=self.reduction)
+
+
+class BCELoss(_Weighted):
     """-(t log p + (1 - t) log(1 - p))."""
 
     def forward(self, input, target):
-        return F.binary_cross_entropy(input, target, reduction=self.reduction)
+        return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
 
 
-class BCEWithLogitsLoss(_Loss):
+class BCEWithLogitsLoss(_Weighted):
     """The same for logits, which is the stable form."""
 
+    def __init__(self, weight=None, *, reduction="mean", pos_weight=None):
+        super().__init__(weight, reduction=reduction)
+        self.register_buffer("pos_weight", pos_weight)
+
     def forward(self, input, target):
-        return F.binary_cross_entropy_with_logits(input, target, reduction=self.reduction)
+        return F.binary_cross_entropy_with_logits(input, target, self.weight, reduction=self.reduction,
+                                                  pos_weight=self.pos_weight)  # fmt: skip
+
+
+class SigmoidFocalLoss(_Loss):
+    """BCEWithLogitsLoss times (1 - p) ** gamma, where p is the target's probability."""
+
+    def __init__(self, alpha=0.25, gamma=2.0, *, reduction="mean"):
+        super().__init__(reduction=reduction)
+        self.alpha, self.gamma = alpha, gamma
+
+    def forward(self, input, target):
+        return F.sigmoid_focal_loss(input, target, self.alpha, self.gamma, self.reduction)
 
 
 class KLDivLoss(_Loss):
-    """target * (log target - input), for logarithms of probabilities."""
+    """target * (log target - input), for an input of logarithms."""
 
-    def __init__(self, reduction="mean", log_target=False):
-        super().__init__(reduction)
+    def __init__(self, *, reduction="mean", log_target=False):
+        super().__init__(reduction=reduction)
         self.log_target = log_target
 
     def forward(self, input, target):
         return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
+
+
+class PoissonNLLLoss(_Loss):
+    """exp(input) - target * input, for the logarithm of a Poisson distribution's mean."""
+
+    def __init__(self, log_input=True, full=False, *, eps=1e-8, reduction="mean"):
+        super().__init__(reduction=reduction)
+        self.log_input, self.full, self.eps = log_input, full, eps
+
+    def forward(self, log_input, target):
+        return F.poisson_nll_loss(log_input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction)
+
+
+class GaussianNLLLoss(_Loss):
+    """(log var + (input - target)² / var) / 2, for the mean and the variance of a normal distribution."""
+
+    def __init__(self, *, full=False, eps=1e-6, reduction="mean"):
+        super().__init__(reduction=reduction)
+        self.full, self.eps = full, eps
+
+    def forward(self, input, target, var):
+        return F.gaussian_nll_loss(input, target, var, self.full, self.eps, self.reduction)
+
+
+class CosineSimilarity(Module):
+    """The cosine of the angle between vectors along an axis."""
+
+    def __init__(self, dim=1, eps=1e-8):
+        super().__init__()
+        self.dim, self.eps = dim, eps
+
+    def forward(self, x1, x2):
+        return F.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+class PairwiseDistance(Module):
+    """The p-norm of x1 - x2 + eps along the last axis."""
+
+    def __init__(self, p=2.0, eps=1e-6, keepdim=False):
+        super().__init__()
+        self.norm, self.eps, self.keepdim = p, eps, keepdim
+
+    def forward(self, x1, x2):
+        return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
+
+
+class _Margin(_Loss):
+    def __init__(self, margin=0.0, *, reduction="mean"):
+        super().__init__(reduction=reduction)
+        self.margin = margin
+
+
+class CosineEmbeddingLoss(_Margin):
+    """1 - cos for a target of 1, max(0, cos - margin) for -1."""
+
+    def forward(self, input1, input2, target):
+        return F.cosine_embedding_loss(input1, input2, target, self.margin, reduction=self.reduction)
+
+
+class MarginRankingLoss(_Margin):
+    """max(0, -target * (input1 - input2) + margin)."""
+
+    def forward(self, input1, input2, target):
+        return F.margin_ranking_loss(input1, input2, target, self.margin, reduction=self.reduction)
+
+
+class HingeEmbeddingLoss(_Margin):
+    """The input for a target of 1, max(0, margin - input) for -1."""
+
+    def __init__(self, margin=1.0, *, reduction="mean"):
+        super().__init__(margin, reduction=reduction)
+
+    def forward(self, input, target):
+        return F.hinge_embedding_loss(input, target, self.margin, reduction=self.reduction)
+
+
+class TripletMarginLoss(_Loss):
+    """max(0, margin + distance(anchor, positive) - distance(anchor, negative))."""
+
+    def __init__(self, margin=1.0, p=2.0, eps=1e-6, swap=False, *, reduction="mean"):
+        super().__init__(reduction=reduction)
+        self.margin, self.p, self.eps, self.swap = margin, p, eps, swap
+
+    def forward(self, anchor, positive, negative):
+        return F.triplet_margin_loss(anchor, positive, negative, self.margin, self.p, self.eps, self.swap,
+                                     reduction=self.reduction)  # fmt: skip
