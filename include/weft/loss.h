@@ -77,7 +77,8 @@ Tensor log_cosh_loss(const Tensor& input, const Tensor& target, Reduction reduct
 // target * (log target - input), for an input of logarithms, and for a target of probabilities or of logarithms.
 //
 //     kl_div(log_softmax(x), softmax(y), Reduction::BatchMean);
-Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::Mean, bool log_target = false);
+Tensor kl_div(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::Mean,
+              bool log_target = false);
 
 // exp(input) - target * input, for the logarithm of a Poisson distribution's mean, or input - target * log(input + eps) for the
 // mean itself. `full` adds Stirling's approximation of log(target!).

@@ -7,7 +7,9 @@
 #include <weft/dtype.h>
 #include <weft/error.h>
 #include <weft/functional.h>
+#include <weft/init.h>
 #include <weft/jit.h>
+#include <weft/loss.h>
 #include <weft/nn.h>
 #include <weft/ops.h>
 #include <weft/optim.h>

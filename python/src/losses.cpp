@@ -9,25 +9,26 @@ namespace weft::python {
 namespace {
 
 void bind_class_losses(nb::module_& f) {
-    function(f, "cross_entropy", "input, target, weight=None, *, ignore_index=-100, reduction='mean', label_smoothing=0.0",
-             "-log softmax(input)[target]; targets equal to ignore_index count nothing. A target of input's shape holds "
-             "probabilities.",
-             [](const Tensor& logits, const Tensor& labels, const MaybeTensor& weight, std::int64_t ignore_index,
-                Reduction reduction, double smoothing) {
-                 return cross_entropy(logits, labels,
-                                      {.reduction = reduction,
-                                       .ignore_index = ignore_index,
-                                       .label_smoothing = smoothing,
-                                       .weight = weight.tensor});
-             });
+    function(
+        f, "cross_entropy", "input, target, weight=None, *, ignore_index=-100, reduction='mean', label_smoothing=0.0",
+        "-log softmax(input)[target]; targets equal to ignore_index count nothing. A target of input's shape holds "
+        "probabilities.",
+        [](const Tensor& logits, const Tensor& labels, const MaybeTensor& weight, std::int64_t ignore_index,
+           Reduction reduction, double smoothing) {
+            return cross_entropy(logits, labels,
+                                 {.reduction = reduction,
+                                  .ignore_index = ignore_index,
+                                  .label_smoothing = smoothing,
+                                  .weight = weight.tensor});
+        });
     function(f, "nll_loss", "input, target, weight=None, *, ignore_index=-100, reduction='mean'",
              "-input[target], for logarithms of probabilities; targets equal to ignore_index count nothing.",
              [](const Tensor& x, const Tensor& labels, const MaybeTensor& weight, std::int64_t ignore_index,
                 Reduction reduction) { return nll_loss(x, labels, reduction, ignore_index, weight.tensor); });
     function(f, "focal_loss", "input, target, alpha=None, gamma=2.0, *, ignore_index=-100, reduction='mean'",
              "cross_entropy times (1 - p) ** gamma, where p is the target's probability; alpha scales each class.",
-             [](const Tensor& x, const Tensor& labels, const MaybeTensor& alpha, double gamma, std::int64_t ignore_index,
-                Reduction reduction) {
+             [](const Tensor& x, const Tensor& labels, const MaybeTensor& alpha, double gamma,
+                std::int64_t ignore_index, Reduction reduction) {
                  return focal_loss(
                      x, labels,
                      {.gamma = gamma, .alpha = alpha.tensor, .reduction = reduction, .ignore_index = ignore_index});
@@ -68,26 +69,26 @@ void bind_distances(nb::module_& f) {
              [](const Tensor& x, const Tensor& target, Reduction reduction, double delta) {
                  return huber_loss(x, target, delta, reduction);
              });
-    function(f, "log_cosh_loss", "input, target, *, reduction='mean'", "log(cosh(input - target)).",
-             [](const Tensor& x, const Tensor& target, Reduction reduction) {
-                 return log_cosh_loss(x, target, reduction);
-             });
+    function(
+        f, "log_cosh_loss", "input, target, *, reduction='mean'", "log(cosh(input - target)).",
+        [](const Tensor& x, const Tensor& target, Reduction reduction) { return log_cosh_loss(x, target, reduction); });
 }
 
 void bind_distributions(nb::module_& f) {
-    function(f, "kl_div", "input, target, *, reduction='mean', log_target=False",
-             "target * (log target - input), for an input of logarithms; 'batchmean' divides the sum by the first size.",
-             [](const Tensor& x, const Tensor& target, nb::handle reduction, bool log_target) {
-                 const bool batch_mean = PyUnicode_Check(reduction.ptr()) && to_text(reduction.ptr(), {}) == "batchmean";
-                 const Reduction chosen =
-                     batch_mean ? Reduction::BatchMean : Converter<Reduction>(reduction.ptr(), {"kl_div", "reduction"}).get();
-                 return kl_div(x, target, chosen, log_target);
-             });
+    function(
+        f, "kl_div", "input, target, *, reduction='mean', log_target=False",
+        "target * (log target - input), for an input of logarithms; 'batchmean' divides the sum by the first size.",
+        [](const Tensor& x, const Tensor& target, nb::handle reduction, bool log_target) {
+            const bool batch_mean = PyUnicode_Check(reduction.ptr()) && to_text(reduction.ptr(), {}) == "batchmean";
+            const Reduction chosen = batch_mean ? Reduction::BatchMean
+                                                : Converter<Reduction>(reduction.ptr(), {"kl_div", "reduction"}).get();
+            return kl_div(x, target, chosen, log_target);
+        });
     function(f, "poisson_nll_loss", "input, target, log_input=True, full=False, *, eps=1e-08, reduction='mean'",
              "exp(input) - target * input, for the logarithm of a Poisson distribution's mean.",
              [](const Tensor& x, const Tensor& target, bool log_input, bool full, double eps, Reduction reduction) {
-                 return poisson_nll_loss(
-                     x, target, {.log_input = log_input, .full = full, .eps = eps, .reduction = reduction});
+                 return poisson_nll_loss(x, target,
+                                         {.log_input = log_input, .full = full, .eps = eps, .reduction = reduction});
              });
     function(f, "gaussian_nll_loss", "input, target, var, full=False, eps=1e-06, reduction='mean'",
              "(log var + (input - target)² / var) / 2, for the mean and the variance of a normal distribution.",
@@ -100,7 +101,8 @@ void bind_distributions(nb::module_& f) {
 }
 
 void bind_vector_losses(nb::module_& f) {
-    function(f, "cosine_similarity", "x1, x2, dim=1, eps=1e-08", "The cosine of the angle between vectors along an axis.",
+    function(f, "cosine_similarity", "x1, x2, dim=1, eps=1e-08",
+             "The cosine of the angle between vectors along an axis.",
              [](const Tensor& a, const Tensor& b, int dim, double eps) { return cosine_similarity(a, b, dim, eps); });
     function(f, "pairwise_distance", "x1, x2, p=2.0, eps=1e-06, keepdim=False",
              "The p-norm of x1 - x2 + eps along the last axis.",
@@ -125,10 +127,11 @@ void bind_vector_losses(nb::module_& f) {
     function(f, "triplet_margin_loss",
              "anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06, swap=False, *, reduction='mean'",
              "max(0, margin + distance(anchor, positive) - distance(anchor, negative)).",
-             [](const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin, double p, double eps,
-                bool swap, Reduction reduction) {
-                 return triplet_margin_loss(anchor, positive, negative,
-                                            {.margin = margin, .p = p, .eps = eps, .swap = swap, .reduction = reduction});
+             [](const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin, double p,
+                double eps, bool swap, Reduction reduction) {
+                 return triplet_margin_loss(
+                     anchor, positive, negative,
+                     {.margin = margin, .p = p, .eps = eps, .swap = swap, .reduction = reduction});
              });
 }
 

@@ -17,6 +17,7 @@ NB_MODULE(_weft, m) {
     bind_autograd(m, tensor);
     bind_dlpack(m, tensor);
     bind_optim(m);
+    bind_init(m);
     bind_jit(m);
     bind_data(m);
     bind_debug(m);

@@ -20,6 +20,7 @@ void bind_losses(nb::module_& functional);
 void bind_autograd(nb::module_& m, nb::handle tensor);
 void bind_dlpack(nb::module_& m, nb::handle tensor);
 void bind_optim(nb::module_& m);
+void bind_init(nb::module_& m);
 void bind_jit(nb::module_& m);
 void bind_data(nb::module_& m);
 void bind_debug(nb::module_& m);

@@ -41,7 +41,8 @@ Tensor at_least(const Tensor& x, double low) {
 }
 
 WidePair widened(const Checker& check, const Tensor& input, const Tensor& target) {
-    check.that(input.shape() == target.shape(), "both must have the same shape; broadcasting here would hide a mistake");
+    check.that(input.shape() == target.shape(),
+               "both must have the same shape; broadcasting here would hide a mistake");
     const DType result = promote(input.dtype(), target.dtype());
     check.dtype(is_float(result), "one of them must be a float tensor");
     const DType wide = accumulator_of(result);
@@ -63,8 +64,8 @@ struct Labels {
 NodeRef class_weights(const Checker& check, const Tensor& weight, const Tensor& x) {
     if (!weight.defined()) return nullptr;
     const int axis = x.rank() == 1 ? 0 : 1;
-    check.that(weight.shape() == Shape{x.size(axis)}, "weight must have shape [", x.size(axis), "]: one per class, not ",
-               weight.shape());
+    check.that(weight.shape() == Shape{x.size(axis)}, "weight must have shape [", x.size(axis),
+               "]: one per class, not ", weight.shape());
     Shape shape(static_cast<std::size_t>(x.rank()), 1);
     shape[axis] = x.size(axis);
     return ir::reshape(ir::cast(node_of(weight), accumulator_of(x.dtype())), shape);

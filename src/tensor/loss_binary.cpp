@@ -77,9 +77,10 @@ Tensor bce_with_logits(const Tensor& logits, const Tensor& target, Reduction red
     const WidePair wide = widened(check, logits, target);
     const NodeRef &x = wide.input, &t = wide.target, one = nodes::number(x, 1);
     // (1 - t) x + (1 + (pos_weight - 1) t) softplus(-x)
-    const NodeRef each = !pos_weight.defined() ? logistic(x, t)
-                                               : (one - t) * x + (one - t + scaled(check, t, pos_weight, "pos_weight")) *
-                                                                     nodes::softplus(-x);
+    const NodeRef each =
+        !pos_weight.defined()
+            ? logistic(x, t)
+            : (one - t) * x + (one - t + scaled(check, t, pos_weight, "pos_weight")) * nodes::softplus(-x);
     return reduced_loss(scaled(check, each, weight, "weight"), reduction, wide.result);
 }
 

@@ -116,9 +116,10 @@ Tensor gaussian_nll_loss(const Tensor& input, const Tensor& target, const Tensor
         differ += given[i] != shape[i];
         spread += given[i] != shape[i] && given[i] == 1;
     }
-    check.that(given.size() + 1 == shape.size() ? var.rank() == x.rank()
-                                                : given.size() == shape.size() && differ == spread && differ <= 1,
-               "the variance must have the input's shape, or lack its last axis, or have a size of 1 in one of its axes");
+    check.that(
+        given.size() + 1 == shape.size() ? var.rank() == x.rank()
+                                         : given.size() == shape.size() && differ == spread && differ <= 1,
+        "the variance must have the input's shape, or lack its last axis, or have a size of 1 in one of its axes");
     var = at_least(var, options.eps);
     Tensor each = 0.5 * (log(var) + square(x - t) / var);
     if (options.full) each = each + 0.5 * std::log(2 * std::numbers::pi);

@@ -23,7 +23,8 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int axis, double ep
     const DType result = float_result(check, x1, x2), wide = accumulator_of(result);
     const int along = check.axis(axis, static_cast<int>(shape.size()));
     const Tensor a = broadcast_to(x1.to(wide), shape), b = broadcast_to(x2.to(wide), shape);
-    const Tensor unit_a = a / at_least(norm(a, 2, along, true), eps), unit_b = b / at_least(norm(b, 2, along, true), eps);
+    const Tensor unit_a = a / at_least(norm(a, 2, along, true), eps),
+                 unit_b = b / at_least(norm(b, 2, along, true), eps);
     return (unit_a * unit_b).sum(along).to(result);
 }
 

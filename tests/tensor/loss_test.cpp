@@ -107,8 +107,7 @@ TEST_CASE("weights scale classes, and the mean divides by those of the labels") 
     CHECK(close(nll_loss(log_softmax(logits()), labels, Reduction::Sum, 0, weight), {2 * a}));
     CHECK(error_of<ShapeError>([] {
               cross_entropy(logits(), tensor({2, 0}), {.weight = ones({2})});
-          }) ==
-          "cross_entropy(logits: f32[2, 3], labels: i64[2]): weight must have shape [3]: one per class, not [2]");
+          }) == "cross_entropy(logits: f32[2, 3], labels: i64[2]): weight must have shape [3]: one per class, not [2]");
 }
 
 TEST_CASE("labels may be probabilities") {
@@ -130,26 +129,43 @@ TEST_CASE("at logits of 1e4 values and gradients are finite and right") {
     const auto sum = Reduction::Sum;
     const Doubles rows = {1e4, -1e4, -1e4, 1e4};
     CHECK(close(cross_entropy(from_data(std::vector<float>{1e4, -1e4}, {1, 2}), tensor({1})), {2e4}));
-    CHECK(slope([&](const Tensor& x) { return cross_entropy(x, tensor({1, 1}), {.reduction = sum}); }, rows, {2, 2}) ==
-          Doubles{1, -1, 0, 0});
-    CHECK(slope([&](const Tensor& x) { return cross_entropy(x, zeros({2, 2}) + 0.5, {.reduction = sum}); }, rows,
-                {2, 2}) == Doubles{0.5, -0.5, -0.5, 0.5});
-    CHECK(slope([&](const Tensor& x) { return bce_with_logits(x, tensor({1.0, 1.0, 0.0, 0.0}), sum); }, rows, {4}) ==
-          Doubles{0, -1, 0, 1});
-    CHECK(slope([&](const Tensor& x) { return bce_with_logits(x, tensor({1.0, 1.0, 0.0, 0.0}), sum, {}, tensor(3.0)); },
-                rows, {4}) == Doubles{0, -3, 0, 1});
+    CHECK(slope(
+              [&](const Tensor& x) {
+                  return cross_entropy(x, tensor({1, 1}), {.reduction = sum});
+              },
+              rows, {2, 2}) == Doubles{1, -1, 0, 0});
+    CHECK(slope(
+              [&](const Tensor& x) {
+                  return cross_entropy(x, zeros({2, 2}) + 0.5, {.reduction = sum});
+              },
+              rows, {2, 2}) == Doubles{0.5, -0.5, -0.5, 0.5});
+    CHECK(slope(
+              [&](const Tensor& x) {
+                  return bce_with_logits(x, tensor({1.0, 1.0, 0.0, 0.0}), sum);
+              },
+              rows, {4}) == Doubles{0, -1, 0, 1});
+    CHECK(slope(
+              [&](const Tensor& x) {
+                  return bce_with_logits(x, tensor({1.0, 1.0, 0.0, 0.0}), sum, {}, tensor(3.0));
+              },
+              rows, {4}) == Doubles{0, -3, 0, 1});
     for (const double gamma : {0.0, 0.5, 2.0, 2.5}) {
         CAPTURE(gamma);
-        CHECK(slope([&](const Tensor& x) { return sigmoid_focal_loss(x, tensor({1.0, 1.0, 0.0, 0.0}), -1, gamma, sum); },
-                    rows, {4}) == Doubles{0, -1, 0, 1});
+        CHECK(slope(
+                  [&](const Tensor& x) {
+                      return sigmoid_focal_loss(x, tensor({1.0, 1.0, 0.0, 0.0}), -1, gamma, sum);
+                  },
+                  rows, {4}) == Doubles{0, -1, 0, 1});
         CHECK(slope(
                   [&](const Tensor& x) {
                       return focal_loss(x, tensor({1, 1}), {.gamma = gamma, .reduction = sum});
                   },
                   rows, {2, 2}) == Doubles{1, -1, 0, 0});
     }
-    CHECK(slope([&](const Tensor& x) { return log_cosh_loss(x, zeros({4}), sum); }, rows, {4}) == Doubles{1, -1, -1, 1});
-    CHECK(slope([&](const Tensor& x) { return huber_loss(x, zeros({4}), 2, sum); }, rows, {4}) == Doubles{2, -2, -2, 2});
+    CHECK(slope([&](const Tensor& x) { return log_cosh_loss(x, zeros({4}), sum); }, rows, {4}) ==
+          Doubles{1, -1, -1, 1});
+    CHECK(slope([&](const Tensor& x) { return huber_loss(x, zeros({4}), 2, sum); }, rows, {4}) ==
+          Doubles{2, -2, -2, 2});
 }
 
 TEST_CASE("distances that are squares near 0 and lines far away") {
