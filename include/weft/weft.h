@@ -10,6 +10,7 @@
 #include <weft/init.h>
 #include <weft/jit.h>
 #include <weft/loss.h>
+#include <weft/lr_scheduler.h>
 #include <weft/nn.h>
 #include <weft/ops.h>
 #include <weft/optim.h>

@@ -1,208 +1,235 @@
-// optim/optim.cpp: the optimisers. Whatever changes from step to step enters as a run-time scalar, so every step has the same plan.
+// optim/optim.cpp: what all optimisers share: groups, state, and the clock. Whatever changes from step to step enters as a
+// run-time scalar, so every step has the same plan.
 #include <weft/error.h>
 #include <weft/ops.h>
 #include <weft/optim.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
 namespace weft::optim {
-namespace {
 
-void check_range(std::string_view optimiser, std::string_view name, double value, double low, double below) {
+// A parameter without a gradient misses a step: its own count of updates is what the corrections go by.
+struct Optimizer::Clock {
+    std::int64_t steps = 0;
+    std::vector<double> lr;            // by group
+    std::vector<std::int64_t> missed;  // by parameter
+};
+
+// One scalar per step serves all parameters of a group and a type. In a captured function each later call draws anew: the first
+// scalar of a step that is drawn again turns the clock, the others follow it. A step counts its turns by itself: the optimiser
+// may step in other captured functions too, or twice in one.
+struct Optimizer::Turn {
+    std::int64_t number = 0, step = 0;
+    std::vector<std::size_t> idle;  // parameters that miss this step
+};
+
+Optimizer::Optimizer(std::string_view name, std::vector<std::string> slots)
+    : name_(name), slot_names_(std::move(slots)), clock_(std::make_shared<Clock>()) {}
+
+void Optimizer::check_range(std::string_view what, double value, double low, double below) const {
     if (!(value >= low && value < below))
-        throw ValueError(std::string(optimiser) + ": " + std::string(name) + " = " + std::to_string(value) +
+        throw ValueError(name_ + ": " + std::string(what) + " = " + std::to_string(value) +
                          " is outside what makes sense");
 }
 
-}  // namespace
+void Optimizer::check_group(const std::vector<Tensor>& parameters, double lr) const {
+    check_range("lr", lr, 0, INFINITY);
+    if (parameters.empty()) throw ValueError(name_ + ": a group needs at least one parameter");
+    std::vector<const Cell*> known;
+    for (const Tensor& p : parameters_) known.push_back(p.cell().get());
+    bool trains = !groups_.empty();
+    for (const Tensor& p : parameters) {
+        if (!p.defined() || !p.is_leaf() || !is_float(p.dtype()))
+            throw ValueError(name_ + ": parameters must be leaves, that is no results of ops, and floats");
+        if (std::find(known.begin(), known.end(), p.cell().get()) != known.end())
+            throw ValueError(name_ + ": a parameter is there twice, or in more than one group");
+        known.push_back(p.cell().get());
+        trains = trains || p.requires_grad();
+    }
+    // Some may be frozen, but if none can get a gradient, that was forgotten.
+    if (!trains)
+        throw ValueError(name_ + ": none of the parameters are leaves that require a gradient: set_requires_grad()");
+}
 
-// ---- what all optimisers share ---------------------------------------------------------------------------------------
+void Optimizer::add_group(std::vector<Tensor> parameters, double lr) {
+    groups_.push_back({.first = parameters_.size(), .count = parameters.size()});
+    clock_->lr.push_back(lr);
+    for (Tensor& p : parameters) {
+        parameters_.push_back(std::move(p));
+        slots_.emplace_back(slot_names_.size());
+        updated_.push_back(false);
+        clock_->missed.push_back(clock_->steps);
+    }
+    fill_slots();
+}
 
-Optimizer::Optimizer(std::vector<Tensor> parameters, double lr, std::vector<std::string> slots)
-    : parameters_(std::move(parameters)), slot_names_(std::move(slots)), clock_(std::make_shared<Clock>()) {
-    if (parameters_.empty()) throw ValueError("an optimiser needs at least one parameter");
-    for (const Tensor& p : parameters_)
-        if (!p.defined() || !p.requires_grad() || !p.is_leaf())
-            throw ValueError("an optimiser's parameters must be leaves that require a gradient: set_requires_grad()");
-    slots_.assign(parameters_.size(), std::vector<Tensor>(slot_names_.size()));
-    set_lr(lr);
+std::size_t Optimizer::group_of(std::size_t parameter) const {
+    std::size_t group = groups_.size() - 1;
+    while (groups_[group].first > parameter) --group;
+    return group;
 }
 
 // In memory, not as constants: the first step has the plan of every later one.
-void Optimizer::start_at_zero() {
-    starts_at_zero_ = true;
-    fill_empty(slots_);
+void Optimizer::fill_slots() {
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+        const std::size_t group = group_of(i);
+        for (std::size_t s = 0; s < slot_names_.size(); ++s) {  // one by one: equal expressions of one run share memory
+            if (slots_[i][s].defined()) continue;
+            if (const auto value = start(group, s))
+                slots_[i][s] = full_like(parameters_[i], *value).contiguous().realize();
+        }
+    }
 }
 
-void Optimizer::fill_empty(std::vector<std::vector<Tensor>>& slots) const {
-    for (std::size_t i = 0; i < parameters_.size(); ++i)
-        for (Tensor& slot : slots[i])  // one by one: equal expressions of one run would share their memory
-            if (!slot.defined()) slot = zeros_like(parameters_[i]).contiguous().realize();
+std::span<const Tensor> Optimizer::parameters(std::size_t group) const {
+    const Group& g = groups_.at(group);
+    return std::span(parameters_).subspan(g.first, g.count);
 }
+
+double Optimizer::lr(std::size_t group) const { return clock_->lr.at(group); }
+std::int64_t Optimizer::steps() const { return clock_->steps; }
 
 void Optimizer::set_lr(double lr) {
-    check_range("optimiser", "lr", lr, 0, INFINITY);
-    clock_->lr = lr;
+    for (std::size_t group = 0; group < groups(); ++group) set_lr(group, lr);
 }
-
-// One scalar per step serves all parameters of a type. In a captured function each later call draws anew: the first scalar of a
-// step that is drawn again turns the clock, the others follow it. A step counts its turns by itself: the optimiser may step in
-// other captured functions too, or twice in one.
-struct Optimizer::Turn {
-    std::int64_t number = 0, step = 0;
-};
+void Optimizer::set_lr(std::size_t group, double lr) {
+    check_range("lr", lr, 0, INFINITY);
+    clock_->lr.at(group) = lr;
+}
 
 void Optimizer::step() {
     const NoGrad no_grad;
     drawn_.clear();
     turn_ = std::make_shared<Turn>();
-    turn_->step = ++clock_->steps;
+    const Clock clock_before = *clock_;
     const auto slots_before = slots_;
+    const auto updated_before = updated_;
+    std::vector<Tensor> gradients;
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+        gradients.push_back(parameters_[i].grad());
+        if (gradients[i].defined()) continue;
+        turn_->idle.push_back(i);
+        ++clock_->missed[i];
+    }
+    turn_->step = ++clock_->steps;
     try {
-        for (std::size_t i = 0; i < parameters_.size(); ++i)
-            if (const Tensor gradient = parameters_[i].grad(); gradient.defined())
-                update(parameters_[i], gradient, slots_[i]);
+        for (now_ = 0; now_ < parameters_.size(); ++now_) {
+            if (!gradients[now_].defined()) continue;
+            update(group_of(now_), parameters_[now_], gradients[now_], slots_[now_]);
+            updated_[now_] = true;
+        }
         drawn_.clear();  // nothing of a captured step is kept
+        gradients.clear();
         realize({});
     } catch (...) {  // tensors are back at their last values; so is all else: this step was none
         drawn_.clear();
         slots_ = slots_before;
-        --clock_->steps;
+        updated_ = updated_before;
+        *clock_ = clock_before;
         throw;
     }
 }
 
-void Optimizer::zero_grad() {
-    for (const Tensor& p : parameters_) p.zero_grad();
+Tensor Optimizer::step(const std::function<Tensor()>& closure) {
+    Tensor loss = closure();
+    step();
+    return loss;
 }
 
-Tensor Optimizer::scalar(const Tensor& parameter, double (*value)(const Clock&, const double*),
+void Optimizer::zero_grad(bool set_to_none) {
+    for (const Tensor& p : parameters_) {
+        if (set_to_none) p.zero_grad();
+        else if (Tensor g = p.grad(); g.defined()) {
+            const NoGrad no_grad;
+            g.zero_();
+        }
+    }
+}
+
+Tensor Optimizer::scalar(const Tensor& parameter, double (*value)(const Moment&, const double*),
                          std::initializer_list<double> constants) {
     const DType dtype = parameter.dtype() == f64 ? f64 : f32;
-    for (const Drawn& d : drawn_)
-        if (d.value == reinterpret_cast<const void*>(value) && d.dtype == dtype) return d.tensor;
+    const std::size_t group = group_of(now_), index = now_;
+    const std::int64_t missed = clock_->missed[index];
     const std::vector<double> numbers(constants);
-    const auto redraw = [clock = clock_, turn = turn_, value, numbers, seen = std::int64_t{0}]() mutable {
+    for (const Drawn& d : drawn_)
+        if (d.value == reinterpret_cast<const void*>(value) && d.dtype == dtype && d.group == group &&
+            d.missed == missed && d.constants == numbers)
+            return d.tensor;
+    const auto moment = [group, index](const Clock& clock, const Turn& turn) {
+        return Moment{.lr = clock.lr[group], .steps = static_cast<double>(turn.step - clock.missed[index])};
+    };
+    const auto redraw = [clock = clock_, turn = turn_, moment, value, numbers, seen = std::int64_t{0}]() mutable {
         if (seen == turn->number) {
             ++turn->number;
             turn->step = ++clock->steps;
+            for (const std::size_t i : turn->idle) ++clock->missed[i];
         }
         seen = turn->number;
-        return value({.lr = clock->lr, .steps = turn->step}, numbers.data());
+        return value(moment(*clock, *turn), numbers.data());
     };
-    drawn_.push_back(
-        {reinterpret_cast<const void*>(value), dtype, scalar_variable(value(*clock_, numbers.data()), dtype, redraw)});
+    drawn_.push_back({reinterpret_cast<const void*>(value), numbers, dtype, group, missed,
+                      scalar_variable(value(moment(*clock_, *turn_), numbers.data()), dtype, redraw)});
     return drawn_.back().tensor;
 }
 
+Tensor Optimizer::lr_of(const Tensor& parameter) {
+    return scalar(parameter, [](const Moment& now, const double*) { return now.lr; });
+}
+
+// ---- state -----------------------------------------------------------------------------------------------------------
+
 std::vector<std::pair<std::string, Tensor>> Optimizer::state() const {
     std::vector<std::pair<std::string, Tensor>> result{{"steps", tensor(clock_->steps)}};
-    for (std::size_t i = 0; i < slots_.size(); ++i)
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+        if (!updated_[i]) continue;
         for (std::size_t s = 0; s < slot_names_.size(); ++s)
             if (slots_[i][s].defined()) result.emplace_back(std::to_string(i) + "." + slot_names_[s], slots_[i][s]);
+        result.emplace_back(std::to_string(i) + ".step", tensor(clock_->steps - clock_->missed[i]));
+    }
     return result;
 }
 
 void Optimizer::load_state(const std::vector<std::pair<std::string, Tensor>>& state) {
-    std::int64_t steps = 0;
-    auto slots = slots_;
-    for (auto& of_parameter : slots)
-        for (Tensor& slot : of_parameter) slot = Tensor();
     std::map<std::string, Tensor> entries(state.begin(), state.end());
-    if (const auto found = entries.find("steps"); found != entries.end()) {
-        steps = found->second.item<std::int64_t>();
+    const auto take = [&entries](const std::string& name) {
+        const auto found = entries.find(name);
+        if (found == entries.end()) return Tensor();
+        const Tensor value = found->second;
         entries.erase(found);
-    }
-    for (std::size_t i = 0; i < slots.size(); ++i) {
+        return value;
+    };
+    const std::size_t count = parameters_.size();
+    std::vector<std::vector<Tensor>> slots(count, std::vector<Tensor>(slot_names_.size()));
+    std::vector<bool> updated(count);
+    std::vector<std::optional<std::int64_t>> own(count);  // updates of each parameter
+    std::int64_t most = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::string prefix = std::to_string(i) + ".";
         for (std::size_t s = 0; s < slot_names_.size(); ++s) {
-            const std::string name = std::to_string(i) + "." + slot_names_[s];
-            const auto found = entries.find(name);
-            if (found == entries.end()) continue;
-            if (found->second.shape() != parameters_[i].shape())
-                throw ShapeError("load_state(): " + name + " has the shape " + to_string(found->second.shape()) +
-                                 ", the parameter " + to_string(parameters_[i].shape()));
-            slots[i][s] = found->second.to(parameters_[i].dtype()).detach().clone();
-            entries.erase(found);
+            const Tensor value = take(prefix + slot_names_[s]);
+            if (!value.defined()) continue;
+            if (value.shape() != parameters_[i].shape())
+                throw ShapeError("load_state(): " + prefix + slot_names_[s] + " has the shape " +
+                                 to_string(value.shape()) + ", the parameter " + to_string(parameters_[i].shape()));
+            slots[i][s] = value.to(parameters_[i].dtype()).detach().clone();
+            updated[i] = true;
+        }
+        if (const Tensor step = take(prefix + "step"); step.defined()) {
+            own[i] = step.item<std::int64_t>();
+            updated[i] = true;
+            most = std::max(most, *own[i]);
         }
     }
+    if (const Tensor steps = take("steps"); steps.defined()) most = steps.item<std::int64_t>();
     if (!entries.empty()) throw ValueError("load_state(): nothing here is named " + entries.begin()->first);
-    if (starts_at_zero_) fill_empty(slots);
     slots_ = std::move(slots);
-    clock_->steps = steps;
-}
-
-// ---- SGD -------------------------------------------------------------------------------------------------------------
-
-SGD::SGD(std::vector<Tensor> parameters, const SGDOptions& options)
-    : Optimizer(std::move(parameters), options.lr, {"momentum_buffer"}), options_(options) {
-    check_range("SGD", "momentum", options.momentum, 0, INFINITY);
-    check_range("SGD", "weight_decay", options.weight_decay, 0, INFINITY);
-    if (options.nesterov && (options.momentum == 0 || options.dampening != 0))
-        throw ValueError("SGD: nesterov needs a momentum, and no dampening");
-    if (options.momentum != 0 && options.dampening == 0) start_at_zero();
-}
-
-void SGD::update(Tensor& p, const Tensor& gradient, std::span<Tensor> slots) {
-    Tensor g = options_.weight_decay == 0 ? gradient : gradient + p * options_.weight_decay;
-    if (options_.momentum != 0) {
-        Tensor& buffer = slots[0];
-        if (!buffer.defined()) buffer = zeros_like(p).assign(g);  // the first gradient is not dampened
-        else buffer.assign(buffer * options_.momentum + g * (1 - options_.dampening));
-        g = options_.nesterov ? g + buffer * options_.momentum : buffer;
-    }
-    p -= g * scalar(p, [](const Clock& clock, const double*) { return clock.lr; });
-}
-
-// ---- Adam ------------------------------------------------------------------------------------------------------------
-
-Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& options, bool decoupled)
-    : Optimizer(std::move(parameters), options.lr, {"exp_avg", "exp_avg_sq"}),
-      options_(options),
-      decoupled_(decoupled) {
-    check_range("Adam", "beta1", options.beta1, 0, 1);
-    check_range("Adam", "beta2", options.beta2, 0, 1);
-    check_range("Adam", "eps", options.eps, 0, INFINITY);
-    check_range("Adam", "weight_decay", options.weight_decay, 0, INFINITY);
-    start_at_zero();
-}
-
-void Adam::update(Tensor& p, const Tensor& gradient, std::span<Tensor> slots) {
-    const AdamOptions& o = options_;
-    const bool decays = o.weight_decay != 0;
-    const Tensor g = decays && !decoupled_ ? gradient + p * o.weight_decay : gradient;
-    const Tensor step_size = scalar(
-        p, [](const Clock& c, const double* k) { return c.lr / (1 - std::pow(k[0], static_cast<double>(c.steps))); },
-        {o.beta1});
-    const Tensor root_scale = scalar(
-        p,
-        [](const Clock& c, const double* k) { return 1 / std::sqrt(1 - std::pow(k[0], static_cast<double>(c.steps))); },
-        {o.beta2});
-    Tensor &m = slots[0], &v = slots[1];
-    m.assign(m * o.beta1 + g * (1 - o.beta1));
-    v.assign(v * o.beta2 + g * g * (1 - o.beta2));
-    const Tensor change = m / (sqrt(v) * root_scale + o.eps) * step_size;
-    if (decays && decoupled_)
-        p.assign(p * scalar(p, [](const Clock& c, const double* k) { return 1 - c.lr * k[0]; }, {o.weight_decay}) -
-                 change);
-    else p -= change;
-}
-
-// ---- gradients -------------------------------------------------------------------------------------------------------
-
-Tensor clip_grad_norm(std::span<const Tensor> parameters, double most) {
-    const NoGrad no_grad;
-    Tensor squares;
-    for (const Tensor& p : parameters) {
-        if (!p.grad().defined()) continue;
-        const Tensor own = square(p.grad().to(p.dtype() == f64 ? f64 : f32)).sum();
-        squares = squares.defined() ? squares + own : own;
-    }
-    if (!squares.defined()) return zeros({});
-    const Tensor total = sqrt(squares), factor = clamp_max(most / (total + 1e-6), 1.0);
-    for (const Tensor& p : parameters)
-        if (Tensor g = p.grad(); g.defined()) g *= factor;
-    return total;
+    updated_ = std::move(updated);
+    clock_->steps = most;
+    for (std::size_t i = 0; i < count; ++i) clock_->missed[i] = own[i] ? most - *own[i] : updated_[i] ? 0 : most;
+    fill_slots();
 }
 
 }  // namespace weft::optim

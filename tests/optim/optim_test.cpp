@@ -75,6 +75,96 @@ TEST_CASE("Adam and AdamW") {
     }
 }
 
+TEST_CASE("RMSprop, Adagrad and Lion") {
+    const optim::RMSpropOptions r{.lr = 0.02, .alpha = 0.9, .eps = 1e-3, .weight_decay = 0.1, .momentum = 0.5};
+    check_against([&](auto p) { return std::make_unique<optim::RMSprop>(p, r); },
+                  [&](double& p, double g, int, double(&state)[2]) {
+                      g += r.weight_decay * p;
+                      state[0] = r.alpha * state[0] + (1 - r.alpha) * g * g;
+                      state[1] = r.momentum * state[1] + g / (std::sqrt(state[0]) + r.eps);
+                      p -= r.lr * state[1];
+                  });
+    const optim::RMSpropOptions c{.lr = 0.02, .eps = 1e-3, .centered = true};
+    check_against([&](auto p) { return std::make_unique<optim::RMSprop>(p, c); },
+                  [&](double& p, double g, int, double(&state)[2]) {
+                      state[0] = c.alpha * state[0] + (1 - c.alpha) * g * g;
+                      state[1] = c.alpha * state[1] + (1 - c.alpha) * g;
+                      p -= c.lr * g / (std::sqrt(state[0] - state[1] * state[1]) + c.eps);
+                  });
+    const optim::AdagradOptions a{.lr = 0.1, .lr_decay = 0.1, .initial_accumulator_value = 0.5};
+    check_against([&](auto p) { return std::make_unique<optim::Adagrad>(p, a); },
+                  [&](double& p, double g, int step, double(&state)[2]) {
+                      state[0] = (step == 1 ? 0.5 : state[0]) + g * g;
+                      p -= a.lr / (1 + (step - 1) * a.lr_decay) * g / (std::sqrt(state[0]) + a.eps);
+                  });
+    const optim::LionOptions l{.lr = 0.01, .weight_decay = 0.2, .maximize = true};
+    check_against([&](auto p) { return std::make_unique<optim::Lion>(p, l); },
+                  [&](double& p, double g, int, double(&state)[2]) {
+                      const double mean = l.beta1 * state[0] - (1 - l.beta1) * g;
+                      p = p * (1 - l.lr * l.weight_decay) - l.lr * (mean > 0 ? 1 : mean < 0 ? -1 : 0);
+                      state[0] = l.beta2 * state[0] - (1 - l.beta2) * g;
+                  });
+}
+
+TEST_CASE("groups have options of their own, and step together in one run") {
+    const auto make = [](double value) { return tensor({value, value}).set_requires_grad(); };
+    const Tensor a = make(1), b = make(1), frozen = tensor({1.0, 1.0});
+    optim::SGD sgd({a, frozen}, {.lr = 0.1});
+    sgd.add_param_group({b}, {.lr = 1, .weight_decay = 0.5});
+    CHECK(sgd.groups() == 2);
+    CHECK(sgd.parameters(1).size() == 1);
+    CHECK_THROWS_AS(sgd.add_param_group({a}, {}), ValueError);
+    (a + b).sum().backward();
+    const CounterScope count;
+    sgd.step();
+    CHECK(count.runs() == 1);
+    CHECK(a.to_vector<float>()[0] == doctest::Approx(0.9));
+    CHECK(b.to_vector<float>()[0] == doctest::Approx(-0.5));
+    sgd.set_lr(1, 0.5);
+    CHECK(sgd.lr(0) == 0.1);
+    CHECK(sgd.options(1).lr == 0.5);
+    sgd.set_options(0, {.lr = 0.2, .momentum = 0.5});
+    sgd.step();
+    CHECK(a.to_vector<float>()[0] == doctest::Approx(0.7));
+    CHECK(frozen.to_vector<float>()[0] == 1);
+    sgd.zero_grad(false);
+    CHECK(a.grad().to_vector<float>()[0] == 0);
+    sgd.zero_grad();
+    CHECK(!a.grad().defined());
+    CHECK(sgd.step([&] { return a.sum(); }).item() == doctest::Approx(1.4));
+}
+
+TEST_CASE("AdamW decouples the weight decay of every group") {
+    const Tensor a = ones({2}).contiguous().realize(), b = ones({2}).contiguous().realize();
+    optim::AdamW adamw({Tensor(a).set_requires_grad()}, {.lr = 0.5, .weight_decay = 0.5});
+    adamw.add_param_group({Tensor(b).set_requires_grad()}, {.lr = 0.5});
+    adamw.set_options(1, {.lr = 0.5, .weight_decay = 0.5});
+    for (const Tensor& p : {a, b}) p.set_grad(zeros({2}));  // no step of the gradient: only the decay is left
+    adamw.step();
+    CHECK(a.to_vector<float>() == std::vector<float>{0.75, 0.75});
+    CHECK(b.to_vector<float>() == std::vector<float>{0.75, 0.75});
+}
+
+TEST_CASE("a parameter without a gradient misses a step, and its corrections go by its own count") {
+    const Tensor always = tensor({2, 1}, f64).set_requires_grad(), late = tensor({2, 1}, f64).set_requires_grad();
+    const Tensor alone = tensor({2, 1}, f64).set_requires_grad();
+    optim::Adam both({always, late}), one({alone});
+    for (int step = 0; step < 5; ++step) {
+        both.zero_grad();
+        one.zero_grad();
+        (step < 2 ? square(always).sum() : (square(always) + square(late)).sum()).backward();
+        both.step();
+        if (step < 2) continue;
+        square(alone).sum().backward();
+        one.step();
+    }
+    CHECK(late.to_vector<double>() == alone.to_vector<double>());
+    optim::Adam loaded({always, late});
+    loaded.load_state(both.state());
+    CHECK(loaded.steps() == 5);
+    CHECK(loaded.state().size() == both.state().size());
+}
+
 TEST_CASE("loss, gradients and update are one run, and nothing stays behind") {
     manual_seed(3);
     nn::Sequential net;
@@ -163,6 +253,8 @@ TEST_CASE("the learning rate may change, and a parameter without a gradient stay
 TEST_CASE("what optimisers refuse") {
     CHECK_THROWS_AS(optim::SGD({}), ValueError);
     CHECK_THROWS_AS(optim::SGD({zeros({2})}), ValueError);
+    CHECK_THROWS_AS(optim::SGD({zeros({2}, i64)}), ValueError);
+    CHECK_THROWS_AS(optim::SGD({Tensor()}), ValueError);
     const Tensor p = zeros({2}).set_requires_grad();
     CHECK_THROWS_AS(optim::SGD({p * 2}), ValueError);
     CHECK_THROWS_AS(optim::SGD({p}, {.nesterov = true}), ValueError);
@@ -205,13 +297,30 @@ TEST_CASE("from the second step on nothing is planned or compiled, whatever stat
     SUBCASE("momentum") {
         optimizer = std::make_unique<optim::SGD>(std::vector{w}, optim::SGDOptions{.lr = 0.1, .momentum = 0.9});
     }
-    for (int i = 0; i < 4; ++i) {
+    SUBCASE("amsgrad") {
+        optimizer = std::make_unique<optim::Adam>(std::vector{w}, optim::AdamOptions{.amsgrad = true});
+    }
+    SUBCASE("RMSprop") {
+        optimizer =
+            std::make_unique<optim::RMSprop>(std::vector{w}, optim::RMSpropOptions{.momentum = 0.9, .centered = true});
+    }
+    SUBCASE("Adagrad") {
+        optimizer = std::make_unique<optim::Adagrad>(std::vector{w}, optim::AdagradOptions{.lr_decay = 0.1});
+    }
+    SUBCASE("Lion") { optimizer = std::make_unique<optim::Lion>(std::vector{w}); }
+    SUBCASE("Adadelta") { optimizer = std::make_unique<optim::Adadelta>(std::vector{w}); }
+    SUBCASE("Adamax") { optimizer = std::make_unique<optim::Adamax>(std::vector{w}); }
+    SUBCASE("NAdam") { optimizer = std::make_unique<optim::NAdam>(std::vector{w}); }
+    SUBCASE("RAdam") { optimizer = std::make_unique<optim::RAdam>(std::vector{w}); }
+    for (int i = 0; i < 8; ++i) {
         CAPTURE(i);
         const CounterScope count;
+        optimizer->set_lr(0.01 / (1 + i));
         optimizer->zero_grad();
         square(matmul(x, w)).sum().backward();
         optimizer->step();
         CHECK(count.runs() == 1);
+        CHECK(count.kernels_launched() <= 4);
         if (i == 0) continue;
         CHECK(count.kernels_compiled() == 0);
         CHECK(count.plans_made() == 0);
@@ -239,4 +348,23 @@ TEST_CASE("gradients are clipped to a joint norm") {
     CHECK(b.grad().item() == doctest::Approx(0.8));
     optim::clip_grad_norm(both, 10);
     CHECK(b.grad().item() == doctest::Approx(0.8));
+    CHECK(optim::clip_grad_norm(both, 1, 1).item() == doctest::Approx(1.4));
+    CHECK(optim::clip_grad_norm(both, 0.1, INFINITY).item() == doctest::Approx(0.8 / 1.4));
+    CHECK(b.grad().item() == doctest::Approx(0.1));
+    optim::clip_grad_value(both, 0.08);
+    CHECK(b.grad().item() == doctest::Approx(0.08));
+    CHECK(a.grad().item() == doctest::Approx(0.075));
+    b.set_grad(tensor({INFINITY}, f32));
+    CHECK_THROWS_AS(optim::clip_grad_norm(both, 1, 2, true), Error);
+}
+
+TEST_CASE("parameters as one vector, and back") {
+    const Tensor a = tensor({{1, 2}, {3, 4}}, f32).set_requires_grad(), b = tensor({5}, f32).set_requires_grad();
+    const Tensor both[] = {a, b};
+    const Tensor vector = optim::parameters_to_vector(both);
+    CHECK(vector.to_vector<float>() == std::vector<float>{1, 2, 3, 4, 5});
+    optim::vector_to_parameters(vector * 2, both);
+    CHECK(a.to_vector<float>() == std::vector<float>{2, 4, 6, 8});
+    CHECK(b.is_leaf());
+    CHECK_THROWS_AS(optim::vector_to_parameters(ones({2}), both), ShapeError);
 }

@@ -1,4 +1,4 @@
 """Optimisers. step() ends with a run: loss, gradients and update of a training step are one plan."""
 
 from . import lr_scheduler
-from .optimizer import SGD, Adam, AdamW, Optimizer
+from .optimizer import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Lion, NAdam, Optimizer, RAdam, RMSprop

@@ -1,4 +1,4 @@
-"""Optimisers with parameter groups. The arithmetic of a group is an engine in C++, fused into a few kernels for all parameters."""
+"""Optimisers with parameter groups. The arithmetic is an engine in C++: the update of all groups is one run of a few kernels."""
 
 from .. import _weft
 from .._modes import enable_grad
@@ -8,11 +8,11 @@ from .._tensor import Tensor
 class _Group(dict):
     """The settings of a parameter group. A learning rate goes to the engine at once: captured functions see it, too."""
 
-    engine = None
+    engine, number, made_with = None, 0, None
 
     def __setitem__(self, key, value):
         if key == "lr" and self.engine is not None:
-            self.engine.set_lr(float(value))
+            self.engine.set_lr(self.number, float(value))
         super().__setitem__(key, value)
 
     def update(self, *args, **kwargs):
@@ -24,11 +24,13 @@ class _Group(dict):
 
 
 class Optimizer:
-    """The base of all optimisers. A subclass has `engine(params, group)`, which makes the engine of a group."""
+    """The base of all optimisers. A subclass names its engine, which reads the settings of a group by their names."""
+
+    _engine_type = None
+    _counts_steps = True  # whether the state of a parameter has its number of updates
 
     def __init__(self, params, defaults):
-        self.defaults = defaults
-        self.param_groups = []
+        self.defaults, self.param_groups, self._engine = defaults, [], None
         if isinstance(params, Tensor):
             raise TypeError(f"{type(self).__name__}(): argument 'params' must be a list of tensors or of dicts, not Tensor")
         groups = list(params)
@@ -41,27 +43,37 @@ class Optimizer:
 
     def add_param_group(self, param_group):
         """Adds parameters with settings of their own: `{"params": […], "lr": 0.1}`."""
+        name = type(self).__name__
+        if not isinstance(param_group, dict):
+            raise TypeError(f"{name}.add_param_group(): argument 'param_group' must be a dict, not {type(param_group).__name__}")
         group = _Group({**self.defaults, **param_group})
         params = group["params"]
-        group["params"] = [params] if isinstance(params, Tensor) else list(params)
+        group["params"] = params = [params] if isinstance(params, Tensor) else list(params)
+        for param in params:
+            if not isinstance(param, Tensor):
+                raise TypeError(f"{name}(): a parameter must be a Tensor, not {type(param).__name__}")
+            if not param.is_leaf:
+                raise ValueError(f"{name}(): a parameter must be a leaf, not the result of an operation")
         known = {id(param) for each in self.param_groups for param in each["params"]}
-        if any(id(param) in known for param in group["params"]):
-            raise ValueError(f"{type(self).__name__}(): a parameter is in more than one group")
-        self._renew(group)
+        if any(id(param) in known for param in params):
+            raise ValueError(f"{name}(): a parameter is in more than one group")
+        if self._engine is None:
+            self._engine = self._engine_type(params, dict(group))
+        else:
+            self._engine.add_group(params, dict(group))
+        group.engine, group.number, group.made_with = self._engine, len(self.param_groups), self._settings(group)
         self.param_groups.append(group)
 
     def _settings(self, group):
         return {key: group[key] for key in self.defaults if key != "lr"}
 
-    def _renew(self, group):
-        group.made_with, group.engine = self._settings(group), self.engine(group["params"], group)
-
-    def _engine(self, group):
-        if group.made_with != self._settings(group):  # another momentum: a new engine with the old state
-            state = group.engine.state()
-            self._renew(group)
-            group.engine.load_state(state)
-        return group.engine
+    def _current(self):
+        """The engine, told what was written into the groups."""
+        for group in self.param_groups:
+            if group.made_with != self._settings(group):  # another momentum
+                self._engine.set_options(group.number, dict(group))
+                group.made_with = self._settings(group)
+        return self._engine
 
     def step(self, closure=None):
         """Updates every parameter that has a gradient, and computes all that is pending."""
@@ -69,8 +81,7 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        for group in self.param_groups:
-            self._engine(group).step()
+        self._current().step()
         return loss
 
     def zero_grad(self, set_to_none=True):
@@ -82,35 +93,62 @@ class Optimizer:
                 elif param.grad is not None:
                     param.grad.zero_()
 
+    def _state_by_number(self):
+        state = {}
+        for name, value in self._current().state().items():
+            if name == "steps":
+                continue
+            number, slot = name.split(".", 1)
+            entry = state.setdefault(int(number), {})
+            if slot != "step":
+                entry[slot] = value
+            elif self._counts_steps:
+                state[int(number)] = {"step": value.to(_weft.float32), **entry}
+        return {number: entry for number, entry in state.items() if entry}
+
+    @property
+    def state(self):
+        """The state of each parameter that was updated: `optimizer.state[p]["exp_avg"]`."""
+        params = [param for group in self.param_groups for param in group["params"]]
+        return {params[number]: entry for number, entry in self._state_by_number().items()}
+
     def state_dict(self):
         """The state of all parameters and the settings of all groups, with parameters as numbers."""
-        state, groups, first = {}, [], 0
+        groups, first = [], 0
         for group in self.param_groups:
-            values = self._engine(group).state()
-            step = values.pop("steps")
-            for name, value in values.items():
-                i, slot = name.split(".", 1)
-                state.setdefault(first + int(i), {"step": step})[slot] = value
-            numbers = list(range(first, first + len(group["params"])))
-            groups.append({**group, "params": numbers})
-            first += len(numbers)
-        return {"state": state, "param_groups": groups}
+            count = len(group["params"])
+            groups.append({**{key: value for key, value in group.items() if key != "params"}, "params": list(range(first, first + count))})
+            first += count
+        return {"state": self._state_by_number(), "param_groups": groups}
 
     def load_state_dict(self, state_dict):
         """Continues from a state of state_dict()."""
         groups = state_dict["param_groups"]
+        if len(groups) != len(self.param_groups):
+            raise ValueError(f"load_state_dict(): there are {len(groups)} parameter groups instead of {len(self.param_groups)}")
         if [len(g["params"]) for g in groups] != [len(g["params"]) for g in self.param_groups]:
             raise ValueError("load_state_dict(): the parameter groups have other sizes")
+        values, number = {}, 0
+        for saved in groups:
+            for key in saved["params"]:
+                for slot, value in state_dict["state"].get(key, {}).items():
+                    if slot == "step":
+                        values[f"{number}.step"] = _weft.as_tensor(value).to(_weft.int64)
+                    elif value is not None and slot != "mu_product":
+                        values[f"{number}.{slot}"] = value
+                number += 1
+        self._current().load_state(values)
         for own, saved in zip(self.param_groups, groups):
             own.update({key: value for key, value in saved.items() if key != "params"})
-            values = {}
-            for k, number in enumerate(saved["params"]):
-                for slot, value in state_dict["state"].get(number, {}).items():
-                    if slot == "step":
-                        values["steps"] = _weft.as_tensor(value).to(_weft.int64)
-                    elif value is not None:
-                        values[f"{k}.{slot}"] = value
-            self._engine(own).load_state(values)
+
+    def __getstate__(self):
+        return {"defaults": self.defaults, "params": [g["params"] for g in self.param_groups], "state_dict": self.state_dict()}
+
+    def __setstate__(self, state):
+        self.defaults, self.param_groups, self._engine = state["defaults"], [], None
+        for params, group in zip(state["params"], state["state_dict"]["param_groups"]):
+            self.add_param_group({**group, "params": params})
+        self.load_state_dict(state["state_dict"])
 
     def __repr__(self):
         lines = []
@@ -120,37 +158,119 @@ class Optimizer:
         return f"{type(self).__name__} (\n" + "\n".join(lines) + "\n)"
 
 
+def _no_option(name, differentiable):
+    if differentiable:
+        raise ValueError(f"{name}(): differentiable=True is not supported")
+
+
+# `foreach`, `fused` and `capturable` choose between implementations elsewhere; here every update is fused and can be captured.
 class SGD(Optimizer):
     """Stochastic gradient descent with momentum."""
 
-    def __init__(self, params, lr=1e-3, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False):
-        defaults = {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov}
-        super().__init__(params, defaults)
+    _engine_type, _counts_steps = _weft._SGD, False
 
-    def engine(self, params, group):
-        return _weft._SGD(params, float(group["lr"]), float(group["momentum"]), float(group["dampening"]),
-                          float(group["weight_decay"]), bool(group["nesterov"]))  # fmt: skip
+    def __init__(self, params, lr=1e-3, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, *, maximize=False,
+                 foreach=None, differentiable=False, fused=None):  # fmt: skip
+        _no_option("SGD", differentiable)
+        super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
+                                  "nesterov": nesterov, "maximize": maximize})  # fmt: skip
 
 
 class Adam(Optimizer):
     """Adam: running means of the gradient and of its square."""
 
-    kind = _weft._Adam
+    _engine_type = _weft._Adam
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgrad=False):
-        if amsgrad:
-            raise ValueError(f"{type(self).__name__}(): amsgrad=True is not supported")
-        super().__init__(params, {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay})
-
-    def engine(self, params, group):
-        beta1, beta2 = group["betas"]
-        return self.kind(params, float(group["lr"]), float(beta1), float(beta2), float(group["eps"]), float(group["weight_decay"]))
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgrad=False, *, foreach=None,
+                 maximize=False, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):  # fmt: skip
+        _no_option(type(self).__name__, differentiable)
+        super().__init__(params, {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
+                                  "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay})  # fmt: skip
 
 
 class AdamW(Adam):
     """Adam whose weight decay shrinks the parameters instead of joining the gradients."""
 
-    kind = _weft._AdamW
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *, maximize=False,
+                 foreach=None, capturable=False, differentiable=False, fused=None):  # fmt: skip
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, differentiable=differentiable,
+                         decoupled_weight_decay=True)  # fmt: skip
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False):
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad)
+
+class RMSprop(Optimizer):
+    """The gradient divided by the root of its running mean square; centred, by its standard deviation."""
+
+    _engine_type = _weft._RMSprop
+
+    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False, capturable=False,
+                 foreach=None, maximize=False, differentiable=False):  # fmt: skip
+        _no_option("RMSprop", differentiable)
+        super().__init__(params, {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum,
+                                  "centered": centered, "maximize": maximize})  # fmt: skip
+
+
+class Adagrad(Optimizer):
+    """The gradient divided by the root of the sum of all its squares."""
+
+    _engine_type = _weft._Adagrad
+
+    def __init__(self, params, lr=1e-2, lr_decay=0.0, weight_decay=0.0, initial_accumulator_value=0.0, eps=1e-10, foreach=None, *,
+                 maximize=False, differentiable=False, fused=None):  # fmt: skip
+        _no_option("Adagrad", differentiable)
+        super().__init__(params, {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+                                  "initial_accumulator_value": initial_accumulator_value, "maximize": maximize})  # fmt: skip
+
+
+class Lion(Optimizer):
+    """Steps of one size: the sign of a mean of the gradient and its running mean."""
+
+    _engine_type, _counts_steps = _weft._Lion, False
+
+    def __init__(self, params, lr=1e-4, betas=(0.9, 0.99), weight_decay=0.0, *, maximize=False):
+        super().__init__(params, {"lr": lr, "betas": tuple(betas), "weight_decay": weight_decay, "maximize": maximize})
+
+
+class Adadelta(Optimizer):
+    """Steps in units of their own: by running means of the squares of gradients and of steps."""
+
+    _engine_type = _weft._Adadelta
+
+    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0.0, foreach=None, *, capturable=False, maximize=False,
+                 differentiable=False):  # fmt: skip
+        _no_option("Adadelta", differentiable)
+        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
+
+
+class Adamax(Optimizer):
+    """Adam with the largest gradient of late in place of the root mean square."""
+
+    _engine_type = _weft._Adamax
+
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, foreach=None, *, maximize=False,
+                 differentiable=False, capturable=False):  # fmt: skip
+        _no_option("Adamax", differentiable)
+        super().__init__(params, {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
+
+
+class NAdam(Optimizer):
+    """Adam with Nesterov's momentum."""
+
+    _engine_type = _weft._NAdam
+
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, momentum_decay=4e-3,
+                 decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False, differentiable=False):  # fmt: skip
+        _no_option("NAdam", differentiable)
+        super().__init__(params, {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "momentum_decay":
+                                  momentum_decay, "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize})  # fmt: skip
+
+
+class RAdam(Optimizer):
+    """Adam that begins without the root mean square, until that is known well enough."""
+
+    _engine_type = _weft._RAdam
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, decoupled_weight_decay=False, *,
+                 foreach=None, maximize=False, capturable=False, differentiable=False):  # fmt: skip
+        _no_option("RAdam", differentiable)
+        super().__init__(params, {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay,
+                                  "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize})  # fmt: skip
