@@ -101,7 +101,7 @@ public:
     void set_grad(const Tensor& gradient) const;  // undefined: no gradient
     void zero_grad() const { set_grad(Tensor()); }
     void retain_grad() const;  // collect the gradient of a non-leaf too
-    void backward(const Tensor& gradient = {}, bool retain_graph = false) const;
+    void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false) const;
     Tensor detach() const;  // shares the value (writes are seen), gives no gradient
     Tensor data() const { return detach(); }
 

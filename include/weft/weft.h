@@ -1,6 +1,7 @@
 // weft/weft.h: all of Weft in one include, in order of dependency.
 #pragma once
 
+#include <weft/autograd.h>
 #include <weft/creation.h>
 #include <weft/data.h>
 #include <weft/debug.h>

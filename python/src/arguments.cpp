@@ -118,6 +118,13 @@ nb::object Signature::bind(PyObject* const* arguments, Py_ssize_t given, PyObjec
     return rest;
 }
 
+void property(nb::handle type, PyGetSetDef& definition) {
+    const nb::object descriptor =
+        nb::steal(PyDescr_NewGetSet(reinterpret_cast<PyTypeObject*>(type.ptr()), &definition));
+    if (!descriptor.is_valid() || PyObject_SetAttrString(type.ptr(), definition.name, descriptor.ptr()) < 0)
+        throw nb::python_error();
+}
+
 namespace detail {
 
 void add_function(nb::handle module, PyMethodDef& definition) {

@@ -103,6 +103,8 @@ PyCFunction as_c_function(PyObject* (*f)(PyObject*, PyObject* const*, Py_ssize_t
 
 }  // namespace detail
 
+void property(nb::handle type, PyGetSetDef& definition);  // type.name as the definition says, which lives on
+
 // module.name(parameters…). The parameter list of f and the signature must have the same length.
 template <class F>
 void function(nb::handle module, const char* name, const char* parameters, const char* doc, F) {

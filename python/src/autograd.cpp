@@ -3,6 +3,8 @@
 #include "interrupt.h"
 #include "topics.h"
 
+#include <weft/autograd.h>
+
 #include <cstddef>
 #include <new>
 
@@ -59,13 +61,6 @@ void open() {
     new (space) Scope;
 }
 
-void property(nb::handle type, PyGetSetDef& definition) {
-    const nb::object descriptor =
-        nb::steal(PyDescr_NewGetSet(reinterpret_cast<PyTypeObject*>(type.ptr()), &definition));
-    if (!descriptor.is_valid() || PyObject_SetAttrString(type.ptr(), definition.name, descriptor.ptr()) < 0)
-        throw nb::python_error();
-}
-
 }  // namespace
 
 void bind_autograd(nb::module_& m, nb::handle tensor) {
@@ -86,17 +81,20 @@ void bind_autograd(nb::module_& m, nb::handle tensor) {
            [](const Tensor& self) { self.retain_grad(); });
     both(m, tensor, "detach", "", "The same values (writes are seen), without a gradient.",
          [](const Tensor& x) { return x.detach(); });
-    method(tensor, "backward", "gradient=None, retain_graph=None, create_graph=False",
-           "Adds the gradients of this tensor to the .grad of its leaves.",
-           [](const Tensor& self, const MaybeTensor& gradient, std::optional<bool> retain_graph, bool create_graph) {
-               if (create_graph)
-                   throw ValueError("backward(): create_graph=True is not supported; use weft.autograd.grad()");
-               self.backward(gradient.tensor, retain_graph.value_or(false));
+    method(tensor, "backward", "gradient=None, retain_graph=None, create_graph=False, inputs=None",
+           "Adds the gradients of this tensor to the .grad of its leaves, or of `inputs` only.",
+           [](const Tensor& self, const MaybeTensor& gradient, std::optional<bool> retain_graph, bool create_graph,
+              nb::handle inputs) {
+               std::vector<Tensor> wanted;
+               if (is_tensor(inputs.ptr())) wanted.push_back(tensor_in(inputs.ptr()));
+               else if (!inputs.is_none())
+                   wanted = Converter<std::vector<Tensor>>(inputs.ptr(), {"backward", "inputs"}).get();
+               if (!inputs.is_none() && wanted.empty()) throw GradError("backward(): argument 'inputs' is empty");
+               backward({&self, 1}, {.gradients = {&gradient.tensor, 1},
+                                     .retain_graph = retain_graph.value_or(create_graph),
+                                     .create_graph = create_graph,
+                                     .inputs = wanted});
            });
-    function(m, "_gradient", "output, targets, seed=None", "d(output)/d(targets) times seed, as lazy tensors.",
-             [](const Tensor& output, const std::vector<Tensor>& targets, const MaybeTensor& seed) {
-                 return gradient(output, targets, seed.tensor);
-             });
     function(m, "is_grad_enabled", "", "Whether ops on this thread record gradients.", [] { return grad_enabled(); });
     function(m, "_set_grad_enabled", "mode",
              "Sets whether ops on this thread record gradients; returns what was before.", [](bool mode) {

@@ -15,6 +15,7 @@ NB_MODULE(_weft, m) {
     bind_indexing(m, tensor);
     bind_functional(m, tensor);
     bind_autograd(m, tensor);
+    bind_custom(m, tensor);
     bind_dlpack(m, tensor);
     bind_optim(m);
     bind_init(m);

@@ -18,6 +18,7 @@ void bind_indexing(nb::module_& m, nb::handle tensor);
 void bind_functional(nb::module_& m, nb::handle tensor);
 void bind_losses(nb::module_& functional);
 void bind_autograd(nb::module_& m, nb::handle tensor);
+void bind_custom(nb::module_& m, nb::handle tensor);
 void bind_dlpack(nb::module_& m, nb::handle tensor);
 void bind_optim(nb::module_& m);
 void bind_init(nb::module_& m);

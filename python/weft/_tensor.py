@@ -65,6 +65,20 @@ def _normal(self, mean=0.0, std=1.0):
     return self.copy_(_weft.randn(self.shape, dtype=self.dtype) * std + mean)
 
 
+def _register_post_accumulate_grad_hook(self, hook):
+    """Calls `hook(tensor)` after each backward() that has added to the .grad of this leaf. Returns a handle with remove()."""
+    import weakref
+
+    this = weakref.ref(self)  # the hook gets the object that it was registered on, as a key of dicts, say
+
+    def call(leaf):
+        tensor = this()
+        hook(leaf if tensor is None else tensor)
+
+    return _weft._register_post_accumulate_grad_hook(self, call if callable(hook) else hook)
+
+
+Tensor.register_post_accumulate_grad_hook = _register_post_accumulate_grad_hook
 Tensor.uniform_, Tensor.normal_ = _uniform, _normal
 Tensor.__reduce_ex__ = _reduce
 Tensor.__deepcopy__ = _deepcopy

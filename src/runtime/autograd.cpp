@@ -4,7 +4,9 @@
 #include "ir/build.h"
 #include "ir/walk.h"
 #include "runtime/state.h"
+#include "tensor/hooks.h"
 
+#include <weft/autograd.h>
 #include <weft/error.h>
 
 namespace weft {
@@ -47,40 +49,83 @@ NodeRef checked_seed(const Tensor& output, const Tensor& seed, std::string_view 
     return ir::cast(node_of(seed), output.dtype());
 }
 
-// Marks the nodes that a gradient passes on its way from the root, for cells to be found among them.
-std::uint64_t mark_cone(const NodeRef& root) {
-    const NodeRef roots[] = {root};
-    const auto order =
-        ir::topological_order(roots, [](const ir::Node& node) { return node.needs_grad && node.op != ir::Op::Leaf; });
-    return order.back()->mark;
+// Where the walk starts.
+std::vector<grad::Start> starts_of(std::span<const Tensor> outputs, std::span<const Tensor> gradients,
+                                   std::string_view call) {
+    if (!gradients.empty() && gradients.size() != outputs.size())
+        throw ValueError(str(call, "(): ", gradients.size(), " gradients were given for ", outputs.size(),
+                             " outputs; there must be one for each"));
+    std::vector<grad::Start> starts;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        checked_cell(outputs[i], str(call, "()"));
+        NodeRef seed = checked_seed(outputs[i], gradients.empty() ? Tensor() : gradients[i], call);
+        const NodeRef root = node_of(outputs[i]);
+        if (!root->needs_grad)
+            throw GradError(
+                str(described(call, outputs[i]), "no tensor that it was computed from requires a gradient"));
+        starts.push_back({root, std::move(seed)});
+    }
+    return starts;
 }
 
-std::vector<NodeRef> leaves_under(const NodeRef& root) {
-    const NodeRef roots[] = {root};
+std::vector<NodeRef> roots_of(std::span<const grad::Start> starts) {
+    std::vector<NodeRef> roots;
+    for (const grad::Start& start : starts) roots.push_back(start.node);
+    return roots;
+}
+
+bool is_inside_cone(const ir::Node& node) { return node.needs_grad && node.op != ir::Op::Leaf; }
+
+std::vector<NodeRef> leaves_under(std::span<const NodeRef> roots) {
     const std::lock_guard lock(ir::graph_lock());
     std::vector<NodeRef> result;
-    for (const ir::Node* node :
-         ir::topological_order(roots, [](const ir::Node& node) { return node.needs_grad && node.op != ir::Op::Leaf; }))
+    for (const ir::Node* node : ir::topological_order(roots, is_inside_cone))
         if (node->op == ir::Op::Leaf) result.emplace_back(node);
     return result;
 }
 
-std::vector<std::shared_ptr<Cell>> cells_in_cone(const NodeRef& root, bool retaining_only) {
-    const std::uint64_t epoch = mark_cone(root);
+// The computed tensors that a gradient passes on its way from the roots.
+template <class Wanted>
+std::vector<std::shared_ptr<Cell>> cells_in_cone(std::span<const NodeRef> roots, const Wanted& wanted) {
+    const std::uint64_t epoch = ir::topological_order(roots, is_inside_cone).back()->mark;
     std::vector<std::shared_ptr<Cell>> result;
     for (Cell* cell = state().first(); cell; cell = cell->next) {
         if (!cell->node || cell->node->mark != epoch || !cell->node->needs_grad || cell->requires_grad) continue;
         if (cell->view && cell->view->version != cell->view->base->version) continue;  // the base has another value now
         if (!cell->used) continue;  // an equal expression is in the cone, this tensor is not
-        if (retaining_only && !cell->retains_grad) continue;
+        if (!wanted(*cell)) continue;
         if (std::shared_ptr<Cell> alive = cell->weak_from_this().lock()) result.push_back(std::move(alive));
     }
     return result;
 }
 
-// .grad += gradient: a value like any other, which the next run computes.
-void accumulate(Cell& leaf, const NodeRef& gradient) {
-    const NodeRef value = detached(gradient);
+bool has_own_hooks(const Cell& cell) { return cell.hooks && cell.hooks->own; }
+
+grad::Hook hook_of(const Cell& cell) {
+    return {cell.node, [hooks = cell.hooks->own](const NodeRef& g) { return call_hooks(hooks, g); }};
+}
+
+// The leaf of an id; null: the tensor is gone, and with it whoever would read the gradient.
+std::shared_ptr<Cell> leaf_of(std::uint64_t id) {
+    const std::lock_guard lock(ir::graph_lock());
+    const auto leaf = state().leaves.find(id);
+    if (leaf == state().leaves.end()) return nullptr;
+    std::shared_ptr<Cell> cell = leaf->second->weak_from_this().lock();
+    return cell && cell->requires_grad ? cell : nullptr;
+}
+
+// A leaf's hooks see the sum, so they are called when the walk is over.
+NodeRef seen_by_leaf_hooks(const Cell& leaf, const NodeRef& gradient) {
+    std::shared_ptr<GradHooks> hooks;
+    {
+        const std::lock_guard lock(ir::graph_lock());
+        if (leaf.requires_grad && leaf.hooks) hooks = leaf.hooks->own;
+    }
+    return hooks ? call_hooks(hooks, gradient) : gradient;
+}
+
+// .grad += gradient: a value like any other, which the next run computes. It is the caller who detaches it.
+void accumulate(Cell& leaf, const NodeRef& value) {
     if (!leaf.grad.defined()) {
         leaf.grad = Tensor(std::make_shared<Cell>());
         Cell& cell = *leaf.grad.cell();
@@ -90,6 +135,11 @@ void accumulate(Cell& leaf, const NodeRef& gradient) {
         return;
     }
     Cell& cell = *leaf.grad.cell();
+    if (value->needs_grad) {  // a sum with a history is a tensor of its own
+        const NodeRef sum = current_node(cell) + value;
+        leaf.grad = Tensor();
+        return accumulate(leaf, sum);
+    }
     Cell& base = cell.view ? *cell.view->base : cell;
     const NodeRef sum = detached(current_node(cell)) + value;
     const NodeRef old = current_node(base);
@@ -107,8 +157,9 @@ void accumulate(Cell& leaf, const NodeRef& gradient) {
 
 // Handles inside the cone are computed with the next run and then need nothing of the graph; until then, and afterwards, a
 // backward() through them raises. Of a view it is the base: views follow it.
-void let_go_of_cone(const NodeRef& root) {
-    for (const std::shared_ptr<Cell>& found : cells_in_cone(root, false)) {
+void let_go_of_cone(std::span<const NodeRef> roots) {
+    for (const std::shared_ptr<Cell>& found : cells_in_cone(roots, [](const Cell&) { return true; })) {
+        found->hooks = nullptr;
         Cell& cell = found->view ? *found->view->base : *found;
         if (cell.requires_grad || !cell.node->needs_grad) continue;
         cell.node = runtime::let_go(cell.node);
@@ -119,40 +170,68 @@ void let_go_of_cone(const NodeRef& root) {
 
 }  // namespace
 
-void Tensor::backward(const Tensor& gradient, bool retain_graph) const {
-    checked_cell(*this, "backward()");
-    const NodeRef seed = checked_seed(*this, gradient, "backward");
-    const NodeRef root = node_of(*this);
-    if (!root->needs_grad)
-        throw GradError(str(described("backward", *this), "no tensor that it was computed from requires a gradient"));
+void backward(std::span<const Tensor> outputs, const BackwardOptions& options) {
+    const std::vector<grad::Start> starts = starts_of(outputs, options.gradients, "backward");
+    if (starts.empty()) return;
+    const std::vector<NodeRef> roots = roots_of(starts);
     std::vector<std::shared_ptr<Cell>> retaining;
     std::vector<NodeRef> targets;
-    {
-        const std::lock_guard lock(ir::graph_lock());
-        retaining = cells_in_cone(root, true);
-        for (const std::shared_ptr<Cell>& cell : retaining) targets.push_back(cell->node);
+    std::vector<grad::Hook> hooks;
+    const auto is_asked = [&](const Cell& cell) {
+        for (const Tensor& input : options.inputs)
+            if (input.cell().get() == &cell) return true;
+        return options.inputs.empty();
+    };
+    for (const Tensor& input : options.inputs) {
+        checked_cell(input, "backward()");
+        if (!input.requires_grad())
+            throw GradError(str("backward(inputs: ", input.dtype(), input.shape(), "): it requires no gradient"));
     }
-    const grad::Gradients gradients = grad::differentiate(root, seed, {.targets = targets, .leaves = true});
     {
         const std::lock_guard lock(ir::graph_lock());
-        for (const auto& [id, value] : gradients.leaves) {
-            const auto leaf = state().leaves.find(id);
-            if (leaf == state().leaves.end())
-                continue;  // the tensor is gone, and with it whoever would read the gradient
-            const std::shared_ptr<Cell> cell = leaf->second->weak_from_this().lock();
-            if (cell && cell->requires_grad) accumulate(*cell, value);
+        const auto collects = [&](const Cell& cell) {
+            return cell.retains_grad || (!options.inputs.empty() && is_asked(cell));
+        };
+        for (std::shared_ptr<Cell>& cell :
+             cells_in_cone(roots, [&](const Cell& cell) { return collects(cell) || has_own_hooks(cell); })) {
+            if (has_own_hooks(*cell)) hooks.push_back(hook_of(*cell));
+            if (!collects(*cell)) continue;
+            targets.push_back(cell->node);
+            retaining.push_back(std::move(cell));
         }
-        for (std::size_t i = 0; i < retaining.size(); ++i)
-            if (gradients.targets[i]) accumulate(*retaining[i], gradients.targets[i]);
-        state().send(*cell_);
-        if (!retain_graph) let_go_of_cone(root);
     }
-    relieve(*this);
+    const grad::Gradients found = grad::differentiate(starts, {.targets = targets, .leaves = true, .hooks = hooks});
+    std::vector<std::pair<std::shared_ptr<Cell>, NodeRef>> gradients;
+    for (const auto& [id, value] : found.leaves)
+        if (const std::shared_ptr<Cell> cell = leaf_of(id); cell && is_asked(*cell))
+            gradients.emplace_back(cell, seen_by_leaf_hooks(*cell, value));
+    for (std::size_t i = 0; i < retaining.size(); ++i)
+        if (found.targets[i]) gradients.emplace_back(retaining[i], found.targets[i]);
+    std::vector<std::pair<std::shared_ptr<GradHooks>, Tensor>> told;
+    {
+        const std::lock_guard lock(ir::graph_lock());
+        for (const auto& [cell, gradient] : gradients) {
+            accumulate(*cell, options.create_graph ? gradient : detached(gradient));
+            if (cell->requires_grad && has_own_hooks(*cell)) told.emplace_back(cell->hooks->own, Tensor(cell));
+        }
+        for (const Tensor& output : outputs) state().send(*output.cell());
+        if (!options.retain_graph && !options.create_graph) let_go_of_cone(roots);
+    }
+    for (const auto& [hooks_after, leaf] : told) call_after_hooks(hooks_after, leaf);
+    relieve(outputs.front());
 }
 
-std::vector<Tensor> gradient(const Tensor& output, std::span<const Tensor> targets, const Tensor& seed) {
-    checked_cell(output, "gradient()");
-    const NodeRef start = checked_seed(output, seed, "gradient");
+void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) const {
+    weft::backward({this, 1},
+                   {.gradients = {&gradient, 1}, .retain_graph = retain_graph, .create_graph = create_graph});
+}
+
+// ---- gradients as values ---------------------------------------------------------------------------------------------
+
+namespace {
+
+// One gradient per target, null where no output depends on it.
+std::vector<NodeRef> gradients_of(std::span<const grad::Start> starts, std::span<const Tensor> targets) {
     std::vector<NodeRef> nodes;
     for (const Tensor& target : targets) {
         checked_cell(target, "gradient()");
@@ -161,25 +240,85 @@ std::vector<Tensor> gradient(const Tensor& output, std::span<const Tensor> targe
         nodes.push_back(node_of(target));
     }
     // A leaf is known by its cell: the output, or a part of it, may have been built on values that it held before.
-    const NodeRef root = node_of(output);
+    const std::vector<NodeRef> roots = roots_of(starts);
     std::vector<NodeRef> asked = nodes;
     std::vector<std::size_t> whose;  // of the further ones
-    for (const NodeRef& leaf : leaves_under(root))
+    for (const NodeRef& leaf : leaves_under(roots))
         for (std::size_t i = 0; i < nodes.size(); ++i)
             if (nodes[i]->op == ir::Op::Leaf && !(nodes[i] == leaf) &&
                 nodes[i]->as<ir::LeafArg>().cell == leaf->as<ir::LeafArg>().cell) {
                 asked.push_back(leaf);
                 whose.push_back(i);
             }
-    std::vector<NodeRef> found = grad::gradient(root, asked, start);
+    std::vector<grad::Hook> hooks;
+    {
+        const std::lock_guard lock(ir::graph_lock());
+        for (const std::shared_ptr<Cell>& cell : cells_in_cone(roots, has_own_hooks)) hooks.push_back(hook_of(*cell));
+    }
+    std::vector<NodeRef> found = grad::differentiate(starts, {.targets = asked, .hooks = hooks}).targets;
     for (std::size_t k = 0; k < whose.size(); ++k) {
         NodeRef& sum = found[whose[k]];
         if (const NodeRef& more = found[nodes.size() + k]) sum = sum ? sum + more : more;
     }
+    found.resize(nodes.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+        if (found[i]) found[i] = seen_by_leaf_hooks(*targets[i].cell(), found[i]);
+    return found;
+}
+
+}  // namespace
+
+std::vector<Tensor> gradient(const Tensor& output, std::span<const Tensor> targets, const Tensor& seed) {
+    checked_cell(output, "gradient()");
+    const grad::Start starts[] = {{node_of(output), checked_seed(output, seed, "gradient")}};
+    const std::vector<NodeRef> found = gradients_of(starts, targets);
     std::vector<Tensor> result;
     for (std::size_t i = 0; i < targets.size(); ++i)
-        result.push_back(make_tensor(found[i] ? found[i] : ir::like(nodes[i], 0.0)));
+        result.push_back(make_tensor(found[i] ? found[i] : ir::like(node_of(targets[i]), 0.0)));
     return result;
+}
+
+std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
+                              const GradOptions& options) {
+    const std::vector<grad::Start> starts = starts_of(outputs, options.gradients, "grad");
+    for (const Tensor& input : inputs) {
+        checked_cell(input, "grad()");
+        if (!input.requires_grad())
+            throw GradError(str("grad(inputs: ", input.dtype(), input.shape(), "): it requires no gradient"));
+    }
+    if (starts.empty()) throw ValueError("grad(): there are no outputs");
+    const std::vector<NodeRef> found = gradients_of(starts, inputs);
+    std::vector<Tensor> result;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (!found[i] && !options.allow_unused)
+            throw GradError(str("grad(inputs: ", inputs[i].dtype(), inputs[i].shape(), "): input ", i,
+                                " was not used for the outputs; pass allow_unused = true if that is meant"));
+        result.push_back(found[i] ? make_tensor(options.create_graph ? found[i] : detached(found[i])) : Tensor());
+    }
+    return result;
+}
+
+std::string grad_fn_name(const Tensor& tensor) {
+    Cell& cell = checked_cell(tensor, "grad_fn_name()");
+    const std::lock_guard lock(ir::graph_lock());
+    const ir::Node* node = current_node(cell).get();
+    if (!node->needs_grad || cell.requires_grad) return "";
+    const auto rule = [](const ir::Node& n) -> const ir::GradRuleObject* {
+        return n.op == ir::Op::WithGrad ? n.as<ir::WithGradArg>().rule.get() : nullptr;
+    };
+    while (rule(*node) && rule(*node)->hook) node = node->sources[1].get();
+    if (node->op == ir::Op::Leaf) return "AccumulateGrad";
+    std::string name;
+    bool starts_word = true;  // "cross entropy", "cross_entropy": CrossEntropy
+    for (const char c : rule(*node) ? std::string_view(rule(*node)->name) : ir::name_of(node->op)) {
+        if (c == ' ' || c == '_' || c == '-') {
+            starts_word = true;
+            continue;
+        }
+        name += starts_word && c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+        starts_word = false;
+    }
+    return name + (rule(*node) && rule(*node)->part >= 0 ? "Backward" : "Backward0");
 }
 
 // ---- leaves ----------------------------------------------------------------------------------------------------------

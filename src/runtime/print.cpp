@@ -1,7 +1,7 @@
 // runtime/print.cpp: a tensor as text, as PyTorch prints it: aligned columns, four digits, and only the edges of large ones.
 #include "core/str.h"
 
-#include <weft/tensor.h>
+#include <weft/autograd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -138,7 +138,8 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
         printer.write(out, 0, 0, std::string_view("tensor(").size());
     }
     if (dtype != f32 && dtype != i64 && dtype != bool_) out << ", dtype=" << dtype;
-    if (tensor.requires_grad()) out << ", requires_grad=True";
+    if (const std::string name = grad_fn_name(tensor); !name.empty()) out << ", grad_fn=<" << name << '>';
+    else if (tensor.requires_grad()) out << ", requires_grad=True";
     return out << ')';
 }
 

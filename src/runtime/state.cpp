@@ -4,6 +4,7 @@
 
 #include "ir/build.h"
 #include "ir/custom.h"
+#include "tensor/hooks.h"
 #include "runtime/pool.h"
 #include "runtime/threads.h"
 

@@ -33,6 +33,8 @@ struct ViewOf {
     bool detached() const;
 };
 
+struct CellHooks;
+
 struct Cell : std::enable_shared_from_this<Cell> {
     ir::NodeRef
         node;  // the value: pending, a Buffer, or Leaf(id, value) if a gradient is collected here; null: a stale view
@@ -44,7 +46,8 @@ struct Cell : std::enable_shared_from_this<Cell> {
     bool used =
         false;  // as an operand or a base: other cells may have been computed from this very one, not just from an equal node
     Tensor grad;
-    std::unique_ptr<ViewOf> view;  // null for a cell of its own
+    std::unique_ptr<ViewOf> view;      // null for a cell of its own
+    std::unique_ptr<CellHooks> hooks;  // on its gradient (tensor/hooks.h); null: none
     // Bookkeeping of src/runtime: the list of cells that are views or not yet computed, and the place in the outbox.
     Cell *previous = nullptr, *next = nullptr;
     bool listed = false;

@@ -53,7 +53,8 @@ TEST_CASE("a leaf ends the walk; what lies behind is not reached") {
 
 TEST_CASE("leaves and targets come from one walk") {
     const NodeRef w = leaf(fresh_id(), row({3})), hidden = w * w, targets[] = {hidden, row({9})};
-    const auto result = grad::differentiate(hidden * hidden, nullptr, {.targets = targets, .leaves = true});
+    const grad::Start start[] = {{hidden * hidden, nullptr}};
+    const auto result = grad::differentiate(start, {.targets = targets, .leaves = true});
     CHECK(evaluate_to_doubles(result.targets[0]) == Values{18});
     CHECK(result.targets[1] == nullptr);
     REQUIRE(result.leaves.size() == 1);

@@ -1,5 +1,6 @@
 """Module: what has parameters, buffers (values that belong to it but are not trained) and children, and how to find them all."""
 
+from .. import _weft
 from .._modes import no_grad
 from .._tensor import Tensor
 from .parameter import Parameter
@@ -16,6 +17,24 @@ class _IncompatibleKeys(tuple):
         if not self[0] and not self[1]:
             return "<All keys matched successfully>"
         return f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"
+
+
+def _seen(tensors, rule):
+    """The tensors of a tuple with a derivative that passes gradients on and sees all of them at once; others stay as they are."""
+    places = [i for i, each in enumerate(tensors) if isinstance(each, Tensor) and each.is_floating_point()]
+    inputs = [tensors[i] for i in places]
+
+    def all_of(gradients, _):
+        shown = [None] * len(tensors)
+        for i, gradient in zip(places, gradients):
+            shown[i] = gradient
+        changed = rule(tuple(shown))
+        return [changed[i] for i in places]
+
+    results = list(tensors)
+    for i, value in zip(places, _weft._custom_gradient("backward_hook", inputs, inputs, all_of)):
+        results[i] = value
+    return tuple(results)
 
 
 class Handle:
@@ -58,6 +77,8 @@ class Module:
         put("_transient", set())  # names of buffers that are not saved
         put("_hooks", {})
         put("_pre_hooks", {})
+        put("_backward_hooks", {})
+        put("_backward_pre_hooks", {})
         self.__dict__["training"] = True
 
     def forward(self, *args, **kwargs):
@@ -68,12 +89,40 @@ class Module:
             changed = hook(self, args)
             if changed is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
-        result = self.forward(*args, **kwargs)
+        watched = (self._backward_hooks or self._backward_pre_hooks) and _weft.is_grad_enabled()
+        result = self._watched(args, kwargs) if watched else self.forward(*args, **kwargs)
         for hook in list(self._hooks.values()):
             changed = hook(self, args, result)
             if changed is not None:
                 result = changed
         return result
+
+    def _watched(self, args, kwargs):
+        """forward(), with the gradients of its arguments and results shown to the backward hooks."""
+        seen = []  # the gradients of the results, for the hooks that are called with those of the arguments
+
+        def arguments(gradients):
+            for hook in list(self._backward_hooks.values()):
+                changed = hook(self, gradients, seen[-1])
+                if changed is not None:
+                    gradients = changed if isinstance(changed, tuple) else (changed,)
+            return gradients
+
+        def results(gradients):
+            for hook in list(self._backward_pre_hooks.values()):
+                changed = hook(self, gradients)
+                if changed is not None:
+                    gradients = changed if isinstance(changed, tuple) else (changed,)
+            seen[:] = [gradients]
+            if not differentiable:
+                arguments((None,) * len(args))
+            return gradients
+
+        differentiable = any(isinstance(arg, Tensor) and arg.requires_grad for arg in args)
+        result = self.forward(*(_seen(args, arguments) if differentiable else args), **kwargs)
+        if isinstance(result, Tensor):
+            return _seen((result,), results)[0]
+        return type(result)(_seen(tuple(result), results)) if type(result) in (tuple, list) else result
 
     # ---- registration
 
@@ -145,6 +194,18 @@ class Module:
         """Calls `hook(module, args)` before each forward(); what it returns, if anything, are the arguments."""
         handle = Handle(self._pre_hooks)
         self._pre_hooks[handle.id] = hook
+        return handle
+
+    def register_full_backward_hook(self, hook):
+        """Calls `hook(module, grad_input, grad_output)` when the gradients of the arguments are known; it may return other ones."""
+        handle = Handle(self._backward_hooks)
+        self._backward_hooks[handle.id] = hook
+        return handle
+
+    def register_full_backward_pre_hook(self, hook):
+        """Calls `hook(module, grad_output)` when the gradients of the results are known; it may return other ones."""
+        handle = Handle(self._backward_pre_hooks)
+        self._backward_pre_hooks[handle.id] = hook
         return handle
 
     # ---- what it consists of
