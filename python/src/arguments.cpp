@@ -125,7 +125,35 @@ void property(nb::handle type, PyGetSetDef& definition) {
         throw nb::python_error();
 }
 
+namespace {
+
+struct Described {
+    nb::handle owner;  // modules and types live as long as the process
+    const Signature* signature;
+    const char* const* types;
+};
+std::vector<Described>& descriptions() {
+    static auto& all = *new std::vector<Described>;
+    return all;
+}
+
+}  // namespace
+
+nb::object described_functions() {
+    nb::list result;
+    for (const auto& [owner, signature, types] : descriptions()) {
+        nb::list words;
+        for (std::size_t i = 0; i <= signature->size(); ++i) words.append(nb::str(types[i]));
+        result.append(nb::make_tuple(owner.attr("__name__"), nb::str(signature->name.c_str()), words));
+    }
+    return result;
+}
+
 namespace detail {
+
+void describe(nb::handle owner, const Signature& signature, const char* const* types) {
+    descriptions().push_back({owner, &signature, types});
+}
 
 void add_function(nb::handle module, PyMethodDef& definition) {
     const nb::object name = nb::steal(PyObject_GetAttrString(module.ptr(), "__name__"));

@@ -5,6 +5,7 @@
 
 #include "convert.h"
 #include "errors.h"
+#include "type_names.h"
 
 #include <nanobind/nanobind.h>
 #include <weft/tensor.h>
@@ -47,11 +48,16 @@ private:
 
 namespace detail {
 
+// What a function takes and gives, in Python's words, for the stubs (tools/make_stubs.py): by parameter, then the result.
+void describe(nb::handle owner, const Signature& signature, const char* const* types);
+
 template <class F>
 struct Callee : Callee<decltype(&F::operator())> {};
 template <class F, class R, class... A>
 struct Callee<R (F::*)(A...) const> {
     static constexpr std::size_t kCount = sizeof...(A);
+    static constexpr const char* kTypes[] = {TypeName<std::remove_cvref_t<A>>::value...,
+                                             TypeName<std::remove_cvref_t<R>>::value};
     template <class Function>
     static PyObject* call(const Signature& signature, PyObject** values) {
         return call<Function>(signature, values, std::index_sequence_for<A...>());
@@ -103,6 +109,9 @@ PyCFunction as_c_function(PyObject* (*f)(PyObject*, PyObject* const*, Py_ssize_t
 
 }  // namespace detail
 
+// All functions and methods, as (where, name, types of the parameters and of the result).
+nb::object described_functions();
+
 void property(nb::handle type, PyGetSetDef& definition);  // type.name as the definition says, which lives on
 
 // module.name(parameters…). The parameter list of f and the signature must have the same length.
@@ -114,6 +123,7 @@ void function(nb::handle module, const char* name, const char* parameters, const
     Bound::function_definition = {Bound::as_function->name.c_str(), detail::as_c_function(&Bound::function),
                                   METH_FASTCALL | METH_KEYWORDS, Bound::as_function->doc()};
     detail::add_function(module, Bound::function_definition);
+    detail::describe(module, *Bound::as_function, detail::Callee<F>::kTypes);
 }
 
 // type.name(self, parameters…): f's first parameter is self, which the signature leaves out.
@@ -125,6 +135,7 @@ void method(nb::handle type, const char* name, const char* parameters, const cha
     Bound::method_definition = {Bound::as_method->name.c_str(), detail::as_c_function(&Bound::method),
                                 METH_FASTCALL | METH_KEYWORDS, Bound::as_method->doc()};
     detail::add_method(type, Bound::method_definition);
+    detail::describe(type, *Bound::as_method, detail::Callee<F>::kTypes);
 }
 
 // Both: weft.exp(input) and Tensor.exp(). `parameters` leaves the first one out, which is `input` in the function.

@@ -30,6 +30,7 @@ void bind_debug(nb::module_& m) {
     function(m, "explain", "tensor",
              "What computing a tensor would do: kernels, why they are cut there, how they loop. Nothing is run.",
              [](const Tensor& tensor) { return nb::cast(explain(tensor)); });
+    function(m, "_described_functions", "", "What the stubs are made from.", [] { return described_functions(); });
     function(m, "counters", "",
              "Totals since the program started, as a dict: kernels launched and compiled, bytes allocated …", [] {
                  const Counters c = counters();

@@ -147,3 +147,36 @@ def test_threads_train_alone():
     for thread in threads:
         thread.join()
     assert alone == together
+
+
+def test_modes_as_decorators():
+    x = weft.ones(2, requires_grad=True)
+
+    @weft.set_grad_enabled(False)
+    def off(y):
+        return y * 2
+
+    assert weft.is_grad_enabled() and not off(x).requires_grad and weft.is_grad_enabled()
+
+    @weft.enable_grad()
+    def on(y):
+        return y * 2
+
+    @weft.inference_mode
+    def plain(y):
+        return y * 2
+
+    with weft.no_grad():
+        assert on(x).requires_grad and not weft.is_grad_enabled()
+        with weft.inference_mode(False):
+            assert not weft.is_grad_enabled()
+    with weft.inference_mode(False):
+        assert (x * 2).requires_grad
+    assert not plain(x).requires_grad and on.__name__ == "on"
+    weft.set_grad_enabled(False)
+    assert not weft.is_grad_enabled()
+    weft.set_grad_enabled(True)
+    mode = weft.no_grad()
+    with mode, mode:
+        assert not weft.is_grad_enabled()
+    assert weft.is_grad_enabled()

@@ -1,21 +1,32 @@
 """jit: functions of tensors that are captured once and then only run."""
 
+from __future__ import annotations
+
 import functools
 
 from . import _weft
 from ._tensor import Tensor
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, TypeVar
 
-def _flatten(value, name):
+    _F = TypeVar("_F", bound=Callable[..., Any])
+
+__all__ = ["jit"]
+
+
+def _flatten(value: Any, name: str) -> tuple[list[Tensor], Callable[[Iterator[Tensor]], Any]]:
     """The tensors of a result and how to put them back: None, a tensor, or a tuple, list or dict of those."""
     if value is None:
         return [], lambda tensors: None
     if isinstance(value, Tensor):
         return [value], lambda tensors: next(tensors)
     if isinstance(value, dict):
-        parts = {key: _flatten(each, name) for key, each in value.items()}
-        rebuild = {key: part[1] for key, part in parts.items()}
-        return [t for part in parts.values() for t in part[0]], lambda ts: {key: f(ts) for key, f in rebuild.items()}
+        named = {key: _flatten(each, name) for key, each in value.items()}
+        rebuild = {key: part[1] for key, part in named.items()}
+        return [t for part in named.values() for t in part[0]], lambda ts: {key: f(ts) for key, f in rebuild.items()}
     if isinstance(value, (tuple, list)):
         parts = [_flatten(each, name) for each in value]
         make = type(value)._make if hasattr(value, "_make") else type(value)
@@ -23,7 +34,7 @@ def _flatten(value, name):
     raise TypeError(f"jit: {name}() must return tensors, or tuples, lists or dicts of them, not {type(value).__name__}")
 
 
-def jit(function):
+def jit(function: _F) -> _F:
     """Captures a function of tensors: the first call with new shapes runs it and keeps its plan, later calls only launch kernels.
 
     Tensors that it closes over (parameters, an optimiser's state) are read and written at each call. Everything else that it
@@ -37,10 +48,10 @@ def jit(function):
     ...     optimizer.step()
     ...     return loss
     """
-    rebuild = {}  # by the number of results
+    rebuild: dict[int, Any] = {}  # by the number of results
     name = getattr(function, "__name__", "function")
 
-    def flat(*tensors):
+    def flat(*tensors: Tensor) -> list[Tensor]:
         results, back = _flatten(function(*tensors), name)
         rebuild[len(results)] = back
         return results
@@ -48,12 +59,12 @@ def jit(function):
     captured = _weft._Jit(flat)
 
     @functools.wraps(function)
-    def call(*args):
+    def call(*args: Tensor) -> Any:
         for arg in args:
             if not isinstance(arg, Tensor):
                 raise TypeError(f"jit: the arguments of {name}() must be tensors, not {type(arg).__name__}")
         results = captured(args)
         return rebuild[len(results)](iter(results))
 
-    call.captures = captured.captures
-    return call
+    call.captures = captured.captures  # type: ignore[attr-defined]
+    return call  # type: ignore[return-value]

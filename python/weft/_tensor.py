@@ -1,21 +1,29 @@
 """The parts of Tensor that are Python: properties made of other ops, pickling and copying."""
 
+from __future__ import annotations
+
 from . import _weft
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 Tensor = _weft.Tensor
 
 
-def _rebuild(values, dtype, requires_grad, kind, shape):
-    tensor = _weft.tensor(values, dtype=dtype).reshape(shape) if isinstance(values, list) else _from_bytes(values, dtype, shape)
+def _rebuild(values: Any, dtype: _weft.dtype, requires_grad: bool, kind: Any, shape: tuple[int, ...]) -> Tensor:
+    tensor: Tensor = _weft.tensor(values, dtype=dtype).reshape(shape) if isinstance(values, list) else _from_bytes(values, dtype, shape)
     if kind is not Tensor:
-        return kind(tensor, requires_grad)
+        tensor = kind(tensor, requires_grad)
+        return tensor
     return tensor.requires_grad_(requires_grad) if requires_grad else tensor
 
 
-def _from_bytes(values, dtype, shape):
+def _from_bytes(values: bytes, dtype: _weft.dtype, shape: tuple[int, ...]) -> Tensor:
     if dtype is _weft.bfloat16:
         return _weft.as_tensor(memoryview(values).cast("f")).to(dtype).reshape(shape)
-    code = _CODES[dtype]
+    code: Any = _CODES[dtype]
     return _weft.tensor(memoryview(values).cast(code)).reshape(shape) if values else _weft.zeros(shape, dtype=dtype)
 
 
@@ -25,7 +33,7 @@ _CODES = {
 }  # fmt: skip
 
 
-def _reduce(self, protocol=None):
+def _reduce(self: Tensor, protocol: int | None = None) -> Any:
     value = self.detach()
     if self.dtype in (_weft.float16, _weft.bfloat16):  # memoryviews know no half floats; lists do
         values = value.float().flatten().tolist()
@@ -34,14 +42,16 @@ def _reduce(self, protocol=None):
     return _rebuild, (values, self.dtype, self.requires_grad, type(self), tuple(self.shape))
 
 
-def _deepcopy(self, memo):
+def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if id(self) in memo:
-        return memo[id(self)]
+        known: Tensor = memo[id(self)]
+        return known
     if not self.is_leaf:
         raise RuntimeError("deepcopy(): only leaves can be copied with their gradient; use clone() or detach()")
     copy = self.detach().clone()
     if type(self) is not Tensor:
-        copy = type(self)(copy, self.requires_grad)
+        kind: Any = type(self)
+        copy = kind(copy, self.requires_grad)
     elif self.requires_grad:
         copy.requires_grad_()
     if self.grad is not None:
@@ -50,37 +60,41 @@ def _deepcopy(self, memo):
     return copy
 
 
-def _transposed(self):
+def _transposed(self: Tensor) -> Tensor:
     """The axes in reverse order."""
     return self.permute(*range(self.ndim - 1, -1, -1))
 
 
-def _uniform(self, from_=0.0, to=1.0):
+def _uniform(self: Tensor, from_: float = 0.0, to: float = 1.0) -> Tensor:
     """Writes random numbers, uniform in [from, to)."""
     return self.copy_(_weft.rand(self.shape, dtype=self.dtype) * (to - from_) + from_)
 
 
-def _normal(self, mean=0.0, std=1.0):
+def _normal(self: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Writes random numbers of a normal distribution."""
     return self.copy_(_weft.randn(self.shape, dtype=self.dtype) * std + mean)
 
 
-def _register_post_accumulate_grad_hook(self, hook):
+def _register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Any], None]) -> _weft.RemovableHandle:
     """Calls `hook(tensor)` after each backward() that has added to the .grad of this leaf. Returns a handle with remove()."""
     import weakref
 
     this = weakref.ref(self)  # the hook gets the object that it was registered on, as a key of dicts, say
 
-    def call(leaf):
+    def call(leaf: Tensor) -> None:
         tensor = this()
         hook(leaf if tensor is None else tensor)
 
     return _weft._register_post_accumulate_grad_hook(self, call if callable(hook) else hook)
 
 
-Tensor.register_post_accumulate_grad_hook = _register_post_accumulate_grad_hook
-Tensor.uniform_, Tensor.normal_ = _uniform, _normal
-Tensor.__reduce_ex__ = _reduce
-Tensor.__deepcopy__ = _deepcopy
-Tensor.T = property(_transposed)
-Tensor.mT = property(lambda self: self.transpose(-2, -1), doc="The last two axes exchanged.")
+for _name, _value in {
+    "register_post_accumulate_grad_hook": _register_post_accumulate_grad_hook,
+    "uniform_": _uniform,
+    "normal_": _normal,
+    "__reduce_ex__": _reduce,
+    "__deepcopy__": _deepcopy,
+    "T": property(_transposed),
+    "mT": property(lambda self: self.transpose(-2, -1), doc="The last two axes exchanged."),
+}.items():
+    setattr(Tensor, _name, _value)

@@ -1,28 +1,41 @@
 """Small types that tensors hand out: Size, device, and the pair of max(dim)."""
 
+from __future__ import annotations
+
 from collections import namedtuple
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
 
-class Size(tuple):
+    _Ints = tuple[int, ...]
+else:
+    _Ints = tuple
+
+__all__ = ["Size", "device"]
+
+
+class Size(_Ints):
     """The sizes of a tensor: a tuple of ints."""
 
     __slots__ = ()
 
-    def numel(self):
+    def numel(self) -> int:
         """The number of elements."""
         count = 1
         for size in self:
             count *= size
         return count
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"weft.Size([{', '.join(map(str, self))}])"
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         item = tuple.__getitem__(self, index)
         return Size(item) if isinstance(index, slice) else item
 
-    def __add__(self, other):
+    def __add__(self, other: Iterable[Any]) -> Size:
         return Size(tuple.__add__(self, tuple(other)))
 
 
@@ -30,26 +43,28 @@ class device:
     """Where a tensor lives: always the CPU."""
 
     __slots__ = ("type", "index")
+    type: str
+    index: int | None
 
-    def __init__(self, type="cpu", index=None):
+    def __init__(self, type: str | device = "cpu", index: int | None = None) -> None:
         name = str(type)
         if name not in ("cpu", "cpu:0"):
             raise RuntimeError(f"device(): there is no device '{name}'; Weft runs on 'cpu'")
         self.type, self.index = "cpu", index
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"device(type='{self.type}')"
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.type
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, device) and self.type == other.type
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.type)
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return device, (self.type,)
 
 

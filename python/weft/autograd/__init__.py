@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from .. import _weft
 from .._modes import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .._tensor import Tensor
@@ -16,8 +14,12 @@ __all__ = [
     "no_grad", "once_differentiable", "set_grad_enabled",
 ]  # fmt: skip
 
-_Tensors = Tensor | Sequence[Tensor]
-_Seeds = Tensor | Sequence[Tensor | None] | None
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    _Tensors = Tensor | Sequence[Tensor]
+    _Seeds = Tensor | Sequence[Tensor | None] | None
 
 
 def _listed(tensors: _Tensors) -> list[Tensor]:

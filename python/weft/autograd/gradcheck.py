@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from .. import _weft
 from .._modes import no_grad
 from .._tensor import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 
 def _outputs(func: Callable[..., Any], inputs: list[Any]) -> list[Tensor]:

@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+"""Writes the stubs of the module weft._weft, for type checkers and editors: names, arguments, types and docs.
+
+    tools/make_stubs.py MODULE FOLDER          MODULE: the built _weft*.so; FOLDER gets __init__.pyi and functional.pyi
+
+Names, defaults and docs are those of the module's functions, types those of the C++ functions behind them (python/src/type_names.h).
+What takes or gives objects of several kinds is listed below by name. The build runs this, so that stubs are never behind the module.
+"""
+
+import importlib.util
+import inspect
+import re
+import sys
+from pathlib import Path
+
+# By "Tensor.name" or "name": whole signatures where there are several, else types of parameters ("return" for the result).
+OVERLOADS = {
+    "Tensor.size": ["(self, dim: None = None) -> Size", "(self, dim: int) -> int"],
+    "Tensor.max": ["(self) -> Tensor", "(self, dim: int, keepdim: bool = False) -> ValuesAndIndices", "(self, other: Tensor) -> Tensor"],
+    "max": [
+        "(input: Tensor) -> Tensor",
+        "(input: Tensor, dim: int, keepdim: bool = False) -> ValuesAndIndices",
+        "(input: Tensor, other: Tensor) -> Tensor",
+    ],
+    "Tensor.nonzero": ["(self, *, as_tuple: Literal[False] = False) -> Tensor", "(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]"],
+    "nonzero": [
+        "(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor",
+        "(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]",
+    ],
+}
+OVERLOADS["Tensor.min"], OVERLOADS["min"] = OVERLOADS["Tensor.max"], OVERLOADS["max"]
+TYPES = {
+    "promote_types": {"return": "dtype"},
+    "arange": {"start": "Number", "end": "Number | None"},
+    "randint": {"high": "int | Sequence[int] | None", "size": "Sequence[int] | None"},
+    "explain": {"return": "Explanation"},
+    "counters": {"return": "dict[str, int]"},
+    "realize": {"tensors": "Tensor"},
+    "clamp": {"min": "Tensor | Number | None", "max": "Tensor | Number | None"},
+    "split": {"split_size_or_sections": "int | Sequence[int]"},
+    "var": {"dim": "int | Sequence[int] | bool | None", "unbiased": "bool | None"},
+    "norm": {"p": "float | str"},
+    "item": {"return": "Number"},
+    "numpy": {"return": "numpy.ndarray[Any, Any]"},
+    "backward": {"inputs": "Tensor | Sequence[Tensor] | None"},
+    "register_hook": {"hook": "Callable[[Tensor], Tensor | None]", "return": "RemovableHandle"},
+    "__format__": {"return": "str"},
+    "__dlpack_device__": {"return": "tuple[int, int]"},
+    "_register_post_accumulate_grad_hook": {"return": "RemovableHandle"},
+}
+TYPES["std"], TYPES["clamp_"] = TYPES["var"], TYPES["clamp"]
+SELF = {"realize", "cpu"}  # besides names that end in "_": give the tensor itself
+
+HEADER = '''"""{title}. Made by tools/make_stubs.py."""
+
+import builtins
+from collections.abc import Callable, Iterator, Sequence
+from types import EllipsisType
+from typing import Any, Literal, NamedTuple, TypeAlias, overload
+
+import numpy
+from typing_extensions import Self
+
+'''
+
+PREAMBLE = '''
+from .._types import Size, device
+
+_bool: TypeAlias = builtins.bool
+_int: TypeAlias = builtins.int
+_float: TypeAlias = builtins.float
+Number: TypeAlias = _int | _float | _bool
+_Index: TypeAlias = Any
+
+class ValuesAndIndices(NamedTuple):
+    """What max(dim) gives."""
+
+    values: Tensor
+    indices: Tensor
+
+class dtype:
+    """An element type, such as weft.float32."""
+
+    @property
+    def itemsize(self) -> _int: ...
+    @property
+    def is_floating_point(self) -> _bool: ...
+    @property
+    def is_signed(self) -> _bool: ...
+    @property
+    def is_complex(self) -> _bool: ...
+
+class ShapeError(RuntimeError, ValueError):
+    """Sizes, ranks or axes do not fit."""
+
+class DTypeError(RuntimeError, TypeError):
+    """An op is not defined for this element type."""
+
+class GradError(RuntimeError):
+    """A gradient was asked for where there is none."""
+
+class BackendError(RuntimeError):
+    """A backend cannot run here."""
+
+class RemovableHandle:
+    """Takes a hook away again: `handle.remove()`, or at the end of a `with` block."""
+
+    def remove(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *args: object) -> None: ...
+
+class GradFn:
+    """What computed a tensor that requires a gradient."""
+
+    def name(self) -> str: ...
+
+class Kernel:
+    """One kernel of an Explanation."""
+
+    name: str
+    reason: str
+    compute: str
+    schedule: list[str]
+    loops: str
+    source: str
+    reads: _int
+    writes: _int
+    scratch: _int
+    multiply_adds: _int
+
+class Explanation:
+    """What computing a tensor would do, stage by stage."""
+
+    graph: str
+    kernels: list[Kernel]
+    arena_bytes: _int
+'''
+
+OPERATORS = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"]
+TENSOR = '''
+    def __init__(self, data: Any = ...) -> None: ...
+    shape: Size
+    dtype: _dtype
+    device: _device
+    ndim: _int
+    itemsize: _int
+    nbytes: _int
+    is_cuda: _bool
+    requires_grad: _bool
+    is_leaf: _bool
+    grad: Tensor | None
+    grad_fn: GradFn | None
+    data: Tensor
+    T: Tensor
+    mT: Tensor
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Any], None]) -> RemovableHandle:
+        """Calls `hook(tensor)` after each backward() that has added to the .grad of this leaf."""
+    def uniform_(self, from_: _float = 0.0, to: _float = 1.0) -> Self:
+        """Writes random numbers, uniform in [from, to)."""
+    def normal_(self, mean: _float = 0.0, std: _float = 1.0) -> Self:
+        """Writes random numbers of a normal distribution."""
+    def __buffer__(self, flags: _int, /) -> memoryview: ...
+    def __len__(self) -> _int: ...
+    def __iter__(self) -> Iterator[Tensor]: ...
+    def __getitem__(self, index: _Index) -> Tensor: ...
+    def __setitem__(self, index: _Index, value: Tensor | Number) -> None: ...
+    def __bool__(self) -> _bool: ...
+    def __int__(self) -> _int: ...
+    def __float__(self) -> _float: ...
+    def __index__(self) -> _int: ...
+    def __hash__(self) -> _int: ...
+    def __neg__(self) -> Tensor: ...
+    def __pos__(self) -> Tensor: ...
+    def __abs__(self) -> Tensor: ...
+    def __invert__(self) -> Tensor: ...
+    def __matmul__(self, other: Tensor) -> Tensor: ...
+    def __rmatmul__(self, other: Tensor) -> Tensor: ...
+    def __imatmul__(self, other: Tensor) -> Self: ...
+'''
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location("weft._weft", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["weft._weft"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def words(text):
+    """A type in the words of the stub, where `int` may be a dtype or a method."""
+    return re.sub(r"(?<![\w.])(int|float|bool|dtype|device)(?![\w(])", r"_\1", text)
+
+
+def shown_default(value):
+    return repr(value) if not isinstance(value, float) or value == value and abs(value) != float("inf") else "..."
+
+
+def signature(function, name, types, is_method):
+    """ "(input: Tensor, dim: _int = -1) -> Tensor" """
+    own = TYPES.get(name, {})
+    parts, star = [], False
+    for parameter, kind in zip(inspect.signature(function).parameters.values(), types):
+        if is_method and not parts:
+            parts.append("self")
+            continue
+        kind = words(own.get(parameter.name, kind))
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            parts.append(f"*{parameter.name}: {kind}")
+            star = True
+            continue
+        if parameter.kind is parameter.KEYWORD_ONLY and not star:
+            parts.append("*")
+            star = True
+        default = "" if parameter.default is parameter.empty else f" = {shown_default(parameter.default)}"
+        parts.append(f"{parameter.name}: {kind}{default}")
+    result = own.get("return", types[-1])
+    if is_method and result == "Any" and (name.endswith("_") and not name.endswith("__") or name in SELF):
+        result = "Self"
+    if result == "Sequence[Tensor]":
+        result = "tuple[Tensor, ...]"
+    return f"({', '.join(parts)}) -> {words(result)}"
+
+
+def definition(indent, name, function, types, where):
+    """Some lines of a stub."""
+    doc = (inspect.getdoc(function) or "").replace("\\", "\\\\").strip()
+    body = f'\n{indent}    """{doc}"""\n' if doc else " ...\n"
+    several = OVERLOADS.get(where + name)
+    if several:
+        return "".join(f"{indent}@overload\n{indent}def {name}{words(each)}:{body}" for each in several)
+    return f"{indent}def {name}{signature(function, name, types, bool(where))}:{body}"
+
+
+def main(path, folder):
+    module = load(path)
+    listed = module._described_functions()
+    out = [HEADER.format(title="The compiled part of Weft"), PREAMBLE]
+    out.append("\n_dtype: TypeAlias = dtype\n_device: TypeAlias = device\n")
+    out += [f"{name}: _dtype\n" for name, value in vars(module).items() if isinstance(value, module.dtype)]
+
+    out.append('\nclass Tensor:\n    """An array of numbers that is computed when its values are asked for."""\n' + TENSOR)
+    for name in OPERATORS:
+        out.append(f"    def __{name}__(self, other: Tensor | Number) -> Tensor: ...\n")
+        out.append(f"    def __r{name}__(self, other: Tensor | Number) -> Tensor: ...\n")
+        out.append(f"    def __i{name}__(self, other: Tensor | Number) -> Self: ...\n")
+    for name in ("lt", "le", "gt", "ge"):
+        out.append(f"    def __{name}__(self, other: Tensor | Number) -> Tensor: ...\n")
+    for name in ("eq", "ne"):
+        out.append(f"    def __{name}__(self, other: object) -> Tensor: ...  # type: ignore[override]\n")
+    skipped = {"__repr__"}
+    for owner, name, types in listed:
+        if owner == "Tensor" and name not in skipped:
+            out.append(definition("    ", name, getattr(module.Tensor, name), types, "Tensor."))
+
+    for name, value in vars(module).items():  # engines of the package: it alone uses them
+        if inspect.isclass(value) and name.startswith("_"):
+            base = value.__bases__[0].__name__
+            out.append(f"\nclass {name}{f'({base})' if base.startswith('_') else ''}:\n")
+            out.append("    def __init__(self, *args: Any) -> None: ...\n    def __getattr__(self, name: str) -> Any: ...\n")
+            if hasattr(value, "__call__"):
+                out.append("    def __call__(self, *args: Any) -> Any: ...\n")
+    inner = [HEADER.format(title="The compiled part of weft.nn.functional")]
+    inner.append("from . import Number, Tensor, _bool, _device, _dtype, _float, _int\n\n")
+    for owner, name, types in listed:
+        if owner == module.__name__:
+            out.append(definition("", name, getattr(module, name), types, ""))
+        elif owner.endswith("functional"):
+            inner.append(definition("", name, getattr(module.functional, name), types, ""))
+    known = {name for owner, name, _ in listed if owner.endswith("functional")}
+    for name, value in vars(module.functional).items():
+        if callable(value) and name not in known:
+            inner.append(f"from . import {name} as {name}\n")
+    out.append("\nfrom . import functional as functional\n")
+
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, lines in (("__init__.pyi", out), ("functional.pyi", inner)):
+        (folder / name).write_text("".join(lines))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
