@@ -93,6 +93,16 @@ private:
     bool donate_before_;
 };
 
+// What runs the kernels here, for reports: `python -m weft` prints it.
+struct SystemInfo {
+    std::string cpu;      // "AMD EPYC 9R14"
+    std::string level;    // the instructions used: "avx512", "avx2", "baseline"
+    std::string backend;  // in one line: what it is, and how it is set up
+    int threads = 1;
+    std::int64_t l1_bytes = 0, l2_bytes = 0, l3_bytes = 0;  // the caches for data; 0: not known
+};
+SystemInfo system_info();
+
 void set_threads(int threads);    // 0: one per core
 int threads();                    // how many there are, never 0
 void set_debug_level(int level);  // as WEFT_DEBUG: 0 … 5

@@ -50,6 +50,16 @@ void bind_debug(nb::module_& m) {
                  put("live_nodes", c.live_nodes);
                  return nb::object(result);
              });
+    function(m, "_system_info", "", "What runs the kernels here, as a dict.", [] {
+        const SystemInfo info = system_info();
+        nb::dict result;
+        result["cpu"] = info.cpu;
+        result["level"] = info.level;
+        result["backend"] = info.backend;
+        result["threads"] = info.threads;
+        result["caches"] = nb::make_tuple(info.l1_bytes, info.l2_bytes, info.l3_bytes);
+        return nb::object(result);
+    });
     function(m, "set_num_threads", "num", "Runs kernels on that many threads.", [](int num) {
         if (num < 1)
             throw ValueError("set_num_threads(): argument 'num' must be at least 1, not " + std::to_string(num));

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import weft
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -45,14 +47,66 @@ def test_the_wheel_is_small_and_complete(wheel):
     assert wheel.stat().st_size < 3_000_000
     names = zipfile.ZipFile(wheel).namelist()
     assert "weft/__init__.py" in names and "weft/nn/functional.py" in names and "weft/py.typed" in names
+    assert {"weft/_weft/__init__.pyi", "weft/_weft/functional.pyi", "weft/lib/libweft.so", "weft/include/weft/weft.h"} <= set(names)
     assert sum(name.startswith("weft/_weft.") for name in names) == 1
     assert all(name.startswith(("weft/", "weft-")) for name in names), names
     stable = sys.version_info >= (3, 12)
     assert ("abi3" in wheel.name) == stable
 
 
-def test_the_wheel_works(wheel, tmp_path):
-    python("-m", "pip", "install", "--no-deps", "--no-index", "--quiet", "--target", tmp_path, wheel)
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """A fresh environment that has the wheel and nothing else."""
+    folder = tmp_path_factory.mktemp("installed")
+    python("-m", "venv", "--without-pip", folder)
+    place = subprocess.run(
+        [folder / "bin" / "python", "-c", "import sysconfig; print(sysconfig.get_path('platlib'))"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    python("-m", "pip", "install", "--no-deps", "--no-index", "--quiet", "--target", place, wheel)
+
+    def run(*args):
+        env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        return subprocess.run([folder / "bin" / "python", *args], check=True, capture_output=True, text=True, cwd=folder, env=env).stdout
+
+    run.folder = folder
+    return run
+
+
+def test_the_wheel_works(installed):
     code = "import weft; print(weft.__file__); print((weft.ones(3) * 2).sum().item())"
-    file, value = python("-c", code, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}).split()
-    assert file.startswith(str(tmp_path)) and value == "6.0"
+    file, value = installed("-c", code).split()
+    assert file.startswith(str(installed.folder)) and value == "6.0"
+
+
+def test_it_says_what_runs_here(installed):
+    text = installed("-m", "weft")
+    for word in ("Weft", weft.__version__, "CPU", "caches", "backend", "threads", str(installed.folder)):
+        assert word in text
+    assert installed("-m", "weft", "--version").strip() == weft.__version__
+
+
+def test_cpp_programs_find_the_wheel(installed, tmp_path):
+    (tmp_path / "CMakeLists.txt").write_text("""cmake_minimum_required(VERSION 3.25)
+        project(user LANGUAGES CXX)
+        find_package(weft 0.1 REQUIRED)
+        add_executable(user user.cpp)
+        target_link_libraries(user PRIVATE weft::weft)""")
+    (tmp_path / "user.cpp").write_text("""#include <weft/weft.h>
+        #include <iostream>
+        int main() {
+            weft::Tensor x = weft::tensor({1, 2, 3}, weft::f32);
+            x.set_requires_grad();
+            try {
+                weft::matmul(x, weft::ones({2, 2}));
+            } catch (const weft::ShapeError&) {
+                (x * x).sum().backward();
+            }
+            std::cout << x.grad() << std::endl;
+        }""")
+    folder = installed("-m", "weft", "--cmake-dir").strip()
+    build = tmp_path / "build"
+    for command in (["cmake", "-S", tmp_path, "-B", build, f"-Dweft_DIR={folder}", "-DCMAKE_BUILD_TYPE=Release"], ["cmake", "--build", build]):
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert subprocess.run([build / "user"], check=True, capture_output=True, text=True).stdout == "tensor([2., 4., 6.])\n"
+    assert Path(installed("-m", "weft", "--include").strip(), "weft", "tensor.h").is_file()
