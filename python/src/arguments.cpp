@@ -65,6 +65,11 @@ std::size_t Signature::find(PyObject* key) const {
         if (parameters_[i].key.ptr() == key) return i;
     for (std::size_t i = 0; i < parameters_.size(); ++i)
         if (PyUnicode_Compare(parameters_[i].key.ptr(), key) == 0) return i;
+    // PyTorch takes NumPy's words as well.
+    const auto is = [&](const char* text) { return PyUnicode_CompareWithASCIIString(key, text) == 0; };
+    const char* const other = is("axis") ? "dim" : is("keepdims") ? "keepdim" : nullptr;
+    for (std::size_t i = 0; other && i < parameters_.size(); ++i)
+        if (parameters_[i].name == other) return i;
     return parameters_.size();
 }
 
@@ -102,6 +107,9 @@ nb::object Signature::bind(PyObject* const* arguments, Py_ssize_t given, PyObjec
         for (Py_ssize_t k = 0; k < named; ++k) {
             PyObject* key = PyTuple_GetItem(keywords, k);
             const std::size_t i = find(key);
+            if (i == parameters_.size() && arguments[given + k] == Py_None &&
+                PyUnicode_CompareWithASCIIString(key, "out") == 0)
+                continue;  // np.sum(tensor) says that it wants no particular place for the result
             if (i == parameters_.size() || (skip && i == 0))
                 raise(PyExc_TypeError,
                       name + "() has no argument named '" + std::string(to_text(key, {name.c_str(), "?"})) + "'");

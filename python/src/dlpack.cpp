@@ -42,7 +42,7 @@ struct Versioned {  // from version 1: "dltensor_versioned"
     Array array;
 };
 constexpr std::int32_t kCpu = 1;
-constexpr std::uint64_t kReadOnly = 1;
+constexpr std::uint64_t kReadOnly = 1, kCopied = 2;
 enum Code : std::uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBFloat = 4, kBool = 6 };
 
 Type type_of(DType dtype) {
@@ -74,7 +74,7 @@ struct Export {
 };
 
 template <class M>
-nb::object capsule_of(const Tensor& tensor, const char* name, PyCapsule_Destructor destructor) {
+nb::object capsule_of(const Tensor& tensor, bool is_copy, const char* name, PyCapsule_Destructor destructor) {
     auto result = std::make_unique<Export<M>>();
     result->memory = without_gil([&] { return tensor.memory(); });
     result->shape.assign(result->memory.shape.begin(), result->memory.shape.end());
@@ -91,7 +91,7 @@ nb::object capsule_of(const Tensor& tensor, const char* name, PyCapsule_Destruct
     managed.deleter = [](M* self) { delete static_cast<Export<M>*>(self->context); };
     if constexpr (std::is_same_v<M, Versioned>) {
         managed.major = 1;
-        managed.flags = kReadOnly;
+        managed.flags = is_copy ? kCopied : kReadOnly;
     }
     nb::object capsule = nb::steal(PyCapsule_New(&managed, name, destructor));
     if (!capsule.is_valid()) throw nb::python_error();
@@ -107,18 +107,25 @@ void drop(PyObject* capsule, const char* name) {
     managed->deleter(managed);
 }
 
-nb::object exported(const Tensor& tensor, nb::handle max_version) {
-    if (tensor.requires_grad() && grad_enabled())
+nb::object exported(const Tensor& self, nb::handle max_version, std::optional<bool> copy) {
+    if (self.requires_grad() && grad_enabled())
         throw GradError("__dlpack__(): the tensor requires a gradient; use detach()");
     bool versioned = false;
     if (!max_version.is_none())
         versioned =
             to_dims(nb::steal(PySequence_Tuple(max_version.ptr())).ptr(), {"__dlpack__", "max_version"}).front() >= 1;
+    if (!versioned && copy == false)
+        raise(PyExc_BufferError,
+              "__dlpack__(): Weft's memory is read-only, which only DLPack 1.0 can say; without a copy, ask for "
+              "max_version=(1, 0)");
+    const bool copies = !versioned || copy.value_or(false);
+    const Tensor tensor =
+        copies ? from_bytes(without_gil([&] { return self.data_ptr(); }), self.dtype(), self.shape()) : self;
     if (versioned)
-        return capsule_of<Versioned>(tensor, "dltensor_versioned",
+        return capsule_of<Versioned>(tensor, copies, "dltensor_versioned",
                                      [](PyObject* capsule) { drop<Versioned>(capsule, "dltensor_versioned"); });
-    const Tensor copy = from_bytes(without_gil([&] { return tensor.data_ptr(); }), tensor.dtype(), tensor.shape());
-    return capsule_of<Managed>(copy, "dltensor", [](PyObject* capsule) { drop<Managed>(capsule, "dltensor"); });
+    return capsule_of<Managed>(tensor, copies, "dltensor",
+                               [](PyObject* capsule) { drop<Managed>(capsule, "dltensor"); });
 }
 
 // ---- in --------------------------------------------------------------------------------------------------------------
@@ -169,7 +176,7 @@ void bind_dlpack(nb::module_& m, nb::handle tensor) {
     method(tensor, "__dlpack__", "*, stream=None, max_version=None, dl_device=None, copy=None",
            "For other libraries' from_dlpack(). The memory is read-only. Runs the graph.",
            [](const Tensor& self, nb::handle, nb::handle max_version, nb::handle, std::optional<bool> copy) {
-               return exported(copy.value_or(false) ? self.clone() : self, max_version);
+               return exported(self, max_version, copy);
            });
     method(tensor, "__dlpack_device__", "", "The CPU, as DLPack names it.",
            [](const Tensor&) { return nb::object(nb::make_tuple(kCpu, 0)); });

@@ -160,8 +160,14 @@ void bind_values(nb::class_<Tensor>& tensor) {
     method(tensor, "__array__", "dtype=None, copy=None", "For numpy.asarray().",
            [](nb::handle self, nb::handle dtype, nb::handle copy) -> nb::object {
                const nb::object array = numpy_of(self);
-               nb::object result = dtype.is_none() ? array : nb::object(array.attr("astype")(dtype));
-               return copy.is_none() || !nb::cast<bool>(copy) ? result : nb::object(result.attr("copy")());
+               const nb::object result =
+                   dtype.is_none() ? array : nb::object(array.attr("astype")(dtype, nb::arg("copy") = false));
+               const bool converted = !result.is(array);
+               if (copy.is_none()) return result;
+               if (nb::cast<bool>(copy)) return converted ? result : nb::object(result.attr("copy")());
+               if (converted)
+                   raise(PyExc_ValueError, "__array__(): another element type needs a copy, and copy=False forbids it");
+               return result;
            });
     method(tensor, "realize", "", "Computes the value now; returns the tensor.", [](nb::handle self) {
         const Tensor value = tensor_in(self.ptr());

@@ -11,7 +11,7 @@ X = weft.ones(2, 3)
 CASES = [
     (lambda: weft.softmax(X, "a"), TypeError, "softmax(): argument 'dim' must be an int, not str"),
     (lambda: weft.softmax(X), TypeError, "softmax() needs the argument 'dim'"),
-    (lambda: X.softmax(axis=1), TypeError, "softmax() has no argument named 'axis'"),
+    (lambda: X.softmax(along=1), TypeError, "softmax() has no argument named 'along'"),
     (lambda: weft.softmax(X, 1, dim=1), TypeError, "softmax(): argument 'dim' was given twice"),
     (lambda: weft.exp(X, 1), TypeError, "exp() takes at most 1 positional argument, but 2 were given"),
     (lambda: X.transpose(0, 1, 2), TypeError, "transpose() takes at most 2 positional arguments, but 3 were given"),

@@ -80,7 +80,12 @@ def test_numpy_is_read_only_and_shares_memory():
 
 def test_numpy_functions():
     t = weft.tensor([1.0, 4.0])
-    np.testing.assert_array_equal(np.sqrt(t), [1, 2])
+    assert type(np.sqrt(t)) is weft.Tensor and np.sqrt(t).tolist() == [1, 2]  # a ufunc gives a tensor
+    assert np.add(t, np.ones(2, "f")).tolist() == [2, 5] and np.sum(t) == 5
+    assert np.asarray(t, copy=False).base is not None and np.array(t, copy=True).flags.writeable
+    with pytest.raises(ValueError, match="needs a copy"):
+        t.__array__(np.float64, copy=False)
+    assert np.shares_memory(t.__array__(np.float32), t.numpy())
     assert np.array(t).flags.writeable and np.asarray(t, dtype="f8").dtype == np.float64
     assert t.__array__(np.float64).dtype == np.float64 and memoryview(t).tolist() == [1, 4]
     assert isinstance(np.ones(2) * t, weft.Tensor) and isinstance(np.float32(2) * t, weft.Tensor)
@@ -113,6 +118,11 @@ def test_dlpack_is_read_only_or_a_copy():
         weft.from_dlpack(capsule)
     with pytest.raises(TypeError, match="an object with __dlpack__"):
         weft.from_dlpack([1])
+    owned = np.from_dlpack(t, copy=True)
+    owned += 1
+    assert t.tolist() == [0, 1, 2, 3]
+    with pytest.raises(BufferError, match="read-only"):
+        t.__dlpack__(copy=False)
     assert weft.from_dlpack(weft.ones(2, dtype=weft.bfloat16)).dtype is weft.bfloat16
     a = np.ones(3)
     alive, t = weakref.ref(a), weft.from_dlpack(a)
@@ -123,3 +133,11 @@ def test_dlpack_is_read_only_or_a_copy():
     for _ in range(100):
         pass
     assert alive() is None
+
+
+def test_numpys_words():
+    t = weft.arange(6.0).reshape(2, 3)
+    assert t.sum(axis=0).tolist() == [3, 5, 7] and weft.softmax(t, axis=1).sum(axis=1, keepdims=True).shape == (2, 1)
+    assert np.mean(t, axis=1).tolist() == [1, 4]
+    with pytest.raises(TypeError, match="'dim' was given twice"):
+        t.sum(0, axis=1)

@@ -75,6 +75,13 @@ def _normal(self: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     return self.copy_(_weft.randn(self.shape, dtype=self.dtype) * std + mean)
 
 
+def _array_wrap(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    """What a NumPy ufunc gives for a tensor: a tensor again, over the array that NumPy has made."""
+    import numpy
+
+    return _weft.from_numpy(numpy.asarray(array))
+
+
 def _register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Any], None]) -> _weft.RemovableHandle:
     """Calls `hook(tensor)` after each backward() that has added to the .grad of this leaf. Returns a handle with remove()."""
     import weakref
@@ -90,6 +97,7 @@ def _register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Any], None
 
 for _name, _value in {
     "register_post_accumulate_grad_hook": _register_post_accumulate_grad_hook,
+    "__array_wrap__": _array_wrap,
     "uniform_": _uniform,
     "normal_": _normal,
     "__reduce_ex__": _reduce,

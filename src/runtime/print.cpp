@@ -74,16 +74,21 @@ void Printer::measure() {
             if (magnitude > 0) smallest = std::min(smallest, magnitude);
         });
         const bool wide = largest > 0 && largest / smallest > 1000;
-        if (whole) style = largest > 1e8 ? FloatStyle::Scientific : FloatStyle::Whole;
+        if (whole) style = wide || largest > 1e8 ? FloatStyle::Scientific : FloatStyle::Whole;
         else style = wide || largest > 1e8 || smallest < 1e-4 ? FloatStyle::Scientific : FloatStyle::Fixed;
     }
-    for_each_shown(0, 0, [&](std::size_t at) { width = std::max(width, element(at).size()); });
+    // Zeros and what is not finite are written as wide as they are.
+    for_each_shown(0, 0, [&](std::size_t at) {
+        if (!is_float(dtype) || (std::isfinite(floats[at]) && floats[at] != 0))
+            width = std::max(width, element(at).size());
+    });
 }
 
 // One row, broken into lines where it is too long.
 void Printer::write_row(std::ostream& out, std::size_t at, std::size_t indent) const {
     const std::int64_t size = shape.back();
-    const std::size_t per_line = std::max<std::size_t>(1, (kLineWidth - std::min(kLineWidth, indent)) / (width + 2));
+    const std::size_t outside = std::min(kLineWidth, indent - 1);  // as PyTorch counts: without this row's bracket
+    const std::size_t per_line = std::max<std::size_t>(1, (kLineWidth - outside) / (width + 2));
     std::size_t written = 0;
     for (std::int64_t i = 0; i < size; ++i) {
         const bool gap = !shown(i, size);
@@ -128,7 +133,11 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
     out << "tensor(";
     if (numel(shape) == 0) {
         out << "[]";
-        if (shape.size() > 1) out << ", size=" << shape;
+        if (shape.size() > 1) {
+            out << ", size=(" << shape[0];
+            for (std::size_t d = 1; d < shape.size(); ++d) out << ", " << shape[d];
+            out << ')';
+        }
     } else {
         Printer printer{.shape = shape, .dtype = dtype, .summarise = numel(shape) > kSummariseFrom};
         if (is_float(dtype)) printer.floats = tensor.to_vector<double>();
@@ -137,7 +146,7 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
         printer.measure();
         printer.write(out, 0, 0, std::string_view("tensor(").size());
     }
-    if (dtype != f32 && dtype != i64 && dtype != bool_) out << ", dtype=" << dtype;
+    if (dtype != f32 && (numel(shape) == 0 || (dtype != i64 && dtype != bool_))) out << ", dtype=" << dtype;
     if (const std::string name = grad_fn_name(tensor); !name.empty()) out << ", grad_fn=<" << name << '>';
     else if (tensor.requires_grad()) out << ", requires_grad=True";
     return out << ')';

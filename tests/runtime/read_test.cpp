@@ -70,7 +70,7 @@ TEST_CASE("text, as PyTorch prints it") {
     CHECK(text(tensor({1e-6, 1.0})) == "tensor([1.0000e-06, 1.0000e+00])");
     CHECK(text(tensor({INFINITY, -1.0, NAN})) == "tensor([inf, -1., nan])");
     CHECK(text(zeros({0})) == "tensor([])");
-    CHECK(text(zeros({0, 2})) == "tensor([], size=[0, 2])");
+    CHECK(text(zeros({0, 2})) == "tensor([], size=(0, 2))");
     CHECK(text(tensor({1, 2}, u8)) == "tensor([1, 2], dtype=u8)");
     CHECK(text(ones({2}).set_requires_grad()) == "tensor([1., 1.], requires_grad=True)");
     CHECK(text(Tensor()) == "tensor(undefined)");
