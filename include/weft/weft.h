@@ -16,5 +16,6 @@
 #include <weft/ops.h>
 #include <weft/optim.h>
 #include <weft/random.h>
+#include <weft/selection.h>
 #include <weft/shape.h>
 #include <weft/tensor.h>

@@ -5,9 +5,7 @@
 
 #include <weft/creation.h>
 #include <weft/random.h>
-
-#include <algorithm>
-#include <numeric>
+#include <weft/selection.h>
 
 namespace weft::python {
 
@@ -133,13 +131,7 @@ void bind_random(nb::module_& m) {
              [](const Tensor& x, std::optional<DType> dtype) { return randn(x.shape(), dtype.value_or(x.dtype())); });
     function(m, "randperm", "n, *, dtype=None, device=None", "The numbers 0 … n - 1 in random order. Runs the graph.",
              [](std::int64_t n, std::optional<DType> dtype, Device) {
-                 if (n < 0) throw ValueError("randperm(): argument 'n' must not be negative");
-                 const Tensor keys = rand({n}, f64);
-                 const std::vector<double> key = without_gil([&] { return keys.to_vector<double>(); });
-                 std::vector<std::int64_t> order(key.size());
-                 std::iota(order.begin(), order.end(), 0);
-                 std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return key[a] < key[b]; });
-                 const Tensor result = from_data(order);
+                 const Tensor result = without_gil([&] { return randperm(n); });
                  return dtype && *dtype != i64 ? result.to(*dtype) : result;
              });
     function(

@@ -7,6 +7,7 @@
 #include "topics.h"
 
 #include <weft/ops.h>
+#include <weft/selection.h>
 
 #include <numeric>
 
@@ -42,19 +43,8 @@ bool is_whole_number(PyObject* object) {
            !PyObject_HasAttrString(object, "__len__");
 }
 
-// The positions of the elements that are not 0, one tensor per axis. Runs the graph: the shape depends on values.
-std::vector<Tensor> positions(const Tensor& x) {
-    const Shape shape = x.shape();
-    const std::vector<bool> wanted = without_gil([&] { return ne(x, 0).to_vector<bool>(); });
-    std::vector<std::vector<std::int64_t>> found(shape.size());
-    Dims at(shape.size(), 0);
-    for (const bool each : wanted) {
-        for (std::size_t axis = 0; each && axis < shape.size(); ++axis) found[axis].push_back(at[axis]);
-        for (std::size_t axis = shape.size(); axis-- > 0 && ++at[axis] == shape[axis];) at[axis] = 0;
-    }
-    std::vector<Tensor> result;
-    for (const auto& axis : found) result.push_back(from_data(axis));
-    return result;
+std::vector<Tensor> positions(const Tensor& mask) {
+    return without_gil([&] { return nonzero_by_axis(mask); });
 }
 
 Tensor pick_in(PyObject* object) {
@@ -299,17 +289,13 @@ void bind_indexing(nb::module_& m, nb::handle tensor) {
            });
     both(m, tensor, "nonzero", "*, as_tuple=False", "Where the elements are not 0. Runs the graph.",
          [](const Tensor& x, bool as_tuple) -> nb::object {
-             const std::vector<Tensor> found = positions(x);
-             if (as_tuple) return nb::steal(to_python(found));
-             if (found.empty())
-                 return nb::steal(to_python(zeros({without_gil([&] { return x.item<bool>(); }) ? 1 : 0, 0}, i64)));
-             return nb::steal(to_python(stack(found, 1)));
+             if (as_tuple && x.rank() > 0) return nb::steal(to_python(positions(x)));
+             const Tensor found = without_gil([&] { return nonzero(x); });
+             if (!as_tuple) return nb::steal(to_python(found));
+             return nb::make_tuple(nb::steal(to_python(zeros({found.size(0)}, i64))));  // of a number: as of [number]
          });
     both(m, tensor, "masked_select", "mask", "The elements where the mask holds. Runs the graph.",
-         [](const Tensor& x, const Tensor& mask) {
-             const Shape shape = add(x.detach().to(bool_), mask).shape();  // of both, broadcast
-             return weft::index(broadcast_to(x, shape), positions(broadcast_to(mask, shape)));
-         });
+         [](const Tensor& x, const Tensor& mask) { return without_gil([&] { return masked_select(x, mask); }); });
     function(m, "take", "input, index", "The elements at positions in the flattened tensor.",
              [](const Tensor& x, const Tensor& index) { return take(x.flatten(), index); });
 }

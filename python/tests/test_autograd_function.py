@@ -500,3 +500,32 @@ def test_gradcheck_finds_mistakes():
     with pytest.raises(ValueError, match="float64"):
         gradcheck(Wrong.apply, leaf([1.0]))
     assert gradcheck(lambda x, y: (x @ y).softmax(-1), [leaf([[0.1, 0.2], [0.3, -0.4]], weft.float64), leaf([[1.0, 2.0], [0.5, 1.0]], weft.float64)])
+
+
+def test_threads_with_functions_and_hooks():
+    import threading
+
+    def train(results, place):
+        w = leaf([1.0, 2.0])
+        total = 0.0
+        for i in range(100):
+            y = Exp.apply(Cube.apply(w) * 0.01)
+            y.register_hook(lambda g: g * 0.5)
+            loss = y.sum()
+            loss.backward()
+            with weft.no_grad():
+                w -= 0.1 * w.grad
+            w.grad = None
+            if i % 10 == 0:
+                total += loss.item()
+        results[place] = (total, w.tolist())
+
+    results = [None] * 5
+    train(results, 4)
+    threads = [threading.Thread(target=train, args=(results, i)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert results[:4] == [results[4]] * 4

@@ -1,0 +1,22 @@
+// weft/selection.h: ops whose result has a size, or an order, that depends on values. They run the graph at the call.
+#pragma once
+
+#include <weft/tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace weft {
+
+// Where the elements are not 0 (NaN is not), in row-major order: i64[count, rank].
+//
+//     nonzero(tensor({0, 3, 4}))    // [[1], [2]]
+Tensor nonzero(const Tensor& x);
+std::vector<Tensor> nonzero_by_axis(const Tensor& x);  // the same, a 1-d tensor per axis: what index() takes
+
+// The elements of x where the mask holds, in row-major order; both are broadcast. Gradients flow to the elements picked.
+Tensor masked_select(const Tensor& x, const Tensor& mask);
+
+Tensor randperm(std::int64_t n);  // the numbers 0 … n - 1 in random order: i64[n]
+
+}  // namespace weft
