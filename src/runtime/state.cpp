@@ -4,9 +4,9 @@
 
 #include "ir/build.h"
 #include "ir/custom.h"
-#include "tensor/hooks.h"
 #include "runtime/pool.h"
 #include "runtime/threads.h"
+#include "tensor/hooks.h"
 
 #include <weft/error.h>
 
