@@ -182,6 +182,11 @@ inline Tensor stack(std::initializer_list<Tensor> tensors, int axis = 0) {
 //     pad(x, {0, 0, 2, 0}, -1);        // two rows of -1 on top
 Tensor pad(const Tensor& x, const Dims& widths, const Scalar& value = 0);
 
+// The same with elements of x: mirrored at its ends (1 2 3 → 2 1 2 3 2), its ends again (1 1 2 3 3), or from the other
+// end (3 1 2 3 1).
+enum class PadMode : std::uint8_t { Reflect, Replicate, Circular };
+Tensor pad(const Tensor& x, const Dims& widths, PadMode mode);
+
 Tensor tile(const Tensor& x, const Dims& repeats);    // copy: tile(x, {2, 3}): twice down, three times across
 Tensor repeat(const Tensor& x, const Dims& repeats);  // the same, with a number for each axis of x at least
 Tensor repeat_interleave(const Tensor& x, std::int64_t count, int axis);  // copy: a b → a a b b

@@ -1,6 +1,6 @@
-// weft/random.h: random numbers: Threefry-2x32-20 of (key, counter + index). The key is the seed; the counter advances when
-// a function is *called*, not when it runs. So the numbers depend on the seed and on the order of the calls, and on no
-// backend, thread or plan.
+// weft/random.h: random numbers: Threefry-2x32-20 of (key, counter + index). The key is the seed; the counter advances
+// when a function is *called*, not when it runs. So the numbers depend on the seed and on the order of the calls, and
+// on no backend, thread or plan.
 #pragma once
 
 #include <weft/tensor.h>
@@ -40,5 +40,11 @@ Tensor bernoulli(const Tensor& probability);
 //
 //     dropout(x, 0.1);
 Tensor dropout(const Tensor& x, double probability = 0.5, bool training = true);
+
+// The same for whole channels of [n, channels, spatial…], with one, two or three spatial axes. The batch may be
+// missing, except that three axes are [n, channels, length] for dropout2d, as in PyTorch.
+Tensor dropout1d(const Tensor& x, double probability = 0.5, bool training = true);
+Tensor dropout2d(const Tensor& x, double probability = 0.5, bool training = true);
+Tensor dropout3d(const Tensor& x, double probability = 0.5, bool training = true);
 
 }  // namespace weft

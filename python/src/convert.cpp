@@ -147,10 +147,17 @@ Converter<int>::Converter(PyObject* object, const Site& site) {
     value = static_cast<int>(wide);
 }
 
-Converter<Pair>::Converter(PyObject* object, const Site& site) {
-    const Dims dims = to_dims(object, site);
-    if (dims.empty() || dims.size() > 2) wrong_type(site, "an int or a pair of ints", object);
-    value = Pair(dims.front(), dims.back());
+Converter<Padding>::Converter(PyObject* object, const Site& site) {
+    if (!PyUnicode_Check(object)) {
+        value = Padding(Sizes(to_dims(object, site)));
+        return;
+    }
+    const std::string_view name = to_text(object, site);
+    if (name != "same" && name != "valid")
+        raise(PyExc_ValueError, std::string(site.function) +
+                                    "(): argument 'padding' must be ints, 'same' or 'valid', not '" +
+                                    std::string(name) + "'");
+    if (name == "same") value = kSame;
 }
 
 Converter<Reduction>::Converter(PyObject* object, const Site& site) {
@@ -175,6 +182,14 @@ Converter<std::vector<Tensor>>::Converter(PyObject* object, const Site& site) {
         if (!is_tensor(item)) wrong_element(site, "a list of tensors", item);
         value.push_back(tensor_in(item));
     }
+}
+
+Converter<std::vector<MaybeTensor>>::Converter(PyObject* object, const Site& site) {
+    if (is_tensor(object) || !PySequence_Check(object)) wrong_type(site, "a list of tensors", object);
+    const nb::object items = nb::steal(PySequence_Tuple(object));
+    if (!items.is_valid()) throw nb::python_error();
+    for (Py_ssize_t i = 0; i < PyTuple_Size(items.ptr()); ++i)
+        value.push_back(Converter<MaybeTensor>(PyTuple_GetItem(items.ptr(), i), site).get());
 }
 
 Converter<Device>::Converter(PyObject* object, const Site& site) {

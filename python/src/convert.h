@@ -141,10 +141,16 @@ struct Converter<Axes> {  // None: all of them
     Dims value;
 };
 template <>
-struct Converter<Pair> {
+struct Converter<Sizes> {
+    Converter(PyObject* object, const Site& site) : value(to_dims(object, site)) {}
+    const Sizes& get() const { return value; }
+    Sizes value;
+};
+template <>
+struct Converter<Padding> {  // numbers, 'same' or 'valid'
     Converter(PyObject* object, const Site& site);
-    Pair get() const { return value; }
-    Pair value = 0;
+    const Padding& get() const { return value; }
+    Padding value = 0;
 };
 template <>
 struct Converter<Reduction> {
@@ -191,6 +197,13 @@ struct Converter<MaybeTensor> {
     MaybeTensor value;
 };
 
+template <>
+struct Converter<std::vector<MaybeTensor>> {
+    Converter(PyObject* object, const Site& site);
+    const std::vector<MaybeTensor>& get() const { return value; }
+    std::vector<MaybeTensor> value;
+};
+
 // What asks for a device is checked and needs no value: tensors live on the CPU.
 struct Device {};
 template <>
@@ -208,6 +221,13 @@ inline PyObject* to_python(double value) { return PyFloat_FromDouble(value); }
 PyObject* to_python(std::string_view text);
 inline PyObject* to_python(const std::string& text) { return to_python(std::string_view(text)); }
 PyObject* to_python(const std::vector<Tensor>& tensors);  // a tuple
+
+// What a function with `inplace` returns: the result, or x with the result written into it.
+inline Tensor placed(const Tensor& x, const Tensor& result, bool inplace) {
+    if (!inplace) return result;
+    Tensor written = x;
+    return written.assign(result);
+}
 nb::object dtype_object(DType dtype);
 nb::object shape_object(const Shape& shape);  // weft.Size
 

@@ -15,8 +15,12 @@ void bind_arithmetic(nb::module_& m, nb::handle tensor);
 void bind_movement(nb::module_& m, nb::handle tensor);
 void bind_reductions(nb::module_& m, nb::handle tensor);
 void bind_indexing(nb::module_& m, nb::handle tensor);
-void bind_functional(nb::module_& m, nb::handle tensor);
-void bind_losses(nb::module_& functional);
+void bind_functional(nb::module_& m, nb::handle tensor);  // and the parts of its submodule, f:
+void bind_activations(nb::module_& f);
+void bind_layers(nb::module_& f);
+void bind_windows(nb::module_& f);
+void bind_sequences(nb::module_& f);
+void bind_losses(nb::module_& f);
 void bind_autograd(nb::module_& m, nb::handle tensor);
 void bind_custom(nb::module_& m, nb::handle tensor);
 void bind_dlpack(nb::module_& m, nb::handle tensor);

@@ -37,7 +37,9 @@ WEFT_TYPE_NAME(DType, "dtype")
 WEFT_TYPE_NAME(Device, "device | str | None")
 WEFT_TYPE_NAME(Dims, "int | Sequence[int]")
 WEFT_TYPE_NAME(Axes, "int | Sequence[int] | None")
-WEFT_TYPE_NAME(Pair, "int | Sequence[int]")
+WEFT_TYPE_NAME(Sizes, "int | Sequence[int]")
+WEFT_TYPE_NAME(Padding, "int | Sequence[int] | str")
+WEFT_TYPE_NAME(std::vector<MaybeTensor>, "Sequence[Tensor | None]")
 WEFT_TYPE_NAME(Reduction, "str")
 #undef WEFT_TYPE_NAME
 

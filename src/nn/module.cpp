@@ -1,9 +1,9 @@
 // nn/module.cpp: what a module knows about its members: names, parameters, buffers, children, and copying their values.
 #include <weft/error.h>
-#include <weft/nn.h>
+#include <weft/nn/module.h>
 
+#include <algorithm>
 #include <map>
-#include <sstream>
 
 namespace weft::nn {
 namespace {
@@ -92,6 +92,22 @@ void Module::load_state(const NamedTensors& given) {
     for (auto& [name, tensor] : ours) tensor.assign(theirs.at(name));
 }
 
+std::string Module::summary() const {
+    const NamedTensors named = named_parameters();
+    std::size_t names = 9, shapes = 5;
+    for (const auto& [name, tensor] : named) {
+        names = std::max(names, name.size());
+        shapes = std::max(shapes, described(tensor).size());
+    }
+    const auto row = [&](std::string name, std::string shape, const std::string& count) {
+        name.resize(names, ' '), shape.resize(shapes, ' ');
+        return name + "  " + shape + "  " + std::string(count.size() < 12 ? 12 - count.size() : 0, ' ') + count + "\n";
+    };
+    std::string text = row("parameter", "shape", "elements");
+    for (const auto& [name, tensor] : named) text += row(name, described(tensor), std::to_string(tensor.numel()));
+    return text + row("in all", "", std::to_string(parameter_count()));
+}
+
 Sequential& Sequential::add(std::unique_ptr<Module> module) {
     if (!module) throw ValueError("Sequential: the module is null");
     child(std::to_string(modules_.size()), *module);
@@ -103,6 +119,26 @@ Tensor Sequential::forward(const Tensor& x) {
     Tensor result = x;
     for (const auto& module : modules_) result = module->forward(result);
     return result;
+}
+
+Module& ModuleList::add(std::unique_ptr<Module> module) {
+    if (!module) throw ValueError("ModuleList: the module is null");
+    child(std::to_string(modules_.size()), *module);
+    modules_.push_back(std::move(module));
+    return *modules_.back();
+}
+
+Module& ModuleDict::add(std::string name, std::unique_ptr<Module> module) {
+    if (!module) throw ValueError("ModuleDict: the module is null");
+    if (contains(name)) throw ValueError("ModuleDict: there is a module named " + name + " already");
+    child(name, *module);
+    return *(modules_[std::move(name)] = std::move(module));
+}
+
+Module& ModuleDict::operator[](const std::string& name) {
+    const auto found = modules_.find(name);
+    if (found == modules_.end()) throw IndexError("ModuleDict: there is no module named " + name);
+    return *found->second;
 }
 
 }  // namespace weft::nn

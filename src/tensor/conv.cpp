@@ -1,14 +1,10 @@
-// tensor/conv.cpp: convolution and pooling: a view of sliding windows, then one reduction over them. There is no node for
-// either, and no buffer of windows: the kernel layer reads the input through the view.
+// tensor/conv.cpp: convolution and its transpose: a view of sliding windows, then one sum of products. There is no node
+// for either, and no buffer of windows: the kernel layer reads the input through the view.
 #include "core/checked.h"
-#include "ir/build.h"
-#include "tensor/cell.h"
-#include "tensor/check.h"
 #include "tensor/nodes.h"
+#include "tensor/windows.h"
 
-#include <weft/ops.h>
-
-#include <limits>
+#include <weft/convolution.h>
 
 namespace weft {
 namespace {
@@ -16,32 +12,9 @@ namespace {
 using ir::NodeRef;
 using ir::Op;
 
-struct Convolution {
-    Dims stride, padding, dilation;
-    std::int64_t groups = 1;
-};
-
-void check_positive(const Checker& check, std::string_view name, const Dims& values, std::int64_t least) {
-    for (const std::int64_t value : values)
-        check.value(value >= least, name, " must be at least ", least, ", not ", value);
-}
-
-// x with `padding` zeros on both sides of its last axes.
-NodeRef zero_padded(const NodeRef& x, const Dims& padding) {
-    Dims before(x->shape.size(), 0);
-    std::copy(padding.begin(), padding.end(), before.end() - padding.size());
-    return ir::pad(x, before, before);
-}
-
-// x [n, groups, in, spatial…] and w [groups, out, in, window…] to [n, groups * out, spatial…]: a sum over in and window
-// of two factors, [n, groups, 1, spatial…, in, window…] and [1, groups, out, 1…, in, window…].
-NodeRef convolve(const NodeRef& x, const NodeRef& w, const Convolution& conv) {
-    const int spatial = static_cast<int>(conv.stride.size());
-    std::vector<nodes::Window> windows;
-    for (int s = 0; s < spatial; ++s)
-        windows.push_back(
-            {.axis = 3 + s, .size = w->shape[3 + s], .stride = conv.stride[s], .dilation = conv.dilation[s]});
-    const NodeRef seen = nodes::windows(x, windows);  // [n, groups, in, spatial…, window…]
+// seen [n, groups, in, spatial…, window…] and w [groups, out, in, window…] to [n, groups * out, spatial…]: a sum over
+// in and window of two factors, [n, groups, 1, spatial…, in, window…] and [1, groups, out, 1…, in, window…].
+NodeRef contract(const NodeRef& seen, const NodeRef& w, int spatial) {
     Dims order = {0, 1};
     for (int s = 0; s < spatial; ++s) order.push_back(3 + s);
     order.push_back(2);
@@ -56,140 +29,148 @@ NodeRef convolve(const NodeRef& x, const NodeRef& w, const Convolution& conv) {
         summed.push_back(4 + spatial + s);
     }
     const NodeRef total = ir::reduce(Op::Add, left * ir::reshape(w, factor), summed);
-    Shape result = {x->shape[0], w->shape[0] * w->shape[1]};
+    Shape result = {seen->shape[0], w->shape[0] * w->shape[1]};
     for (int s = 0; s < spatial; ++s) result.push_back(left->shape[3 + s]);
     return ir::reshape(total, result);
 }
 
-Tensor convolution(const Checker& check, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                   const Convolution& conv) {
-    const int spatial = static_cast<int>(conv.stride.size());
-    const auto named = [&](const char* one, const char* two) { return spatial == 1 ? one : two; };
-    check.that(x.rank() == 2 + spatial, "x must be ", named("[n, in, l]", "[n, in, h, w]"));
-    check.that(weight.rank() == 2 + spatial, "weight must be ",
-               named("[out, in / groups, k]", "[out, in / groups, kh, kw]"));
-    check_positive(check, "stride", conv.stride, 1);
-    check_positive(check, "dilation", conv.dilation, 1);
-    check_positive(check, "padding", conv.padding, 0);
-    check.value(conv.groups >= 1, "groups must be at least 1, not ", conv.groups);
-    const Shape shape = x.shape(), sizes = weight.shape();
-    const std::int64_t groups = conv.groups;
+// [n, groups * c, …] to [n, groups, c, …], of the type that is summed in.
+NodeRef grouped(const NodeRef& x, std::int64_t groups, DType wide) {
+    Shape shape = {x->shape[0], groups, x->shape[1] / groups};
+    shape.append(x->shape.begin() + 2, x->shape.end());
+    return ir::reshape(ir::cast(x, wide), shape);
+}
+
+// [groups * a, b, window…] to [groups, a, b, window…].
+NodeRef grouped_kernels(const Tensor& weight, std::int64_t groups, DType wide) {
+    const Shape sizes = weight.shape();
+    Shape shape = {groups, sizes[0] / groups};
+    shape.append(sizes.begin() + 1, sizes.end());
+    return ir::reshape(ir::cast(node_of(weight), wide), shape);
+}
+
+NodeRef with_bias(const NodeRef& y, const Tensor& bias, int spatial) {
+    if (!bias.defined()) return y;
+    Shape per_channel(static_cast<std::size_t>(1 + spatial), 1);
+    per_channel[0] = bias.size(0);
+    return y + ir::reshape(ir::cast(node_of(bias), y->dtype), per_channel);
+}
+
+DType result_type(const Checker& check, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+    DType result = promote(x.dtype(), weight.dtype());
+    if (bias.defined()) result = promote(result, bias.dtype());
+    check.dtype(!is_bool(result), "bools have no products to sum; convert x or weight");
+    return result;
+}
+
+void check_kernels(const Checker& check, const Tensor& weight, std::string_view front, int spatial) {
+    constexpr std::string_view kAxes[] = {"", ", k]", ", kh, kw]", ", kd, kh, kw]"};
+    check.that(weight.rank() == 2 + spatial, "weight must be [", front, kAxes[spatial]);
+    for (int s = 0; s < spatial; ++s) check.that(weight.size(2 + s) > 0, "the kernel is empty");
+}
+
+Tensor convolution(std::string_view name, int spatial, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                   const ConvOptions& options) {
+    const Checker check(name, {{"x", x}, {"weight", weight}, {"bias", bias, kOptional}});
+    const NodeRef input = with_batch(check, x, spatial, "in");
+    check_kernels(check, weight, "out, in / groups", spatial);
+    const Dims stride = each_axis(check, "stride", options.stride, spatial, 1),
+               dilation = each_axis(check, "dilation", options.dilation, spatial, 1);
+    Dims before = each_axis(check, "padding", options.padding, spatial, 0), after = before;
+    const std::int64_t groups = options.groups;
+    check.value(groups >= 1, "groups must be at least 1, not ", groups);
+    const Shape shape = input->shape, sizes = weight.shape();
     check.that(shape[1] % groups == 0 && sizes[0] % groups == 0, "x's ", shape[1], " and weight's ", sizes[0],
                " channels must be divisible by groups ", groups);
     check.that(shape[1] / groups == sizes[1], "x's ", shape[1], " channels in ", groups, " groups need a weight of ",
                shape[1] / groups, " input channels, not ", sizes[1]);
     check.that(!bias.defined() || bias.shape() == Shape{sizes[0]}, "bias must have shape [", sizes[0], "]");
+    std::vector<nodes::Window> windows;
     for (int s = 0; s < spatial; ++s) {
-        check.that(sizes[2 + s] > 0, "the kernel is empty");
-        const std::int64_t padded = checked_add(shape[2 + s], checked_mul(2, conv.padding[s]));
-        const nodes::Window window{.size = sizes[2 + s], .stride = conv.stride[s], .dilation = conv.dilation[s]};
-        check.that(window.outputs(padded) > 0, "the kernel reaches over ", (window.size - 1) * window.dilation + 1,
+        windows.push_back({.axis = 3 + s, .size = sizes[2 + s], .stride = stride[s], .dilation = dilation[s]});
+        if (options.padding.same) {
+            check.value(stride[s] == 1, "padding that keeps the size needs a stride of 1, not ", stride[s]);
+            const std::int64_t both = checked_mul(dilation[s], sizes[2 + s] - 1);
+            before[s] = both / 2, after[s] = both - both / 2;
+        }
+        const std::int64_t padded = checked_add(shape[2 + s], checked_add(before[s], after[s]));
+        check.that(windows.back().outputs(padded) > 0, "the kernel reaches over ", (sizes[2 + s] - 1) * dilation[s] + 1,
                    " elements, the padded input has ", padded);
     }
-    DType result = promote(x.dtype(), weight.dtype());
-    if (bias.defined()) result = promote(result, bias.dtype());
-    check.dtype(!is_bool(result), "bools have no products to sum; convert x or weight");
-    const DType wide = accumulator_of(result);
+    const DType result = result_type(check, x, weight, bias), wide = accumulator_of(result);
+    const NodeRef seen = nodes::windows(zero_padded(grouped(input, groups, wide), before, after), windows);
+    const NodeRef out = contract(seen, grouped_kernels(weight, groups, wide), spatial);
+    return make_tensor(without_batch(ir::cast(with_bias(out, bias, spatial), result), x, spatial));
+}
 
-    Shape grouped = {shape[0], groups, shape[1] / groups}, kernels = {groups, sizes[0] / groups};
-    grouped.append(shape.begin() + 2, shape.end());
-    kernels.append(sizes.begin() + 1, sizes.end());
-    const NodeRef in = zero_padded(ir::reshape(ir::cast(node_of(x), wide), grouped), conv.padding);
-    NodeRef out = convolve(in, ir::reshape(ir::cast(node_of(weight), wide), kernels), conv);
-    if (bias.defined()) {
-        Shape per_channel(static_cast<std::size_t>(1 + spatial), 1);
-        per_channel[0] = sizes[0];
-        out = out + ir::reshape(ir::cast(node_of(bias), wide), per_channel);
+Tensor transposed(std::string_view name, int spatial, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                  const ConvTransposeOptions& options) {
+    const Checker check(name, {{"x", x}, {"weight", weight}, {"bias", bias, kOptional}});
+    const NodeRef input = with_batch(check, x, spatial, "in");
+    check_kernels(check, weight, "in, out / groups", spatial);
+    const Dims stride = each_axis(check, "stride", options.stride, spatial, 1),
+               dilation = each_axis(check, "dilation", options.dilation, spatial, 1),
+               padding = each_axis(check, "padding", options.padding, spatial, 0),
+               beyond = each_axis(check, "output_padding", options.output_padding, spatial, 0);
+    const std::int64_t groups = options.groups;
+    check.value(groups >= 1, "groups must be at least 1, not ", groups);
+    const Shape shape = input->shape, sizes = weight.shape();
+    check.that(shape[1] == sizes[0], "x's ", shape[1], " channels must equal weight's first size ", sizes[0]);
+    check.that(shape[1] % groups == 0, "x's ", shape[1], " channels must be divisible by groups ", groups);
+    const std::int64_t channels = checked_mul(sizes[1], groups);
+    check.that(!bias.defined() || bias.shape() == Shape{channels}, "bias must have shape [", channels, "]");
+    const DType result = result_type(check, x, weight, bias), wide = accumulator_of(result);
+
+    // Each element of x stands at every place of its window, and zeros elsewhere: [n, groups, in, spatial…, window…].
+    NodeRef spread = grouped(input, groups, wide);
+    Shape with_windows = spread->shape, expanded = spread->shape;
+    for (int s = 0; s < spatial; ++s) {
+        with_windows.push_back(1);
+        expanded.push_back(sizes[2 + s]);
     }
-    return make_tensor(ir::cast(out, result));
+    spread = ir::expand(ir::reshape(spread, with_windows), expanded);
+    Dims starts(expanded.size(), 0);
+    for (int s = 0; s < spatial; ++s) {
+        check.value(beyond[s] < std::max(stride[s], dilation[s]), "output_padding ", beyond[s],
+                    " must be smaller than the stride or the dilation");
+        check.that(shape[2 + s] > 0, "x has no elements");
+        const std::int64_t reach = checked_add(checked_mul(shape[2 + s] - 1, stride[s]),
+                                               checked_mul(sizes[2 + s] - 1, dilation[s]) + 1 + beyond[s]);
+        check.that(reach > 2 * padding[s], "the result would have the size ", reach - 2 * padding[s]);
+        spread = ir::unskew(
+            spread, {.axis = 3 + s, .window = 3 + spatial + s, .stride = stride[s], .dilation = dilation[s]}, reach);
+        starts[3 + s] = padding[s];
+        expanded[3 + s] = reach - 2 * padding[s];
+    }
+    Dims order = {0, 2, 1};  // [groups, in, out, window…] to [groups, out, in, window…]
+    for (int s = 0; s < spatial; ++s) order.push_back(3 + s);
+    const NodeRef kernels = ir::permute(grouped_kernels(weight, groups, wide), order);
+    const NodeRef out = contract(ir::shrink(spread, starts, expanded), kernels, spatial);
+    return make_tensor(without_batch(ir::cast(with_bias(out, bias, spatial), result), x, spatial));
 }
 
 }  // namespace
 
-Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
-    const Checker check("conv2d", {{"x", x}, {"weight", weight}, {"bias", bias, kOptional}});
-    const auto both = [](const Pair& pair) { return Dims{pair.height, pair.width}; };
-    return convolution(check, x, weight, bias,
-                       {both(options.stride), both(options.padding), both(options.dilation), options.groups});
+Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options) {
+    return convolution("conv1d", 1, x, weight, bias, options);
 }
-
-Tensor conv1d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv1dOptions& options) {
-    const Checker check("conv1d", {{"x", x}, {"weight", weight}, {"bias", bias, kOptional}});
-    return convolution(check, x, weight, bias,
-                       {{options.stride}, {options.padding}, {options.dilation}, options.groups});
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options) {
+    return convolution("conv2d", 2, x, weight, bias, options);
 }
-
-// ---- pooling ---------------------------------------------------------------------------------------------------------
-
-namespace {
-
-std::vector<nodes::Window> pool_windows(const Checker& check, const Tensor& x, Pair window,
-                                        const PoolOptions& options) {
-    check.that(x.rank() == 4, "x must be [n, c, h, w]");
-    std::vector<nodes::Window> windows;
-    const std::int64_t sizes[] = {window.height, window.width};
-    const std::int64_t strides[] = {options.stride.height, options.stride.width};
-    const std::int64_t padding[] = {options.padding.height, options.padding.width};
-    for (int s = 0; s < 2; ++s) {
-        check.value(sizes[s] > 0, "the window must be positive, not ", sizes[s]);
-        check.value(strides[s] >= 0, "the stride must be positive, not ", strides[s]);
-        check.value(padding[s] >= 0 && padding[s] <= sizes[s] / 2, "padding ", padding[s],
-                    " must lie between 0 and half of the window ", sizes[s]);
-        windows.push_back({.axis = 2 + s, .size = sizes[s], .stride = strides[s] ? strides[s] : sizes[s]});
-        const std::int64_t padded = checked_add(x.size(2 + s), 2 * padding[s]);
-        check.that(windows.back().outputs(padded) > 0, "the window of ", sizes[s], " does not fit the padded size ",
-                   padded);
-    }
-    return windows;
+Tensor conv3d(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvOptions& options) {
+    return convolution("conv3d", 3, x, weight, bias, options);
 }
-
-// The gradient of a window goes to its first maximum, as in PyTorch: after relu most windows have several.
-const std::shared_ptr<const ir::GradRuleObject>& max_pool_rule() {
-    static const auto rule = nodes::grad_rule("max_pool", [](const NodeRef& out, const NodeRef& g) {
-        const NodeRef& seen = out->sources[1];  // [n, c, oh, ow, kh, kw]; out is [n, c, oh, ow, 1, 1]
-        const std::int64_t height = seen->size(4), width = seen->size(5);
-        const NodeRef row = nodes::positions(height, 4, 6), column = nodes::positions(width, 5, 6);
-        const NodeRef at = row * nodes::number(row, width) + column;
-        const NodeRef hit = nodes::either(ir::equal_to(seen, out), nodes::is_nan(seen));
-        const NodeRef first = ir::reduce(Op::Min, ir::where(hit, at, nodes::number(at, height * width)), {4, 5});
-        return ir::Grads{ir::where(ir::equal_to(at, first), g, nodes::number(g, 0))};
-    });
-    return rule;
+Tensor conv_transpose1d(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                        const ConvTransposeOptions& options) {
+    return transposed("conv_transpose1d", 1, x, weight, bias, options);
 }
-
-NodeRef padded_with_lowest(const NodeRef& x, const Pair& padding) {
-    if (padding.height == 0 && padding.width == 0) return x;
-    Shape shape = x->shape;
-    shape[2] += 2 * padding.height;
-    shape[3] += 2 * padding.width;
-    const NodeRef frame = ir::constant_word(x->dtype, ir::identity_word(Op::Max, x->dtype), shape);
-    return ir::insert(frame, x, {0, 0, padding.height, padding.width});
+Tensor conv_transpose2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                        const ConvTransposeOptions& options) {
+    return transposed("conv_transpose2d", 2, x, weight, bias, options);
 }
-
-}  // namespace
-
-Tensor max_pool2d(const Tensor& x, Pair window, const PoolOptions& options) {
-    const Checker check("max_pool2d", {{"x", x}, {"height", window.height}, {"width", window.width}});
-    const auto windows = pool_windows(check, x, window, options);
-    const NodeRef seen = nodes::windows(padded_with_lowest(node_of(x), options.padding), windows);
-    NodeRef top = ir::reduce(Op::Max, seen, {4, 5});
-    if (is_float(x.dtype())) top = nodes::with_grad(top, seen, max_pool_rule());
-    return make_tensor(nodes::drop_axes(top, {4, 5}));
-}
-
-Tensor avg_pool2d(const Tensor& x, Pair window, const PoolOptions& options) {
-    const Checker check("avg_pool2d", {{"x", x}, {"height", window.height}, {"width", window.width}});
-    const auto windows = pool_windows(check, x, window, options);
-    check.dtype(is_float(x.dtype()), "x must be a float tensor, not ", x.dtype());
-    const Dims padding = {options.padding.height, options.padding.width};
-    const auto summed = [&](const NodeRef& node) {
-        return nodes::reduced(Op::Add, nodes::windows(zero_padded(node, padding), windows), {4, 5}, false);
-    };
-    const NodeRef wide = ir::cast(node_of(x), accumulator_of(x.dtype()));
-    NodeRef count = nodes::number(wide, static_cast<double>(window.height * window.width));
-    if (!options.count_include_pad && (padding[0] > 0 || padding[1] > 0))
-        count = summed(ir::constant(wide->dtype, Scalar(1), {1, 1, x.size(2), x.size(3)}));
-    return make_tensor(ir::cast(summed(wide) / count, x.dtype()));
+Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                        const ConvTransposeOptions& options) {
+    return transposed("conv_transpose3d", 3, x, weight, bias, options);
 }
 
 }  // namespace weft

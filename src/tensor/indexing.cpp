@@ -134,11 +134,18 @@ Tensor take_along_dim(const Tensor& x, const Tensor& index, int axis) {
     return make_tensor(ir::gather(ir::expand(node_of(x), from), at, d));
 }
 
-Tensor embedding(const Tensor& weight, const Tensor& index) {
+Tensor embedding(const Tensor& weight, const Tensor& index, std::optional<std::int64_t> padding) {
     const Checker check("embedding", {{"weight", weight}, {"index", index}});
     check.that(weight.rank() == 2, "weight must be [count, features]");
-    const NodeRef at = checked_index(check, "index", index, weight.size(0));
-    const NodeRef rows = select(node_of(weight), ir::reshape(at, {index.numel()}), 0);
+    const NodeRef at = ir::reshape(checked_index(check, "index", index, weight.size(0)), {index.numel()});
+    NodeRef rows = select(node_of(weight), at, 0);
+    if (padding) {
+        const std::int64_t count = weight.size(0), row = *padding < 0 ? *padding + count : *padding;
+        check.index(row >= 0 && row < count, "the padding row ", *padding, " is out of range [", -count, ", ", count,
+                    ")");
+        const NodeRef padded = nodes::add_axis(ir::equal_to(at, nodes::number(at, row)), 1);
+        rows = ir::where(padded, ir::detach(rows), rows);
+    }
     return make_tensor(ir::reshape(rows, replaced({0, weight.size(1)}, 0, index.shape())));
 }
 

@@ -75,4 +75,29 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     return make_tensor(ir::cast(product, result));
 }
 
+Tensor bilinear(const Tensor& a, const Tensor& b, const Tensor& weight, const Tensor& bias) {
+    const Checker check("bilinear", {{"a", a}, {"b", b}, {"weight", weight}, {"bias", bias, kOptional}});
+    check.that(a.rank() > 0 && a.rank() == b.rank(), "a and b must have the same number of axes, one at least");
+    check.that(weight.rank() == 3, "weight must be [out, in1, in2]");
+    const Shape left = a.shape(), right = b.shape(), sizes = weight.shape();
+    check.that(std::equal(left.begin(), left.end() - 1, right.begin()), "a and b differ in front of their last axis");
+    check.that(left.back() == sizes[1] && right.back() == sizes[2], "the last sizes ", left.back(), " and ",
+               right.back(), " must equal weight's ", sizes[1], " and ", sizes[2]);
+    check.that(!bias.defined() || bias.shape() == Shape{sizes[0]}, "bias must have shape [", sizes[0], "]");
+    DType result = promote(product_type(check, a, b), weight.dtype());
+    if (bias.defined()) result = promote(result, bias.dtype());
+    const DType wide = accumulator_of(result);
+    const std::int64_t rows = numel(Shape(left.begin(), left.end() - 1));
+    const NodeRef x = ir::reshape(ir::cast(node_of(a), wide), {rows, sizes[1]});
+    const NodeRef y = ir::reshape(ir::cast(node_of(b), wide), {rows, 1, sizes[2]});
+    const NodeRef w =
+        ir::reshape(ir::permute(ir::cast(node_of(weight), wide), {1, 0, 2}), {sizes[1], sizes[0] * sizes[2]});
+    const NodeRef half = ir::reshape(nodes::contraction(x, w), {rows, sizes[0], sizes[2]});  // aᵀ W
+    NodeRef product = nodes::reduced(ir::Op::Add, half * y, {2}, false);
+    if (bias.defined()) product = product + ir::cast(node_of(bias), wide);
+    Shape shape = left;
+    shape.back() = sizes[0];
+    return make_tensor(ir::cast(ir::reshape(product, shape), result));
+}
+
 }  // namespace weft

@@ -97,6 +97,50 @@ Tensor pad(const Tensor& x, const Dims& widths, const Scalar& value) {
 
 namespace {
 
+// `width` elements of x's own that stand before it (or behind it) along an axis.
+Tensor border(const Tensor& x, int axis, std::int64_t width, bool behind, PadMode mode) {
+    const std::int64_t size = x.size(axis);
+    switch (mode) {
+        case PadMode::Reflect: return x.narrow(axis, behind ? size - 1 - width : 1, width).flip(axis);
+        case PadMode::Circular: return x.narrow(axis, behind ? 0 : size - width, width);
+        case PadMode::Replicate: break;
+    }
+    Shape shape = x.shape();
+    shape[axis] = width;
+    return x.narrow(axis, behind ? size - 1 : 0, 1).expand(shape);
+}
+
+}  // namespace
+
+Tensor pad(const Tensor& x, const Dims& widths, PadMode mode) {
+    const Checker check("pad", {{"x", x}, {"widths", widths}});
+    check.value(widths.size() % 2 == 0, "widths come in pairs (before, after)");
+    check.value(static_cast<int>(widths.size()) <= 2 * x.rank(), "there are ", widths.size() / 2, " pairs for ",
+                x.rank(), " axes");
+    Dims cuts(widths.size(), 0);
+    for (std::size_t i = 0; i < widths.size(); ++i) cuts[i] = std::min<std::int64_t>(0, widths[i]);
+    const bool cut = std::any_of(cuts.begin(), cuts.end(), [](std::int64_t n) { return n < 0; });
+    Tensor result = cut ? pad(x, cuts) : x;
+    for (std::size_t i = 0; i < widths.size() / 2; ++i) {
+        const int axis = x.rank() - 1 - static_cast<int>(i);
+        const std::int64_t size = result.size(axis), most = mode == PadMode::Reflect ? size - 1 : size;
+        std::vector<Tensor> parts;
+        for (const bool behind : {false, true}) {
+            const std::int64_t width = widths[2 * i + behind];
+            if (width > 0) {
+                check.that(mode == PadMode::Replicate ? size > 0 : width <= most, "the width ", width,
+                           " is more than axis ", axis, " of size ", size, " has to repeat");
+                parts.push_back(border(result, axis, width, behind, mode));
+            }
+            if (!behind) parts.push_back(result);
+        }
+        if (parts.size() > 1) result = cat(parts, axis);
+    }
+    return result.cell() == x.cell() ? clone(x) : result;
+}
+
+namespace {
+
 NodeRef tiled(const NodeRef& x, const Dims& repeats) {  // as many repeats as axes
     Shape split, expanded, result;
     for (std::size_t d = 0; d < repeats.size(); ++d) {

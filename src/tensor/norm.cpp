@@ -3,9 +3,11 @@
 #include "tensor/cell.h"
 #include "tensor/check.h"
 #include "tensor/nodes.h"
+#include "tensor/softmax.h"
 
 #include <weft/ops.h>
 
+#include <limits>
 #include <numeric>
 
 namespace weft {
@@ -77,6 +79,20 @@ Tensor softmax(const Tensor& x, int axis) {
     return make_tensor(ir::cast(nodes::with_grad(value, wide, softmax_rule(static_cast<int>(axes[0]))), result));
 }
 
+Tensor softmin(const Tensor& x, int axis) { return softmax(-x, axis); }
+
+Tensor masked_softmax(const Tensor& x) {
+    const NodeRef wide = widened(x);
+    const int axis = x.rank() - 1;
+    const NodeRef top = ir::detach(ir::reduce(Op::Max, wide, {axis}));
+    const double infinity = std::numeric_limits<double>::infinity();
+    const NodeRef nothing = ir::equal_to(top, nodes::number(top, -infinity)), zero = nodes::number(top, 0);
+    const NodeRef powers = ir::unary(Op::Exp, wide - ir::where(nothing, zero, top));
+    const NodeRef total = ir::reduce(Op::Add, powers, {axis});
+    const NodeRef value = powers * ir::where(nothing, zero, ir::unary(Op::Recip, total));
+    return make_tensor(ir::cast(nodes::with_grad(value, wide, softmax_rule(axis)), x.dtype()));
+}
+
 Tensor log_softmax(const Tensor& x, int axis) {
     const Checker check("log_softmax", {{"x", x}, {"axis", axis}});
     const Dims axes = check.axes({axis}, x.rank());
@@ -100,13 +116,14 @@ Tensor layer_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& 
     return make_tensor(ir::cast(affine(normal, weight, bias, normalized_shape), x.dtype()));
 }
 
-Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight, double eps) {
+Tensor rms_norm(const Tensor& x, const Shape& normalized_shape, const Tensor& weight, std::optional<double> eps) {
     const Checker check("rms_norm", {{"x", x}, {"normalized_shape", normalized_shape}, {"weight", weight, kOptional}});
     check_float(check, x);
     const Dims axes = normalized_axes(check, x, normalized_shape);
     check_affine(check, "weight", weight, normalized_shape);
     const NodeRef wide = widened(x), power = nodes::mean(wide * wide, axes);
-    const NodeRef normal = wide * rsqrt(power + nodes::number(wide, eps));
+    const double least = eps.value_or(wide->dtype == DType::F64 ? 0x1p-52 : 0x1p-23);
+    const NodeRef normal = wide * rsqrt(power + nodes::number(wide, least));
     return make_tensor(ir::cast(affine(normal, weight, {}, normalized_shape), x.dtype()));
 }
 
@@ -132,16 +149,80 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, co
     return make_tensor(ir::cast(affine(ir::reshape(normal, shape), weight, bias, per_channel), x.dtype()));
 }
 
-// ---- batch_norm ------------------------------------------------------------------------------------------------------
+// ---- batch_norm, instance_norm ---------------------------------------------------------------------------------------
 
 namespace {
 
-// running = (1 - momentum) * running + momentum * batch: a write, so that every handle of the statistics sees it.
-void move_towards(Tensor running, const NodeRef& batch, double momentum) {
+// How far running statistics move with this batch, which is counted: a number, or one over the count of batches.
+Tensor next_share(const Checker& check, const std::optional<double>& momentum, Tensor batches) {
+    const NoGrad no_grad;
+    if (batches.defined()) batches += 1;
+    if (momentum) return {};
+    check.value(batches.defined(), "without momentum the count of batches is needed");
+    return reciprocal(batches.to(f32));
+}
+
+// running = (1 - share) * running + share * batch: a write, so that every handle of the statistics sees it.
+void move_towards(Tensor running, const NodeRef& batch, const std::optional<double>& momentum, const Tensor& share) {
     if (!running.defined()) return;
     const NoGrad no_grad;
     const Tensor value = make_tensor(ir::reshape(batch, running.shape()));
-    running.assign(running * (1 - momentum) + value * momentum);
+    if (momentum) running.assign(running * (1 - *momentum) + value * *momentum);
+    else running.assign(running * (1 - share) + value * share);
+}
+
+// A normalisation by channels: what is wrong with its operands.
+void check_channels(const Checker& check, const Tensor& x, const Tensor& mean, const Tensor& var, const Tensor& weight,
+                    const Tensor& bias) {
+    check_float(check, x);
+    check.that(x.rank() >= 2, "x must be [n, channels, …]");
+    const Shape channels = {x.size(1)};
+    check_affine(check, "running_mean", mean, channels);
+    check_affine(check, "running_var", var, channels);
+    check_affine(check, "weight", weight, channels);
+    check_affine(check, "bias", bias, channels);
+}
+
+// The statistics of x over the axes, also for the running ones: over a batch of examples theirs are averaged.
+struct Statistics {
+    NodeRef centre, spread;
+};
+Statistics batch_statistics(const Checker& check, const NodeRef& x, const Dims& axes, const Tensor& running_mean,
+                            const Tensor& running_var, const std::optional<double>& momentum, const Tensor& batches) {
+    const std::int64_t count = nodes::count_of(x, axes);
+    check.value(count > 1, "training needs more than one value per channel");
+    const NodeRef centre = nodes::mean(x, axes), spread = nodes::variance(x, centre, axes, 0);
+    if (running_mean.defined() || running_var.defined()) {
+        const Tensor share = next_share(check, momentum, batches);
+        const auto averaged = [](const NodeRef& n) { return n->shape[0] == 1 ? n : nodes::mean(n, {0}); };
+        const double unbiased = static_cast<double>(count) / static_cast<double>(count - 1);
+        move_towards(running_mean, averaged(centre), momentum, share);
+        move_towards(running_var, averaged(spread * nodes::number(spread, unbiased)), momentum, share);
+    }
+    return {centre, spread};
+}
+
+Tensor channel_norm(const Checker& check, const Tensor& x, const Dims& axes, const Tensor& running_mean,
+                    const Tensor& running_var, const Tensor& weight, const Tensor& bias,
+                    const BatchNormOptions& options) {
+    check_channels(check, x, running_mean, running_var, weight, bias);
+    check.value(options.training || (running_mean.defined() && running_var.defined()),
+                "without training the running mean and variance are needed");
+    Shape per_channel(static_cast<std::size_t>(x.rank()), 1);
+    per_channel[1] = x.size(1);
+    const NodeRef wide = widened(x);
+    const auto running = [&](const Tensor& t) { return ir::reshape(ir::cast(node_of(t), wide->dtype), per_channel); };
+    const Statistics by = options.training ? batch_statistics(check, wide, axes, running_mean, running_var,
+                                                              options.momentum, options.batches)
+                                           : Statistics{running(running_mean), running(running_var)};
+    const NodeRef normal = (wide - by.centre) * rsqrt(by.spread + nodes::number(wide, options.eps));
+    return make_tensor(ir::cast(affine(normal, weight, bias, per_channel), x.dtype()));
+}
+
+Dims axes_from(int first, int rank) {
+    Dims axes;
+    for (int d = first; d < rank; ++d) axes.push_back(d);
+    return axes;
 }
 
 }  // namespace
@@ -153,35 +234,24 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
                                        {"running_var", running_var, kOptional},
                                        {"weight", weight, kOptional},
                                        {"bias", bias, kOptional}});
-    check_float(check, x);
-    check.that(x.rank() >= 2, "x must be [n, channels, …]");
-    const Shape shape = x.shape(), channels = {shape[1]};
-    check_affine(check, "running_mean", running_mean, channels);
-    check_affine(check, "running_var", running_var, channels);
-    check_affine(check, "weight", weight, channels);
-    check_affine(check, "bias", bias, channels);
-    check.value(options.training || (running_mean.defined() && running_var.defined()),
-                "without training the running mean and variance are needed");
-    Shape per_channel(shape.size(), 1);
-    per_channel[1] = shape[1];
-    const NodeRef wide = widened(x);
-    NodeRef centre, spread;
-    if (options.training) {
-        Dims axes = {0};
-        for (int d = 2; d < x.rank(); ++d) axes.push_back(d);
-        const std::int64_t count = nodes::count_of(wide, axes);
-        check.value(count > 1, "training needs more than one value per channel");
-        centre = nodes::mean(wide, axes);
-        spread = nodes::variance(wide, centre, axes, 0);
-        const double unbiased = static_cast<double>(count) / static_cast<double>(count - 1);
-        move_towards(running_mean, centre, options.momentum);
-        move_towards(running_var, spread * nodes::number(spread, unbiased), options.momentum);
-    } else {
-        centre = ir::reshape(ir::cast(node_of(running_mean), wide->dtype), per_channel);
-        spread = ir::reshape(ir::cast(node_of(running_var), wide->dtype), per_channel);
-    }
-    const NodeRef normal = (wide - centre) * rsqrt(spread + nodes::number(wide, options.eps));
-    return make_tensor(ir::cast(affine(normal, weight, bias, per_channel), x.dtype()));
+    Dims axes = axes_from(2, x.rank());
+    axes.insert(axes.begin(), 0);
+    return channel_norm(check, x, axes, running_mean, running_var, weight, bias, options);
+}
+
+Tensor instance_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
+                     const Tensor& bias, const InstanceNormOptions& options) {
+    const Checker check("instance_norm", {{"x", x},
+                                          {"running_mean", running_mean, kOptional},
+                                          {"running_var", running_var, kOptional},
+                                          {"weight", weight, kOptional},
+                                          {"bias", bias, kOptional}});
+    check.that(x.rank() >= 3, "x must be [n, channels, spatial…]");
+    return channel_norm(check, x, axes_from(2, x.rank()), running_mean, running_var, weight, bias,
+                        {.training = options.use_input_stats,
+                         .momentum = options.momentum,
+                         .eps = options.eps,
+                         .batches = options.batches});
 }
 
 }  // namespace weft

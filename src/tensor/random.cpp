@@ -1,5 +1,6 @@
-// tensor/random.cpp: random numbers as graphs: Threefry of (key, counter + index), written with ordinary u32 nodes, so that
-// they fuse into what uses them and are the same on every backend. Key and counter are Vars: a plan serves every draw.
+// tensor/random.cpp: random numbers as graphs: Threefry of (key, counter + index), written with ordinary u32 nodes, so
+// that they fuse into what uses them and are the same on every backend. Key and counter are Vars: a plan serves every
+// draw.
 #include "tensor/random.h"
 
 #include "core/checked.h"
@@ -65,7 +66,8 @@ RandomWords halves_of(const NodeRef& u64_value) {
     return {ir::cast(u64_value, DType::U32), ir::cast(high, DType::U32)};
 }
 
-// `blocks` pairs of words, 1-d. The counter advances here, when the op is called, and at each later call of a captured one.
+// `blocks` pairs of words, 1-d. The counter advances here, when the op is called, and at each later call of a captured
+// one.
 RandomWords random_words(std::int64_t blocks) {
     using Redraw = const std::function<Word()>;
     const auto redraw_key = std::make_shared<Redraw>([] { return generator().seed(); });
@@ -198,17 +200,47 @@ Tensor bernoulli(const Tensor& probability) {
     return make_tensor(ir::cast(drawn_below(p, probability.shape()), probability.dtype()));
 }
 
-Tensor dropout(const Tensor& x, double probability, bool training) {
-    const Checker check("dropout", {{"x", x}, {"probability", probability}});
+namespace {
+
+// What is dropped is drawn for each element of `drawn`, which broadcasts to x.
+Tensor dropped(const Checker& check, const Tensor& x, const Shape& drawn, double probability, bool training) {
     check.value(probability >= 0 && probability <= 1, "the probability must lie between 0 and 1");
     check.dtype(is_float(x.dtype()), "x must be a float tensor, not ", x.dtype());
     if (!training || probability == 0) return x;
     const NodeRef node = node_of(x), zero = nodes::number(node, 0);
     if (probability == 1) return make_tensor(node * zero);
-    const NodeRef dropped = drawn_below(ir::constant(DType::F32, Scalar(probability)), x.shape());
+    const NodeRef hit = drawn_below(ir::constant(DType::F32, Scalar(probability)), drawn);
     const NodeRef wide = ir::cast(node, accumulator_of(x.dtype()));
     const NodeRef scaled = ir::cast(wide * nodes::number(wide, 1 / (1 - probability)), x.dtype());
-    return make_tensor(ir::where(dropped, zero, scaled));
+    return make_tensor(ir::where(hit, zero, scaled));
+}
+
+// Whole channels of [n, channels, spatial…], or of [channels, spatial…]; three axes of dropout2d are [n, channels, l]
+// in PyTorch.
+Tensor channels_dropped(std::string_view name, int spatial, const Tensor& x, double probability, bool training) {
+    const Checker check(name, {{"x", x}, {"probability", probability}});
+    check.that(x.rank() == 1 + spatial || x.rank() == 2 + spatial, "x must have ", 1 + spatial, " or ", 2 + spatial,
+               " axes");
+    Shape drawn = x.shape();
+    std::fill(drawn.end() - (spatial == 2 && x.rank() == 3 ? 1 : spatial), drawn.end(), 1);
+    return dropped(check, x, drawn, probability, training);
+}
+
+}  // namespace
+
+Tensor dropout(const Tensor& x, double probability, bool training) {
+    const Checker check("dropout", {{"x", x}, {"probability", probability}});
+    return dropped(check, x, x.shape(), probability, training);
+}
+
+Tensor dropout1d(const Tensor& x, double probability, bool training) {
+    return channels_dropped("dropout1d", 1, x, probability, training);
+}
+Tensor dropout2d(const Tensor& x, double probability, bool training) {
+    return channels_dropped("dropout2d", 2, x, probability, training);
+}
+Tensor dropout3d(const Tensor& x, double probability, bool training) {
+    return channels_dropped("dropout3d", 3, x, probability, training);
 }
 
 }  // namespace weft

@@ -1,6 +1,5 @@
-// tensor/unary.cpp: functions of one tensor, element by element, and the activations of neural networks.
-#include "tensor/cell.h"
-#include "tensor/check.h"
+// tensor/unary.cpp: functions of one tensor, element by element.
+#include "tensor/composite.h"
 #include "tensor/nodes.h"
 
 #include <weft/ops.h>
@@ -17,14 +16,6 @@ using ir::Op;
 Tensor float_function(std::string_view name, Op op, const Tensor& x) {
     const Checker check(name, {{"x", x}});
     return make_tensor(ir::unary(op, ir::cast(node_of(x), float_type(x.dtype()))));
-}
-
-// A composite of float functions: f16 and bf16 are computed in f32 throughout and rounded once.
-template <class Build>
-Tensor float_composite(std::string_view name, const Tensor& x, Build build) {
-    const Checker check(name, {{"x", x}});
-    const DType result = float_type(x.dtype());
-    return make_tensor(ir::cast(build(ir::cast(node_of(x), accumulator_of(result))), result));
 }
 
 // Defined for numbers, not for bools; the result has x's type.
@@ -122,67 +113,6 @@ Tensor rsqrt(const Tensor& x) {
 Tensor log10(const Tensor& x) {
     constexpr double kLog10Of2 = 0.30102999566398119521;
     return float_composite("log10", x, [](const NodeRef& n) { return ir::unary(Op::Log2, n) * num(n, kLog10Of2); });
-}
-
-// ---- activations -----------------------------------------------------------------------------------------------------
-
-Tensor relu(const Tensor& x) {
-    const Checker check("relu", {{"x", x}});
-    check.dtype(!is_bool(x.dtype()), "not defined for bools");
-    return make_tensor(nodes::relu(node_of(x)));
-}
-
-Tensor sigmoid(const Tensor& x) { return float_composite("sigmoid", x, nodes::sigmoid); }
-
-Tensor log_sigmoid(const Tensor& x) {
-    return float_composite("log_sigmoid", x, [](const NodeRef& n) { return -nodes::softplus(-n); });
-}
-
-Tensor silu(const Tensor& x) {
-    return float_composite("silu", x, [](const NodeRef& n) { return n * nodes::sigmoid(n); });
-}
-
-Tensor softplus(const Tensor& x, double beta, double threshold) {
-    const Checker check("softplus", {{"x", x}, {"beta", beta}, {"threshold", threshold}});
-    check.value(beta > 0, "beta must be positive");
-    return float_composite("softplus", x, [&](const NodeRef& n) {
-        const NodeRef scaled = beta == 1 ? n : n * num(n, beta), soft = nodes::softplus(scaled);
-        return ir::where(ir::less(num(n, threshold), scaled), n, beta == 1 ? soft : soft / num(n, beta));
-    });
-}
-
-Tensor leaky_relu(const Tensor& x, double slope) {
-    return float_composite("leaky_relu", x,
-                           [&](const NodeRef& n) { return ir::where(ir::less(num(n, 0), n), n, n * num(n, slope)); });
-}
-
-Tensor elu(const Tensor& x, double alpha) {
-    return float_composite("elu", x, [&](const NodeRef& n) {
-        const NodeRef positive = ir::less(num(n, 0), n);
-        // Large values never reach expm1: 0 * infinity would make the gradient NaN.
-        const NodeRef curve = ir::unary(Op::Expm1, ir::where(positive, num(n, 0), n));
-        return ir::where(positive, n, alpha == 1 ? curve : curve * num(n, alpha));
-    });
-}
-
-Tensor hardtanh(const Tensor& x, double low, double high) {
-    const Checker check("hardtanh", {{"x", x}, {"low", low}, {"high", high}});
-    check.value(low <= high, "low must not be above high");
-    return float_composite("hardtanh", x, [&](const NodeRef& n) {
-        const NodeRef raised =
-            ir::where(ir::less_equal(n, num(n, low)), num(n, low), n);  // PyTorch: no gradient at the ends
-        return ir::where(ir::less_equal(num(n, high), raised), num(n, high), raised);
-    });
-}
-
-Tensor gelu(const Tensor& x, GeluForm form) {
-    return float_composite("gelu", x, [&](const NodeRef& n) {
-        constexpr double kSqrtHalf = 0.70710678118654752440, kSqrt2OverPi = 0.79788456080286535588;
-        const NodeRef half = n * num(n, 0.5), one = num(n, 1);
-        if (form == GeluForm::Erf) return half * (one + ir::unary(Op::Erf, n * num(n, kSqrtHalf)));
-        const NodeRef inner = (n + n * n * n * num(n, 0.044715)) * num(n, kSqrt2OverPi);
-        return half * (one + ir::unary(Op::Tanh, inner));
-    });
 }
 
 }  // namespace weft

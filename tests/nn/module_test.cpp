@@ -36,8 +36,9 @@ TEST_CASE("parameters and buffers are found by their path") {
     Net net;
     CHECK(names(net.named_parameters()) ==
           std::vector<std::string>{"hidden.weight", "hidden.bias", "norm.weight", "norm.bias", "out.weight"});
-    CHECK(names(net.named_buffers()) == std::vector<std::string>{"norm.running_mean", "norm.running_var"});
-    CHECK(net.state().size() == 7);
+    CHECK(names(net.named_buffers()) ==
+          std::vector<std::string>{"norm.running_mean", "norm.running_var", "norm.num_batches_tracked"});
+    CHECK(net.state().size() == 8);
     CHECK(net.parameter_count() == 12 + 4 + 4 + 4 + 8);
     for (const Tensor& p : net.parameters()) {
         CHECK(p.requires_grad());

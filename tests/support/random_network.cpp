@@ -68,10 +68,8 @@ private:
 
     Tensor conv_piece() {
         const std::int64_t groups = some(1, 2), in = groups * some(1, 3), out = groups * some(1, 4), k = some(1, 3);
-        const Conv2dOptions options{.stride = Pair(some(1, 3), some(1, 2)),
-                                    .padding = Pair(some(0, 2)),
-                                    .dilation = Pair(some(1, 2), 1),
-                                    .groups = groups};
+        const Conv2dOptions options{
+            .stride = {some(1, 3), some(1, 2)}, .padding = some(0, 2), .dilation = {some(1, 2), 1}, .groups = groups};
         const Tensor x = input({some(1, 2), in, some(5, 9), some(5, 8)});
         const Tensor y =
             conv2d(x, input({out, in / groups, k, some(1, 3)}), rng_.chance(0.5) ? input({out}) : Tensor(), options);

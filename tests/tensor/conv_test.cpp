@@ -22,8 +22,8 @@ Doubles convolved(const std::vector<float>& x, const std::vector<float>& k, cons
                     for (int ic = 0; ic < group_in; ++ic)
                         for (int a = 0; a < c.kh; ++a)
                             for (int b = 0; b < c.kw; ++b) {
-                                const auto row = i * c.o.stride.height + a * c.o.dilation.height - c.o.padding.height;
-                                const auto col = j * c.o.stride.width + b * c.o.dilation.width - c.o.padding.width;
+                                const auto row = i * c.o.stride.at(0) + a * c.o.dilation.at(0) - c.o.padding.at(0);
+                                const auto col = j * c.o.stride.at(1) + b * c.o.dilation.at(1) - c.o.padding.at(1);
                                 if (row < 0 || row >= c.h || col < 0 || col >= c.w) continue;
                                 const int channel = o / group_out * group_in + ic;
                                 sum += static_cast<double>(x[((n * c.in + channel) * c.h + row) * c.w + col]) *
@@ -80,29 +80,46 @@ TEST_CASE("the gradient of a convolution spreads the kernel over the input") {
     CHECK(values(z.grad()) == Doubles{1, 2, 1, 2, 3, 4, 3, 4, 1, 2, 1, 2, 3, 4, 3, 4});
 }
 
-TEST_CASE("pooling") {
-    const Tensor x = counting({1, 1, 4, 4});
-    CHECK(values(max_pool2d(x, 2)) == Doubles{5, 7, 13, 15});
-    CHECK(values(avg_pool2d(x, 2)) == Doubles{2.5, 4.5, 10.5, 12.5});
-    CHECK(values(max_pool2d(x, {1, 2}, {.stride = {2, 1}})) == Doubles{1, 2, 3, 9, 10, 11});
-    CHECK(max_pool2d(x, 3, {.stride = 2, .padding = 1}).shape() == Shape{1, 1, 2, 2});
-    CHECK(values(max_pool2d(-x - 1, 3, {.stride = 2, .padding = 1})) == Doubles{-1, -2, -5, -6});
-    CHECK(values(max_pool2d(counting({1, 1, 2, 2}, i32), 2)) == Doubles{3});
-    CHECK(
-        close(avg_pool2d(ones({1, 1, 2, 2}), 2, {.stride = 1, .padding = 1}), {.25, .5, .25, .5, 1, .5, .25, .5, .25}));
-    CHECK(values(avg_pool2d(ones({1, 1, 2, 2}), 2, {.stride = 1, .padding = 1, .count_include_pad = false})) ==
-          Doubles(9, 1));
+TEST_CASE("convolution of volumes, without a batch, and with padding that keeps the size") {
+    const Tensor x = counting({1, 1, 2, 3, 4}), ones_kernel = ones({1, 1, 2, 2, 2});
+    CHECK(values(conv3d(x, ones_kernel)) == Doubles{68, 76, 84, 100, 108, 116});
+    CHECK(conv3d(x[0], ones_kernel).shape() == Shape{1, 1, 2, 3});
+    CHECK(values(conv1d(tensor({{1.0, 2.0, 3.0}}), tensor({{{1.0, 10.0}}}))) == Doubles{21, 32});
+    const Tensor row = tensor({{{1.0, 2.0, 3.0, 4.0}}});
+    CHECK(values(conv1d(row, tensor({{{1.0, 10.0}}}), {}, {.padding = kSame})) == Doubles{21, 32, 43, 4});
+    CHECK(values(conv1d(row, ones({1, 1, 3}), {}, {.padding = kSame, .dilation = 2})) == Doubles{4, 6, 4, 6});
 }
 
-TEST_CASE("a pool's gradient goes to the first maximum of each window") {
-    Tensor x = zeros({1, 1, 2, 4}).clone();
-    x.set_requires_grad();
-    max_pool2d(x, 2).sum().backward();
-    CHECK(values(x.grad()) == Doubles{1, 0, 1, 0, 0, 0, 0, 0});
-    Tensor y = counting({1, 1, 3, 3}).clone();
-    y.set_requires_grad();
-    max_pool2d(y, 2, {.stride = 1}).sum().backward();
-    CHECK(values(y.grad()) == Doubles{0, 0, 0, 0, 1, 1, 0, 1, 1});
+TEST_CASE("a transposed convolution is the gradient of the convolution's input") {
+    const ConvOptions forward[] = {
+        {}, {.stride = 2}, {.stride = {3, 1}, .padding = 1}, {.stride = 2, .padding = 2, .dilation = 2}};
+    for (const ConvOptions& o : forward) {
+        CAPTURE(&o - forward);
+        for (const std::int64_t groups : {1, 2}) {
+            CAPTURE(groups);
+            Tensor x = from_data(noise(2 * 4 * 9 * 8), {2, 4, 9, 8});
+            const Tensor w = from_data(noise(static_cast<std::size_t>(6 * 4 / groups * 9), 5), {6, 4 / groups, 3, 3});
+            x.set_requires_grad();
+            ConvOptions options = o;
+            options.groups = groups;
+            const Tensor y = conv2d(x, w, {}, options);
+            const Tensor seed = from_data(noise(static_cast<std::size_t>(y.numel()), 9), y.shape());
+            y.backward(seed);
+            // What the stride leaves over at the end of x is output_padding.
+            ConvTransposeOptions t{.stride = o.stride, .padding = o.padding, .groups = groups, .dilation = o.dilation};
+            t.output_padding = {0, 0};
+            for (int s = 0; s < 2; ++s) {
+                const std::int64_t least =
+                    (y.size(2 + s) - 1) * o.stride.at(s) - 2 * o.padding.at(s) + 2 * o.dilation.at(s) + 1;
+                t.output_padding[static_cast<std::size_t>(s)] = x.size(2 + s) - least;
+            }
+            CHECK(close(conv_transpose2d(seed, w, {}, t), values(x.grad()), 1e-5));
+        }
+    }
+    CHECK(values(conv_transpose1d(tensor({{{1.0, 2.0}}}), tensor({{{1.0, 10.0, 100.0}}}), tensor({0.5}),
+                                  {.stride = 2})) == Doubles{1.5, 10.5, 102.5, 20.5, 200.5});
+    CHECK(conv_transpose3d(zeros({2, 3, 4, 5}), zeros({2, 3, 2, 2, 2}), {}, {.stride = 2}).shape() ==
+          Shape{3, 6, 8, 10});
 }
 
 TEST_CASE("mistakes name the call") {
@@ -114,8 +131,8 @@ TEST_CASE("mistakes name the call") {
           "channels, "
           "not 3");
     CHECK(error_of<ShapeError>([&] {
-              conv2d(x[0], zeros({2, 4, 3, 3}));
-          }) == "conv2d(x: f32[4, 5, 5], weight: f32[2, 4, 3, 3]): x must be [n, in, h, w]");
+              conv2d(x[0][0], zeros({2, 4, 3, 3}));
+          }) == "conv2d(x: f32[5, 5], weight: f32[2, 4, 3, 3]): x must be [n, in, h, w] or [in, h, w]");
     CHECK(error_of<ShapeError>([&] {
               conv2d(x, zeros({2, 4, 7, 3}));
           }) ==
@@ -129,8 +146,25 @@ TEST_CASE("mistakes name the call") {
     CHECK(error_of<ValueError>([&] {
               conv2d(x, zeros({2, 4, 3, 3}), {}, {.stride = 0});
           }) == "conv2d(x: f32[1, 4, 5, 5], weight: f32[2, 4, 3, 3]): stride must be at least 1, not 0");
-    CHECK(error_of<ValueError>([&] { max_pool2d(x, 2, {.padding = 2}); }) ==
-          "max_pool2d(x: f32[1, 4, 5, 5], height: 2, width: 2): padding 2 must lie between 0 and half of the window 2");
-    CHECK(error_of<ShapeError>([&] { max_pool2d(x, 6); }) ==
-          "max_pool2d(x: f32[1, 4, 5, 5], height: 6, width: 6): the window of 6 does not fit the padded size 5");
+    CHECK(error_of<ValueError>([&] {
+              conv2d(x, zeros({2, 4, 3, 3}), {}, {.stride = {1, 1, 1}});
+          }) ==
+          "conv2d(x: f32[1, 4, 5, 5], weight: f32[2, 4, 3, 3]): stride must be one number or one for each of the 2 "
+          "spatial axes, not [1, 1, 1]");
+    CHECK(error_of<ValueError>([&] {
+              conv2d(x, zeros({2, 4, 3, 3}), {}, {.stride = 2, .padding = kSame});
+          }) ==
+          "conv2d(x: f32[1, 4, 5, 5], weight: f32[2, 4, 3, 3]): padding that keeps the size needs a stride of 1, "
+          "not 2");
+    CHECK(
+        error_of<ShapeError>([&] {
+            conv_transpose2d(x, zeros({3, 2, 3, 3}));
+        }) ==
+        "conv_transpose2d(x: f32[1, 4, 5, 5], weight: f32[3, 2, 3, 3]): x's 4 channels must equal weight's first size "
+        "3");
+    CHECK(error_of<ValueError>([&] {
+              conv_transpose2d(x, zeros({4, 2, 3, 3}), {}, {.output_padding = 1});
+          }) ==
+          "conv_transpose2d(x: f32[1, 4, 5, 5], weight: f32[4, 2, 3, 3]): output_padding 1 must be smaller than the "
+          "stride or the dilation");
 }

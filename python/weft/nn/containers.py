@@ -106,16 +106,24 @@ class ModuleDict(Module):
         return self._modules.items()
 
 
+def _as_parameter(value):
+    return value if isinstance(value, Parameter) else Parameter(value)
+
+
 class ParameterList(Module):
     """A list of parameters that registers them."""
 
-    def __init__(self, parameters=None):
+    def __init__(self, values=None):
         super().__init__()
-        for parameter in parameters or []:
-            self.append(parameter)
+        self.extend(values or [])
 
-    def append(self, parameter):
-        self.register_parameter(str(len(self)), parameter if isinstance(parameter, Parameter) else Parameter(parameter))
+    def append(self, value):
+        self.register_parameter(str(len(self)), _as_parameter(value))
+        return self
+
+    def extend(self, values):
+        for value in values:
+            self.append(value)
         return self
 
     def __len__(self):
@@ -125,4 +133,53 @@ class ParameterList(Module):
         return iter(self._parameters.values())
 
     def __getitem__(self, index):
-        return list(self._parameters.values())[index]
+        values = list(self._parameters.values())[index]
+        return ParameterList(values) if isinstance(index, slice) else values
+
+    def __setitem__(self, index, value):
+        self._parameters[list(self._parameters)[index]] = _as_parameter(value)
+
+
+class ParameterDict(Module):
+    """A dict of parameters that registers them."""
+
+    def __init__(self, parameters=None):
+        super().__init__()
+        self.update(parameters or {})
+
+    def update(self, parameters):
+        for name, value in dict(parameters).items():
+            self[name] = value
+
+    def __getitem__(self, name):
+        return self._parameters[name]
+
+    def __setitem__(self, name, value):
+        self.register_parameter(name, _as_parameter(value))
+
+    def __delitem__(self, name):
+        del self._parameters[name]
+
+    def __len__(self):
+        return len(self._parameters)
+
+    def __iter__(self):
+        return iter(self._parameters)
+
+    def __contains__(self, name):
+        return name in self._parameters
+
+    def get(self, name, default=None):
+        return self._parameters.get(name, default)
+
+    def pop(self, name):
+        return self._parameters.pop(name)
+
+    def keys(self):
+        return self._parameters.keys()
+
+    def values(self):
+        return self._parameters.values()
+
+    def items(self):
+        return self._parameters.items()

@@ -375,6 +375,12 @@ class Module:
 
     # ---- text
 
+    def summary(self, input_size=None, **settings):
+        """A table of the modules with their parameters, and their output shapes for an input of this size; see nn.summary."""
+        from ._summary import summary
+
+        return summary(self, input_size, **settings)
+
     def extra_repr(self):
         return ""
 

@@ -1,0 +1,80 @@
+// weft/nn/linear.h: linear maps, tables, and layers that only change a shape or drop elements.
+#pragma once
+
+#include <weft/functional.h>
+#include <weft/nn/module.h>
+
+#include <optional>
+
+namespace weft::nn {
+
+struct Identity : Module {
+    Tensor forward(const Tensor& x) override { return x; }
+};
+
+// x times weight transposed, plus bias: […, in] → […, out]. Uniform in ±1/√in.
+class Linear : public Module {
+public:
+    Linear(std::int64_t in, std::int64_t out, bool bias = true);
+    Tensor forward(const Tensor& x) override;
+    Tensor weight, bias;  // [out, in], [out]
+};
+
+// aᵀ W b + bias for each output: […, in1], […, in2] → […, out]. Uniform in ±1/√in1.
+class Bilinear : public Module {
+public:
+    Bilinear(std::int64_t in1, std::int64_t in2, std::int64_t out, bool bias = true);
+    Tensor operator()(const Tensor& a, const Tensor& b) { return bilinear(a, b, weight, bias); }
+    Tensor weight, bias;  // [out, in1, in2], [out]
+};
+
+// Rows of a table, by index: i64[…] → f32[…, features]. Normal; the row `padding` is 0 and stays so.
+class Embedding : public Module {
+public:
+    Embedding(std::int64_t count, std::int64_t features, std::optional<std::int64_t> padding = {});
+    Tensor forward(const Tensor& index) override { return embedding(weight, index, padding); }
+    Tensor weight;  // [count, features]
+    const std::optional<std::int64_t> padding;
+};
+
+// In training each element is 0 with this probability, and the others are scaled up. Dropout1d … 3d drop whole
+// channels.
+class Dropout : public Module {
+public:
+    explicit Dropout(double probability = 0.5);
+    Tensor forward(const Tensor& x) override;
+    const double probability;
+};
+class Dropout1d : public Dropout {
+public:
+    using Dropout::Dropout;
+    Tensor forward(const Tensor& x) override;
+};
+class Dropout2d : public Dropout {
+public:
+    using Dropout::Dropout;
+    Tensor forward(const Tensor& x) override;
+};
+class Dropout3d : public Dropout {
+public:
+    using Dropout::Dropout;
+    Tensor forward(const Tensor& x) override;
+};
+
+class Flatten : public Module {
+public:
+    explicit Flatten(int first = 1, int last = -1) : first(first), last(last) {}
+    Tensor forward(const Tensor& x) override { return x.flatten(first, last); }
+    const int first, last;
+};
+
+// Splits one axis into several: Unflatten(1, {3, 28, 28}).
+class Unflatten : public Module {
+public:
+    Unflatten(int axis, Shape sizes) : axis(axis), sizes(std::move(sizes)) {}
+    Tensor forward(const Tensor& x) override;
+    const int axis;
+    const Shape sizes;
+};
+
+}  // namespace weft::nn

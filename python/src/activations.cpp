@@ -1,0 +1,80 @@
+// python/src/activations.cpp: the activation functions of weft.nn.functional. Those that PyTorch lets work in place do
+// so as well.
+#include "arguments.h"
+#include "topics.h"
+
+#include <weft/ops.h>
+
+namespace weft::python {
+
+namespace {
+
+GeluForm gelu_form(std::string_view approximate) {
+    if (approximate != "none" && approximate != "tanh")
+        throw ValueError("gelu(): argument 'approximate' must be 'none' or 'tanh', not '" + std::string(approximate) +
+                         "'");
+    return approximate == "tanh" ? GeluForm::Tanh : GeluForm::Erf;
+}
+
+void bind_like_relu(nb::module_& f) {
+    function(f, "relu", "input, inplace=False", "max(x, 0).",
+             [](const Tensor& x, bool inplace) { return placed(x, relu(x), inplace); });
+    function(f, "relu6", "input, inplace=False", "x within 0 and 6.",
+             [](const Tensor& x, bool inplace) { return placed(x, relu6(x), inplace); });
+    function(f, "leaky_relu", "input, negative_slope=0.01, inplace=False", "x, or slope * x where x is negative.",
+             [](const Tensor& x, double slope, bool inplace) { return placed(x, leaky_relu(x, slope), inplace); });
+    function(f, "prelu", "input, weight", "x, or weight * x where x is negative; one weight, or one for each channel.",
+             [](const Tensor& x, const Tensor& weight) { return prelu(x, weight); });
+    function(f, "elu", "input, alpha=1.0, inplace=False", "x, or alpha * (exp(x) - 1) where x is negative.",
+             [](const Tensor& x, double alpha, bool inplace) { return placed(x, elu(x, alpha), inplace); });
+    function(f, "celu", "input, alpha=1.0, inplace=False", "x, or alpha * (exp(x / alpha) - 1) where x is negative.",
+             [](const Tensor& x, double alpha, bool inplace) { return placed(x, celu(x, alpha), inplace); });
+    function(f, "selu", "input, inplace=False", "A scaled ELU that keeps mean and variance.",
+             [](const Tensor& x, bool inplace) { return placed(x, selu(x), inplace); });
+    function(f, "threshold", "input, threshold, value, inplace=False",
+             "x where it is above the threshold, else the value.",
+             [](const Tensor& x, double limit, double value, bool inplace) {
+                 return placed(x, threshold(x, limit, value), inplace);
+             });
+    function(f, "softplus", "input, beta=1.0, threshold=20.0", "log(1 + exp(beta x)) / beta.",
+             [](const Tensor& x, double beta, double limit) { return softplus(x, beta, limit); });
+    function(f, "gelu", "input, approximate='none'",
+             "x times the normal distribution function of x; approximate='tanh' is faster.",
+             [](const Tensor& x, std::string_view approximate) { return gelu(x, gelu_form(approximate)); });
+    function(f, "silu", "input, inplace=False", "x * sigmoid(x).",
+             [](const Tensor& x, bool inplace) { return placed(x, silu(x), inplace); });
+    function(f, "mish", "input, inplace=False", "x * tanh(softplus(x)).",
+             [](const Tensor& x, bool inplace) { return placed(x, mish(x), inplace); });
+    function(f, "hardswish", "input, inplace=False", "x * hardsigmoid(x).",
+             [](const Tensor& x, bool inplace) { return placed(x, hardswish(x), inplace); });
+}
+
+void bind_like_tanh(nb::module_& f) {
+    function(f, "sigmoid", "input", "1 / (1 + exp(-x)).", [](const Tensor& x) { return sigmoid(x); });
+    function(f, "tanh", "input", "The hyperbolic tangent.", [](const Tensor& x) { return tanh(x); });
+    function(f, "logsigmoid", "input", "log(sigmoid(x)), without overflow.",
+             [](const Tensor& x) { return log_sigmoid(x); });
+    function(f, "hardsigmoid", "input, inplace=False", "A sigmoid of three lines.",
+             [](const Tensor& x, bool inplace) { return placed(x, hardsigmoid(x), inplace); });
+    function(f, "softsign", "input", "x / (1 + |x|).", [](const Tensor& x) { return softsign(x); });
+    function(f, "hardtanh", "input, min_val=-1.0, max_val=1.0, inplace=False", "x within limits.",
+             [](const Tensor& x, double low, double high, bool inplace) {
+                 return placed(x, hardtanh(x, low, high), inplace);
+             });
+    function(f, "glu", "input, dim=-1", "The first half of an axis times the sigmoid of the second half.",
+             [](const Tensor& x, int dim) { return glu(x, dim); });
+    function(f, "tanhshrink", "input", "x - tanh(x).", [](const Tensor& x) { return tanhshrink(x); });
+    function(f, "hardshrink", "input, lambd=0.5", "0 within the limits, else x.",
+             [](const Tensor& x, double lambda) { return hardshrink(x, lambda); });
+    function(f, "softshrink", "input, lambd=0.5", "0 within the limits, else x moved towards 0.",
+             [](const Tensor& x, double lambda) { return softshrink(x, lambda); });
+}
+
+}  // namespace
+
+void bind_activations(nb::module_& f) {
+    bind_like_relu(f);
+    bind_like_tanh(f);
+}
+
+}  // namespace weft::python

@@ -1,0 +1,160 @@
+"""Linear maps, tables, dropout, and layers that only change a shape. The arithmetic is in weft.nn.functional."""
+
+from .._modes import no_grad
+from . import functional as F
+from . import init
+from ._start import empty, fan_in_uniform_
+from .module import Module
+from .parameter import Parameter
+
+
+class Identity(Module):
+    """x itself; takes any arguments, for the place of another layer."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__()
+
+    def forward(self, input):
+        return input
+
+
+class Linear(Module):
+    """x times weight transposed, plus bias: (…, in) → (…, out)."""
+
+    def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        self.weight = empty(out_features, in_features, dtype=dtype)
+        self.register_parameter("bias", empty(out_features, dtype=dtype, wanted=bias))
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        fan_in_uniform_(self.in_features, self.weight, self.bias)
+
+    def forward(self, input):
+        return F.linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class Bilinear(Module):
+    """x1ᵀ W x2 + bias for each output: (…, in1), (…, in2) → (…, out)."""
+
+    def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
+        super().__init__()
+        self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
+        self.weight = empty(out_features, in1_features, in2_features, dtype=dtype)
+        self.register_parameter("bias", empty(out_features, dtype=dtype, wanted=bias))
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        fan_in_uniform_(self.in1_features, self.weight, self.bias)
+
+    def forward(self, input1, input2):
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self):
+        return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
+                f"bias={self.bias is not None}")  # fmt: skip
+
+
+class Embedding(Module):
+    """Rows of a table, by index: (…) → (…, embedding_dim). The row `padding_idx` starts as 0 and gets no gradient."""
+
+    def __init__(self, num_embeddings, embedding_dim, padding_idx=None, *, _weight=None, _freeze=False, device=None, dtype=None):
+        super().__init__()
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise ValueError(f"Embedding: padding_idx {padding_idx} is out of range for {num_embeddings} rows")
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        if _weight is None:
+            self.weight = empty(num_embeddings, embedding_dim, dtype=dtype)
+            self.reset_parameters()
+        else:
+            self.weight = Parameter(_weight, requires_grad=not _freeze)
+
+    def reset_parameters(self):
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight[self.padding_idx].fill_(0)
+
+    @classmethod
+    def from_pretrained(cls, embeddings, freeze=True, padding_idx=None):
+        """A table of these rows, which are not trained unless `freeze` is False."""
+        return cls(*embeddings.shape, padding_idx=padding_idx, _weight=embeddings, _freeze=freeze)
+
+    def forward(self, input):
+        return F.embedding(input, self.weight, self.padding_idx)
+
+    def extra_repr(self):
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+
+
+class Dropout(Module):
+    """In training each element is 0 with probability p, and the others are scaled by 1 / (1 - p)."""
+
+    _function = staticmethod(F.dropout)
+
+    def __init__(self, p=0.5, inplace=False):
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ValueError(f"{type(self).__name__}: p must be between 0 and 1, not {p}")
+        self.p, self.inplace = p, inplace
+
+    def forward(self, input):
+        return self._function(input, self.p, self.training, self.inplace)
+
+    def extra_repr(self):
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout1d(Dropout):
+    """The same for whole channels of sequences, (n, c, l) or (c, l)."""
+
+    _function = staticmethod(F.dropout1d)
+
+
+class Dropout2d(Dropout):
+    """The same for whole channels of images, (n, c, h, w); three axes are (n, c, l), as in PyTorch."""
+
+    _function = staticmethod(F.dropout2d)
+
+
+class Dropout3d(Dropout):
+    """The same for whole channels of volumes."""
+
+    _function = staticmethod(F.dropout3d)
+
+
+class Flatten(Module):
+    """Joins axes, all but the first unless told otherwise."""
+
+    def __init__(self, start_dim=1, end_dim=-1):
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, input):
+        return input.flatten(self.start_dim, self.end_dim)
+
+    def extra_repr(self):
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """Splits one axis into several: `Unflatten(1, (3, 28, 28))`."""
+
+    def __init__(self, dim, unflattened_size):
+        super().__init__()
+        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
+
+    def forward(self, input):
+        if not -input.ndim <= self.dim < input.ndim:
+            raise IndexError(f"Unflatten: dim {self.dim} is out of range for an input of {input.ndim} axes")
+        dim = self.dim % input.ndim
+        return input.reshape(*input.shape[:dim], *self.unflattened_size, *input.shape[dim + 1 :])
+
+    def extra_repr(self):
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

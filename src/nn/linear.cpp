@@ -1,0 +1,90 @@
+// nn/linear.cpp: linear maps, tables, dropout, and how parameters start.
+#include "nn/start.h"
+
+#include <weft/error.h>
+#include <weft/nn/activations.h>
+#include <weft/nn/linear.h>
+#include <weft/ops.h>
+
+#include <cmath>
+
+namespace weft::nn {
+
+void check_positive(std::string_view layer, std::initializer_list<std::int64_t> sizes) {
+    for (const std::int64_t size : sizes)
+        if (size <= 0)
+            throw ValueError(std::string(layer) + ": the size " + std::to_string(size) + " must be positive");
+}
+
+Tensor fan_in_uniform(const Shape& shape, std::int64_t inputs) {
+    const double bound = 1 / std::sqrt(static_cast<double>(inputs));
+    return uniform(shape, -bound, bound);
+}
+
+Tensor uniform(const Shape& shape, double low, double high, DType dtype) {
+    return rand(shape, dtype) * (high - low) + low;
+}
+
+Tensor normal(const Shape& shape, double mean, double deviation, DType dtype) {
+    return randn(shape, dtype) * deviation + mean;
+}
+
+Linear::Linear(std::int64_t in, std::int64_t out, bool with_bias) {
+    check_positive("Linear", {in, out});
+    weight = fan_in_uniform({out, in}, in);
+    if (with_bias) bias = fan_in_uniform({out}, in);
+    parameter("weight", weight);
+    parameter("bias", bias);
+}
+
+Tensor Linear::forward(const Tensor& x) { return linear(x, weight, bias); }
+
+Bilinear::Bilinear(std::int64_t in1, std::int64_t in2, std::int64_t out, bool with_bias) {
+    check_positive("Bilinear", {in1, in2, out});
+    weight = fan_in_uniform({out, in1, in2}, in1);
+    if (with_bias) bias = fan_in_uniform({out}, in1);
+    parameter("weight", weight);
+    parameter("bias", bias);
+}
+
+Embedding::Embedding(std::int64_t count, std::int64_t features, std::optional<std::int64_t> padding_row)
+    : padding(padding_row) {
+    check_positive("Embedding", {count, features});
+    weight = randn({count, features});
+    if (padding) {
+        if (*padding < -count || *padding >= count)
+            throw ValueError("Embedding: there is no row " + std::to_string(*padding) + " of " + std::to_string(count));
+        weight = weight.contiguous();
+        weight[*padding < 0 ? *padding + count : *padding].fill_(0);
+    }
+    parameter("weight", weight);
+}
+
+Dropout::Dropout(double p) : probability(p) {
+    if (!(p >= 0 && p <= 1)) throw ValueError("Dropout: the probability " + std::to_string(p) + " must be from 0 to 1");
+}
+
+Tensor Dropout::forward(const Tensor& x) { return dropout(x, probability, training()); }
+Tensor Dropout1d::forward(const Tensor& x) { return dropout1d(x, probability, training()); }
+Tensor Dropout2d::forward(const Tensor& x) { return dropout2d(x, probability, training()); }
+Tensor Dropout3d::forward(const Tensor& x) { return dropout3d(x, probability, training()); }
+
+Tensor Unflatten::forward(const Tensor& x) {
+    const int rank = x.rank(), at = axis < 0 ? axis + rank : axis;
+    if (at < 0 || at >= rank)
+        throw IndexError("Unflatten: there is no axis " + std::to_string(axis) + " in the shape " +
+                         to_string(x.shape()));
+    const Shape shape = x.shape();
+    Shape result(shape.begin(), shape.begin() + at);
+    result.append(sizes.begin(), sizes.end());
+    result.append(shape.begin() + at + 1, shape.end());
+    return x.reshape(result);
+}
+
+PReLU::PReLU(std::int64_t parameters, double start) {
+    check_positive("PReLU", {parameters});
+    weight = full({parameters}, start, f32);
+    parameter("weight", weight);
+}
+
+}  // namespace weft::nn

@@ -1,0 +1,16 @@
+// nn/start.h: what the constructors of layers share: checks of their sizes, and how parameters start.
+#pragma once
+
+#include <weft/nn/module.h>
+
+#include <initializer_list>
+#include <string_view>
+
+namespace weft::nn {
+
+void check_positive(std::string_view layer, std::initializer_list<std::int64_t> sizes);  // ValueError
+
+// PyTorch's start for layers with this many inputs to each output: uniform in ±1/√inputs.
+Tensor fan_in_uniform(const Shape& shape, std::int64_t inputs);
+
+}  // namespace weft::nn
