@@ -89,6 +89,15 @@ TEST_CASE("row fusion: softmax, norms and moments are one kernel each, for every
     }
 }
 
+TEST_CASE("a dear value that is used twice is stored before its product with a matrix, and the product is not") {
+    const Tensor a = data({32, 64}, 1), w = data({64, 48}, 2);
+    const Tensor h = tanh(a) * sigmoid(a);
+    const Explanation plan = explain(matmul(h, w) + h[{Slice{}, Slice{0, 48}}]);
+    REQUIRE(plan.kernels.size() == 2);
+    CHECK(plan.kernels[0].name == "map_32_64");
+    CHECK(plan.kernels[1].name == "contract_32_48_over_64");
+}
+
 TEST_CASE("a contraction takes its bias and activation along") {
     const BackendScope ref("ref");
     for (const std::int64_t k : {5, 64, 600, 1500}) {
