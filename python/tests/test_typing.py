@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -26,6 +27,13 @@ def mypy(*arguments, settings=("--config-file", str(HERE.parent.parent / "pyproj
 def test_package():
     done = mypy(PACKAGE)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_program():
+    done = mypy(HERE / "typing" / "program.py", settings=["--strict", "--config-file", os.devnull, "--follow-imports", "silent"])
+    assert done.returncode == 0, done.stdout + done.stderr
+    program = runpy.run_path(str(HERE / "typing" / "program.py"))
+    assert program["main"]() > 0
 
 
 def test_mistakes_are_found():

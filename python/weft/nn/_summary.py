@@ -1,21 +1,34 @@
 """summary(): a table of what a module consists of."""
 
+from __future__ import annotations
+
 from .._modes import no_grad
 from .._tensor import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Summary:
     """A table of modules with their output shapes and parameters. str() gives the text; the numbers are attributes."""
 
-    def __init__(self, rows, total_params, trainable_params, buffers):
-        self.rows, self.total_params, self.trainable_params, self.buffers = rows, total_params, trainable_params, buffers
+    def __init__(self, rows: Any, total_params: Any, trainable_params: Any, buffers: Any) -> None:
+        self.rows, self.total_params, self.trainable_params, self.buffers = (
+            rows,
+            total_params,
+            trainable_params,
+            buffers,
+        )
 
-    def __str__(self):
+    def __str__(self) -> str:
         shown = [(name, shape, f"{count:,}" if count else "") for name, shape, count in self.rows]
         shapes = any(shape for _, shape, _ in shown)
         table = [("module", "output" if shapes else "", "parameters"), *shown]
         widths = [max(len(row[i]) for row in table) for i in range(3)]
-        lines = [f"{name:<{widths[0]}}  {shape:<{widths[1]}}  {count:>{widths[2]}}".rstrip() for name, shape, count in table]
+        lines = [
+            f"{name:<{widths[0]}}  {shape:<{widths[1]}}  {count:>{widths[2]}}".rstrip() for name, shape, count in table
+        ]
         rule = "-" * max(map(len, lines))
         frozen = self.total_params - self.trainable_params
         totals = f"parameters: {self.total_params:,}, trained {self.trainable_params:,}, frozen {frozen:,}"
@@ -25,7 +38,7 @@ class Summary:
     __repr__ = __str__
 
 
-def _shape_of(value):
+def _shape_of(value: Any) -> Any:
     if isinstance(value, Tensor):
         return str(tuple(value.shape))
     if isinstance(value, (tuple, list)):
@@ -33,12 +46,12 @@ def _shape_of(value):
     return ", ".join(filter(None, map(_shape_of, value.values()))) if isinstance(value, dict) else ""
 
 
-def _output_shapes(model, inputs):
+def _output_shapes(model: Any, inputs: Any) -> Any:
     """What each module gave when the model was called; nothing of it is computed."""
     shapes, handles = {}, []
     modes = [(module, module.training) for module in model.modules()]
 
-    def note(module, args, output):
+    def note(module: Any, args: Any, output: Any) -> None:
         shapes.setdefault(id(module), _shape_of(output))
 
     try:
@@ -55,7 +68,7 @@ def _output_shapes(model, inputs):
     return shapes
 
 
-def summary(model, input_size=None, *, input_data=None, dtype=None):
+def summary(model: Any, input_size: int | None = None, *, input_data: Any = None, dtype: Any = None) -> Any:
     """A table of the modules below `model` with their parameters, and with their output shapes if it can be called: with zeros of
     `input_size` (a shape with its batch, or a list of shapes), or with `input_data` (a tensor or a tuple of them).
 

@@ -1,16 +1,24 @@
 """Activations as modules."""
 
+from __future__ import annotations
+
 from . import functional as F
 from ._start import filled
 from .module import Module
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-def _activation(name, function, doc, *required, inplace=False, **defaults):
+    from .._tensor import Tensor
+
+
+def _activation(name: str, function: Any, doc: Any, *required: Any, inplace: bool = False, **defaults: Any) -> Any:
     """A module that calls `function(input, **settings)`; its constructor takes the settings, and has them as attributes."""
     keys = [*required, *defaults] + ["inplace"] * inplace
     values = {**defaults, **({"inplace": False} if inplace else {})}
 
-    def __init__(self, *args, **kwargs):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         Module.__init__(self)
         unknown = [key for key in kwargs if key not in keys] or list(args[len(keys) :])
         if unknown:
@@ -22,10 +30,10 @@ def _activation(name, function, doc, *required, inplace=False, **defaults):
         for key in keys:
             setattr(self, key, settings[key])
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return function(input, **{key: getattr(self, key) for key in keys})
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return ", ".join(f"{key}={getattr(self, key)!r}" for key in keys if key != "inplace" or self.inplace)
 
     body = {"__init__": __init__, "forward": forward, "extra_repr": extra_repr, "__doc__": doc, "__module__": "weft.nn"}
@@ -34,11 +42,15 @@ def _activation(name, function, doc, *required, inplace=False, **defaults):
 
 ReLU = _activation("ReLU", F.relu, "max(x, 0).", inplace=True)
 ReLU6 = _activation("ReLU6", F.relu6, "x within 0 and 6.", inplace=True)
-LeakyReLU = _activation("LeakyReLU", F.leaky_relu, "x, or slope * x where x is negative.", negative_slope=0.01, inplace=True)
+LeakyReLU = _activation(
+    "LeakyReLU", F.leaky_relu, "x, or slope * x where x is negative.", negative_slope=0.01, inplace=True
+)
 ELU = _activation("ELU", F.elu, "x, or alpha * (exp(x) - 1) where x is negative.", alpha=1.0, inplace=True)
 CELU = _activation("CELU", F.celu, "x, or alpha * (exp(x / alpha) - 1) where x is negative.", alpha=1.0, inplace=True)
 SELU = _activation("SELU", F.selu, "A scaled ELU that keeps mean and variance.", inplace=True)
-Threshold = _activation("Threshold", F.threshold, "x above the threshold, else the value.", "threshold", "value", inplace=True)
+Threshold = _activation(
+    "Threshold", F.threshold, "x above the threshold, else the value.", "threshold", "value", inplace=True
+)
 SiLU = _activation("SiLU", F.silu, "x * sigmoid(x).", inplace=True)
 Mish = _activation("Mish", F.mish, "x * tanh(softplus(x)).", inplace=True)
 GELU = _activation("GELU", F.gelu, "x times the normal distribution function of x.", approximate="none")
@@ -62,22 +74,22 @@ LogSoftmax = _activation("LogSoftmax", F.log_softmax, "The logarithm of softmax.
 class PReLU(Module):
     """x, or weight * x where x is negative; one weight for all channels, or one for each."""
 
-    def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         self.num_parameters, self.init = num_parameters, init
         self.weight = filled((num_parameters,), init, dtype)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.prelu(input, self.weight)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"num_parameters={self.num_parameters}"
 
 
 class Softmax2d(Module):
     """Softmax over the channels of each place of an image: (n, c, h, w) or (c, h, w)."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (3, 4):
             raise ValueError(f"Softmax2d: the input has {input.ndim} axes, not 3 or 4")
         return F.softmax(input, -3)

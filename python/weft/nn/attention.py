@@ -1,5 +1,7 @@
 """Attention in several heads, and the encoder of a transformer. The arithmetic is in weft.nn.functional."""
 
+from __future__ import annotations
+
 import copy
 
 from . import functional as F
@@ -10,12 +12,30 @@ from .linear import Dropout, Linear
 from .module import Module
 from .norm import LayerNorm
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .._tensor import Tensor
+
 
 class MultiheadAttention(Module):
     """Query (L, n, embed), key (S, n, kdim) and value (S, n, vdim) to (L, n, embed), and the weights; n first with batch_first."""
 
-    def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None, vdim=None,
-                 batch_first=False, device=None, dtype=None):  # fmt: skip
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: Any = None,
+        vdim: Any = None,
+        batch_first: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
             raise ValueError(f"MultiheadAttention: embed_dim {embed_dim} cannot be divided into {num_heads} heads")
@@ -33,7 +53,7 @@ class MultiheadAttention(Module):
         self.out_proj = Linear(embed_dim, embed_dim, bias=bias, dtype=dtype)
         self._reset_parameters()
 
-    def _reset_parameters(self):
+    def _reset_parameters(self) -> None:
         for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
             if weight is not None:
                 init.xavier_uniform_(weight)
@@ -42,8 +62,17 @@ class MultiheadAttention(Module):
         if self.bias_k is not None:
             init.xavier_normal_(self.bias_k), init.xavier_normal_(self.bias_v)
 
-    def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True,
-                is_causal=False):  # fmt: skip
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> Any:
         turned = self.batch_first and query.ndim == 3
         if turned:  # one object stays one, so that one product projects it
             done = {id(x): x.transpose(0, 1) for x in (query, key, value)}
@@ -55,21 +84,37 @@ class MultiheadAttention(Module):
             average_attn_weights, is_causal)  # fmt: skip
         return (output.transpose(0, 1) if turned else output), weights
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{self.embed_dim}, {self.num_heads}, dropout={self.dropout}, batch_first={self.batch_first}"
 
 
 class TransformerEncoderLayer(Module):
     """Self attention and two linear layers, each with a normalised sum around it: (length, n, d_model) → the same."""
 
-    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation=F.relu, layer_norm_eps=1e-5, batch_first=False,
-                 norm_first=False, bias=True, device=None, dtype=None):  # fmt: skip
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: str = F.relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         if isinstance(activation, str):
             if activation not in ("relu", "gelu"):
-                raise RuntimeError(f"TransformerEncoderLayer: activation must be 'relu', 'gelu' or a function, not {activation!r}")
+                raise RuntimeError(
+                    f"TransformerEncoderLayer: activation must be 'relu', 'gelu' or a function, not {activation!r}"
+                )
             activation = getattr(F, activation)
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, dtype=dtype)
+        self.self_attn = MultiheadAttention(
+            d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, dtype=dtype
+        )
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, dtype=dtype)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias=bias, dtype=dtype)
@@ -78,13 +123,19 @@ class TransformerEncoderLayer(Module):
         self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, dtype=dtype)
         self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
 
-    def _attend(self, x, mask, padding_mask, is_causal):
+    def _attend(self, x: Tensor, mask: Tensor | None, padding_mask: Any, is_causal: bool) -> Any:
         return self.dropout1(self.self_attn(x, x, x, padding_mask, False, mask, is_causal=is_causal)[0])
 
-    def _feed_forward(self, x):
+    def _feed_forward(self, x: Tensor) -> Any:
         return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
-    def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
         masks = src_mask, src_key_padding_mask, is_causal
         if self.norm_first:
             x = src + self._attend(self.norm1(src), *masks)
@@ -96,12 +147,25 @@ class TransformerEncoderLayer(Module):
 class TransformerEncoder(Module):
     """Copies of a layer one after the other, and a norm at the end if one is given."""
 
-    def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True):
+    def __init__(
+        self,
+        encoder_layer: Any,
+        num_layers: int,
+        norm: Any = None,
+        enable_nested_tensor: bool = True,
+        mask_check: bool = True,
+    ) -> None:
         super().__init__()
         self.layers = ModuleList([copy.deepcopy(encoder_layer) for _ in range(num_layers)])
         self.num_layers, self.norm = num_layers, norm
 
-    def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
+    def forward(
+        self,
+        src: Tensor,
+        mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool | None = None,
+    ) -> Tensor:
         for layer in self.layers:
             src = layer(src, mask, src_key_padding_mask, bool(is_causal))
         return src if self.norm is None else self.norm(src)

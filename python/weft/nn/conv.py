@@ -1,13 +1,22 @@
 """Convolution layers. The arithmetic is in weft.nn.functional."""
 
+from __future__ import annotations
+
 import math
 
 from . import functional as F
 from ._start import empty, fan_in_uniform_
 from .module import Module
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
-def per_axis(value, axes, name):
+    from .._tensor import Tensor
+
+
+def per_axis(value: Any, axes: Any, name: str) -> Any:
     """A tuple of one size for each axis."""
     sizes = (value,) * axes if isinstance(value, int) else tuple(value)
     if len(sizes) == 1:
@@ -20,8 +29,20 @@ def per_axis(value, axes, name):
 class _Conv(Module):
     _axes, _function, _transposed = 0, None, False
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation, groups, bias,
-                 padding_mode, dtype):  # fmt: skip
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int],
+        padding: int | Sequence[int],
+        output_padding: int | Sequence[int],
+        dilation: int | Sequence[int],
+        groups: int,
+        bias: Tensor | None,
+        padding_mode: str,
+        dtype: Any,
+    ) -> None:
         super().__init__()
         kind = type(self).__name__
         if groups <= 0:
@@ -34,9 +55,17 @@ class _Conv(Module):
         if isinstance(padding, str) and padding not in ("same", "valid"):
             raise ValueError(f"{kind}: padding must be ints, 'same' or 'valid', not {padding!r}")
         axes = self._axes
-        self.in_channels, self.out_channels, self.groups, self.padding_mode = in_channels, out_channels, groups, padding_mode
+        self.in_channels, self.out_channels, self.groups, self.padding_mode = (
+            in_channels,
+            out_channels,
+            groups,
+            padding_mode,
+        )
         self.kernel_size = per_axis(kernel_size, axes, f"{kind}: kernel_size")
-        self.stride, self.dilation = per_axis(stride, axes, f"{kind}: stride"), per_axis(dilation, axes, f"{kind}: dilation")
+        self.stride, self.dilation = (
+            per_axis(stride, axes, f"{kind}: stride"),
+            per_axis(dilation, axes, f"{kind}: dilation"),
+        )
         self.padding = padding if isinstance(padding, str) else per_axis(padding, axes, f"{kind}: padding")
         self.output_padding = per_axis(output_padding, axes, f"{kind}: output_padding")
         if padding == "same" and any(step != 1 for step in self.stride):
@@ -46,10 +75,10 @@ class _Conv(Module):
         self.register_parameter("bias", empty(out_channels, dtype=dtype, wanted=bias))
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         fan_in_uniform_(math.prod(self.weight.shape[1:]), self.weight, self.bias)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         text = f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         if isinstance(self.padding, str) or any(self.padding):
             text += f", padding={self.padding!r}"
@@ -65,11 +94,25 @@ class _Conv(Module):
 
 
 class _ForwardConv(_Conv):
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
-                 padding_mode="zeros", device=None, dtype=None):  # fmt: skip
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, 0, dilation, groups, bias, padding_mode, dtype)
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, 0, dilation, groups, bias, padding_mode, dtype
+        )
 
-    def _widths(self):
+    def _widths(self) -> Any:
         """What F.pad() takes: (before, after) pairs, the last axis first."""
         if self.padding == "valid":
             return [0] * (2 * self._axes)
@@ -78,7 +121,7 @@ class _ForwardConv(_Conv):
             return [n for total in reversed(both) for n in (total // 2, total - total // 2)]
         return [n for n in reversed(self.padding) for _ in range(2)]
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         padding = self.padding
         if self.padding_mode != "zeros":
             input, padding = F.pad(input, self._widths(), self.padding_mode), 0
@@ -106,24 +149,41 @@ class Conv3d(_ForwardConv):
 class _TransposedConv(_Conv):
     _transposed = True
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
-                 dilation=1, padding_mode="zeros", device=None, dtype=None):  # fmt: skip
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int | Sequence[int],
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        output_padding: int | Sequence[int] = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: int | Sequence[int] = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation, groups, bias,
                          padding_mode, dtype)  # fmt: skip
 
-    def _padding_for(self, input, output_size):
+    def _padding_for(self, input: Any, output_size: int | Sequence[int]) -> Any:
         """The output padding that gives this size, of which a stride allows several."""
         sizes = list(output_size)[-self._axes :]
         least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in zip(
             input.shape[-self._axes :], self.stride, self.padding, self.dilation, self.kernel_size)]  # fmt: skip
         most = [size + step - 1 for size, step in zip(least, self.stride)]
         if len(sizes) != self._axes or any(not low <= size <= high for low, size, high in zip(least, sizes, most)):
-            raise ValueError(f"{type(self).__name__}: output_size must lie between {least} and {most}, not {list(output_size)}")
+            raise ValueError(
+                f"{type(self).__name__}: output_size must lie between {least} and {most}, not {list(output_size)}"
+            )
         return [size - low for size, low in zip(sizes, least)]
 
-    def forward(self, input, output_size=None):
+    def forward(self, input: Tensor, output_size: int | Sequence[int] | None = None) -> Tensor:
         extra = self.output_padding if output_size is None else self._padding_for(input, output_size)
-        return self._function(input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation)
+        return self._function(
+            input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
+        )
 
 
 class ConvTranspose1d(_TransposedConv):

@@ -1,9 +1,18 @@
 """Module: what has parameters, buffers (values that belong to it but are not trained) and children, and how to find them all."""
 
+from __future__ import annotations
+
 from .. import _weft
 from .._modes import no_grad
 from .._tensor import Tensor
 from .parameter import Parameter
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from typing_extensions import Self
 
 
 class _IncompatibleKeys(tuple):
@@ -13,18 +22,18 @@ class _IncompatibleKeys(tuple):
     missing_keys = property(lambda self: self[0])
     unexpected_keys = property(lambda self: self[1])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if not self[0] and not self[1]:
             return "<All keys matched successfully>"
         return f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"
 
 
-def _seen(tensors, rule):
+def _seen(tensors: Any, rule: Any) -> Any:
     """The tensors of a tuple with a derivative that passes gradients on and sees all of them at once; others stay as they are."""
     places = [i for i, each in enumerate(tensors) if isinstance(each, Tensor) and each.is_floating_point()]
     inputs = [tensors[i] for i in places]
 
-    def all_of(gradients, _):
+    def all_of(gradients: Any, _: Any) -> Any:
         shown = [None] * len(tensors)
         for i, gradient in zip(places, gradients):
             shown[i] = gradient
@@ -42,17 +51,17 @@ class Handle:
 
     _next = 0
 
-    def __init__(self, hooks):
+    def __init__(self, hooks: Any) -> None:
         self.hooks, self.id = hooks, Handle._next
         Handle._next += 1
 
-    def remove(self):
+    def remove(self) -> None:
         self.hooks.pop(self.id, None)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.remove()
 
 
@@ -69,7 +78,7 @@ class Module:
 
     training = True
 
-    def __init__(self):
+    def __init__(self) -> None:
         put = self.__dict__.setdefault
         put("_parameters", {})
         put("_buffers", {})
@@ -81,10 +90,10 @@ class Module:
         put("_backward_pre_hooks", {})
         self.__dict__["training"] = True
 
-    def forward(self, *args, **kwargs):
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no forward()")
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for hook in list(self._pre_hooks.values()):
             changed = hook(self, args)
             if changed is not None:
@@ -97,18 +106,18 @@ class Module:
                 result = changed
         return result
 
-    def _watched(self, args, kwargs):
+    def _watched(self, args: Any, kwargs: Any) -> Any:
         """forward(), with the gradients of its arguments and results shown to the backward hooks."""
         seen = []  # the gradients of the results, for the hooks that are called with those of the arguments
 
-        def arguments(gradients):
+        def arguments(gradients: Any) -> Any:
             for hook in list(self._backward_hooks.values()):
                 changed = hook(self, gradients, seen[-1])
                 if changed is not None:
                     gradients = changed if isinstance(changed, tuple) else (changed,)
             return gradients
 
-        def results(gradients):
+        def results(gradients: Any) -> Any:
             for hook in list(self._backward_pre_hooks.values()):
                 changed = hook(self, gradients)
                 if changed is not None:
@@ -126,7 +135,7 @@ class Module:
 
     # ---- registration
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         places = self.__dict__.get("_parameters"), self.__dict__.get("_buffers"), self.__dict__.get("_modules")
         if isinstance(value, (Parameter, Module)) and places[0] is None:
             raise AttributeError(f"{type(self).__name__}: call super().__init__() before '{name}' is set")
@@ -138,7 +147,9 @@ class Module:
             self._modules[name] = value
         elif places[0] is not None and name in self._parameters:
             if value is not None:
-                raise TypeError(f"'{name}' is a parameter; it can be set to a Parameter or None, not {type(value).__name__}")
+                raise TypeError(
+                    f"'{name}' is a parameter; it can be set to a Parameter or None, not {type(value).__name__}"
+                )
             self._parameters[name] = None
         elif places[0] is not None and name in self._buffers and (value is None or isinstance(value, Tensor)):
             self._buffers[name] = value
@@ -147,62 +158,62 @@ class Module:
         else:
             object.__setattr__(self, name, value)
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         for place in ("_parameters", "_buffers", "_modules"):
             values = self.__dict__.get(place)
             if values is not None and name in values:
                 return values[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
-    def __delattr__(self, name):
+    def __delattr__(self, name: str) -> None:
         if not self._forget(name):
             object.__delattr__(self, name)
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self), *self._parameters, *self._buffers, *self._modules})
 
-    def _forget(self, name):
+    def _forget(self, name: str) -> Any:
         self.__dict__.pop(name, None)
         found = [values.pop(name) for values in (self._parameters, self._buffers, self._modules) if name in values]
         return bool(found)
 
-    def register_parameter(self, name, param):
+    def register_parameter(self, name: str, param: Any) -> None:
         """Adds a parameter, or None to say that there is none."""
         self._forget(name)
         self._parameters[name] = param
 
-    def register_buffer(self, name, tensor, persistent=True):
+    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """Adds a value that belongs to the module but is not trained; `persistent`: state_dict() has it."""
         self._forget(name)
         self._buffers[name] = tensor
         (self._transient.discard if persistent else self._transient.add)(name)
 
-    def register_module(self, name, module):
+    def register_module(self, name: str, module: Any) -> None:
         """Adds a child."""
         self._forget(name)
         self._modules[name] = module
 
     add_module = register_module
 
-    def register_forward_hook(self, hook):
+    def register_forward_hook(self, hook: Any) -> Any:
         """Calls `hook(module, args, output)` after each forward(); what it returns, if anything, is the output."""
         handle = Handle(self._hooks)
         self._hooks[handle.id] = hook
         return handle
 
-    def register_forward_pre_hook(self, hook):
+    def register_forward_pre_hook(self, hook: Any) -> Any:
         """Calls `hook(module, args)` before each forward(); what it returns, if anything, are the arguments."""
         handle = Handle(self._pre_hooks)
         self._pre_hooks[handle.id] = hook
         return handle
 
-    def register_full_backward_hook(self, hook):
+    def register_full_backward_hook(self, hook: Any) -> Any:
         """Calls `hook(module, grad_input, grad_output)` when the gradients of the arguments are known; it may return other ones."""
         handle = Handle(self._backward_hooks)
         self._backward_hooks[handle.id] = hook
         return handle
 
-    def register_full_backward_pre_hook(self, hook):
+    def register_full_backward_pre_hook(self, hook: Any) -> Any:
         """Calls `hook(module, grad_output)` when the gradients of the results are known; it may return other ones."""
         handle = Handle(self._backward_pre_hooks)
         self._backward_pre_hooks[handle.id] = hook
@@ -210,7 +221,7 @@ class Module:
 
     # ---- what it consists of
 
-    def named_modules(self, memo=None, prefix=""):
+    def named_modules(self, memo: Any = None, prefix: str = "") -> Iterator[tuple[str, Module]]:
         """(name, module) of this module and all below it, each once."""
         memo = set() if memo is None else memo
         if self in memo:
@@ -221,19 +232,19 @@ class Module:
             if module is not None:
                 yield from module.named_modules(memo, prefix + "." + name if prefix else name)
 
-    def modules(self):
+    def modules(self) -> Iterator[Module]:
         """This module and all below it."""
         return (module for _, module in self.named_modules())
 
-    def named_children(self):
+    def named_children(self) -> Iterator[tuple[str, Module]]:
         """(name, module) of the modules right below this one."""
         return ((name, module) for name, module in self._modules.items() if module is not None)
 
-    def children(self):
+    def children(self) -> Iterator[Module]:
         """The modules right below this one."""
         return (module for _, module in self.named_children())
 
-    def _named(self, place, prefix, recurse):
+    def _named(self, place: Any, prefix: str, recurse: bool) -> Iterator[Any]:
         seen = set()
         for path, module in self.named_modules(prefix=prefix) if recurse else [(prefix, self)]:
             for name, value in getattr(module, place).items():
@@ -241,23 +252,23 @@ class Module:
                     seen.add(id(value))
                     yield (path + "." + name if path else name), value
 
-    def named_parameters(self, prefix="", recurse=True):
+    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Parameter]]:
         """(name, parameter) of this module and all below it, such as ("hidden.weight", …)."""
         return self._named("_parameters", prefix, recurse)
 
-    def parameters(self, recurse=True):
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters of this module and all below it."""
         return (value for _, value in self.named_parameters(recurse=recurse))
 
-    def named_buffers(self, prefix="", recurse=True):
+    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
         """(name, buffer) of this module and all below it."""
         return self._named("_buffers", prefix, recurse)
 
-    def buffers(self, recurse=True):
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers of this module and all below it."""
         return (value for _, value in self.named_buffers(recurse=recurse))
 
-    def get_submodule(self, target):
+    def get_submodule(self, target: str) -> Module:
         """The module of a dotted name."""
         module = self
         for name in target.split(".") if target else []:
@@ -266,7 +277,7 @@ class Module:
 
     # ---- state
 
-    def _entries(self, prefix=""):
+    def _entries(self, prefix: str = "") -> Iterator[Any]:
         for path, module in self.named_modules(prefix=prefix):
             start = path + "." if path else ""
             for name, value in module._parameters.items():
@@ -276,11 +287,11 @@ class Module:
                 if value is not None and name not in module._transient:
                     yield start + name, value
 
-    def state_dict(self, prefix=""):
+    def state_dict(self, prefix: str = "") -> dict[str, Any]:
         """The values of all parameters and buffers, by name. They share memory with the module; pickle or deepcopy keeps them."""
         return {prefix + name: value.detach() for name, value in self._entries()}
 
-    def load_state_dict(self, state_dict, strict=True):
+    def load_state_dict(self, state_dict: Any, strict: bool = True) -> Any:
         """Writes values into the parameters and buffers of the same names. Nothing is written if a name or a shape does not fit."""
         own = dict(self._entries())
         missing = [name for name in own if name not in state_dict]
@@ -303,17 +314,17 @@ class Module:
 
     # ---- changes to all of it
 
-    def train(self, mode=True):
+    def train(self, mode: bool = True) -> Self:
         """Training or evaluation: dropout and batch norm behave differently."""
         for module in self.modules():
             module.__dict__["training"] = bool(mode)
         return self
 
-    def eval(self):
+    def eval(self) -> Any:
         """The same as train(False)."""
         return self.train(False)
 
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops the gradients, or sets them to zero."""
         for param in self.parameters():
             if set_to_none or param.grad is None:
@@ -321,20 +332,20 @@ class Module:
             else:
                 param.grad.zero_()
 
-    def requires_grad_(self, requires_grad=True):
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Freezes all parameters, or trains them again."""
         for param in self.parameters():
             param.requires_grad_(requires_grad)
         return self
 
-    def apply(self, fn):
+    def apply(self, fn: Any) -> Self:
         """Calls `fn(module)` for all modules, children first."""
         for module in self.children():
             module.apply(fn)
         fn(self)
         return self
 
-    def _convert(self, dtype):
+    def _convert(self, dtype: Any) -> Self:
         memo = {}
         for module in self.modules():
             for name, param in module._parameters.items():
@@ -347,44 +358,47 @@ class Module:
                     module._buffers[name] = value.to(dtype)
         return self
 
-    def to(self, *args, **kwargs):
+    def to(self, *args: Any, **kwargs: Any) -> Any:
         """Converts floating-point parameters and buffers: `to(weft.float64)`. A device must be the CPU."""
         from .. import zeros
 
         target = zeros(1).to(*args, **kwargs).dtype
-        given = any(not isinstance(arg, str) and type(arg).__name__ != "device" for arg in args) or kwargs.get("dtype") is not None
+        given = (
+            any(not isinstance(arg, str) and type(arg).__name__ != "device" for arg in args)
+            or kwargs.get("dtype") is not None
+        )
         return self._convert(target) if given else self
 
-    def float(self):
+    def float(self) -> Any:
         from .. import float32
 
         return self._convert(float32)
 
-    def double(self):
+    def double(self) -> Any:
         from .. import float64
 
         return self._convert(float64)
 
-    def half(self):
+    def half(self) -> Any:
         from .. import float16
 
         return self._convert(float16)
 
-    def cpu(self):
+    def cpu(self) -> Self:
         return self
 
     # ---- text
 
-    def summary(self, input_size=None, **settings):
+    def summary(self, input_size: int | None = None, **settings: Any) -> Any:
         """A table of the modules with their parameters, and their output shapes for an input of this size; see nn.summary."""
         from ._summary import summary
 
         return summary(self, input_size, **settings)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return ""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lines = []
         for name, module in self._modules.items():
             lines.append(f"({name}): " + repr(module).replace("\n", "\n  "))

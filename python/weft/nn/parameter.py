@@ -1,5 +1,7 @@
 """Parameter: a tensor that a Module registers by itself."""
 
+from __future__ import annotations
+
 from .._tensor import Tensor
 from .._weft import zeros
 
@@ -10,10 +12,10 @@ class Parameter(Tensor):
     >>> self.weight = nn.Parameter(weft.randn(3, 3))
     """
 
-    def __init__(self, data=None, requires_grad=True):
+    def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
         super().__init__(zeros(0) if data is None else data.detach())
         if requires_grad:
             self.requires_grad_()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return "Parameter containing:\n" + Tensor.__repr__(self)

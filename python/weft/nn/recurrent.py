@@ -1,9 +1,17 @@
 """Recurrent layers, and their cells for a loop of one's own. The arithmetic is in the C++ core."""
 
+from __future__ import annotations
+
 from .. import _weft
 from .._weft import functional as core
 from ._start import empty, fan_in_uniform_
 from .module import Module
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .._tensor import Tensor
 
 
 class RNNBase(Module):
@@ -11,8 +19,19 @@ class RNNBase(Module):
 
     _gates = 1
 
-    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
-                 proj_size=0, device=None, dtype=None):  # fmt: skip
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         kind = type(self).__name__
         if hidden_size <= 0 or num_layers <= 0:
@@ -20,14 +39,24 @@ class RNNBase(Module):
         if not 0 <= dropout <= 1:
             raise ValueError(f"{kind}: dropout must be between 0 and 1, not {dropout}")
         if not 0 <= proj_size < hidden_size or (proj_size and self._gates != 4):
-            raise ValueError(f"{kind}: proj_size {proj_size} is for LSTM only, and must be smaller than hidden_size {hidden_size}")
+            raise ValueError(
+                f"{kind}: proj_size {proj_size} is for LSTM only, and must be smaller than hidden_size {hidden_size}"
+            )
         self.input_size, self.hidden_size, self.num_layers, self.bias = input_size, hidden_size, num_layers, bias
-        self.batch_first, self.dropout, self.bidirectional, self.proj_size = batch_first, float(dropout), bidirectional, proj_size
+        self.batch_first, self.dropout, self.bidirectional, self.proj_size = (
+            batch_first,
+            float(dropout),
+            bidirectional,
+            proj_size,
+        )
         directions, output, rows = 2 if bidirectional else 1, proj_size or hidden_size, self._gates * hidden_size
         self._cells = []  # the names of each cell's parameters, or None
         for layer in range(num_layers):
             for end in [f"_l{layer}", f"_l{layer}_reverse"][:directions]:
-                shapes = {"weight_ih": (rows, input_size if layer == 0 else output * directions), "weight_hh": (rows, output)}
+                shapes = {
+                    "weight_ih": (rows, input_size if layer == 0 else output * directions),
+                    "weight_hh": (rows, output),
+                }
                 shapes.update({"bias_ih": (rows,), "bias_hh": (rows,)} if bias else {})
                 shapes.update({"weight_hr": (proj_size, hidden_size)} if proj_size else {})
                 for name, shape in shapes.items():
@@ -36,22 +65,22 @@ class RNNBase(Module):
                 self._cells.append([name + end if name in shapes else None for name in names])
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         fan_in_uniform_(self.hidden_size, *self.parameters())
 
     @property
-    def all_weights(self):
+    def all_weights(self) -> Any:
         """The parameters of each cell."""
         return [[getattr(self, name) for name in cell if name] for cell in self._cells]
 
-    def flatten_parameters(self):
+    def flatten_parameters(self) -> None:
         """Nothing: for programs that call it."""
 
-    def _settings(self):
+    def _settings(self) -> Any:
         weights = [None if name is None else getattr(self, name) for cell in self._cells for name in cell]
         return weights, self.num_layers, self.bidirectional, self.batch_first, self.dropout, self.training
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
         for name, usual in (("proj_size", 0), ("num_layers", 1), ("bias", True), ("batch_first", False), ("dropout", 0.0),
                             ("bidirectional", False)):  # fmt: skip
@@ -63,14 +92,25 @@ class RNNBase(Module):
 class RNN(RNNBase):
     """h = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu: (time, n, in) → (time, n, hidden), and the last h of each layer."""
 
-    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
-                 bidirectional=False, device=None, dtype=None):  # fmt: skip
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"RNN: nonlinearity must be 'tanh' or 'relu', not {nonlinearity!r}")
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype=dtype)
         self.nonlinearity = nonlinearity
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
         return core._rnn(input, hx, *self._settings(), self.nonlinearity)[:2]
 
 
@@ -79,11 +119,21 @@ class GRU(RNNBase):
 
     _gates = 3
 
-    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
-                 device=None, dtype=None):  # fmt: skip
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype=dtype)
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
         return core._gru(input, hx, *self._settings())[:2]
 
 
@@ -92,7 +142,7 @@ class LSTM(RNNBase):
 
     _gates = 4
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         h, c = (None, None) if hx is None else hx
         output, h, c = core._lstm(input, h, c, *self._settings())
         return output, (h, c)
@@ -101,7 +151,9 @@ class LSTM(RNNBase):
 class _Cell(Module):
     _gates = 1
 
-    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         rows = self._gates * hidden_size
@@ -110,27 +162,35 @@ class _Cell(Module):
         self.register_parameter("bias_hh", empty(rows, dtype=dtype, wanted=bias))
         self.reset_parameters()
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         fan_in_uniform_(self.hidden_size, *self.parameters())
 
-    def _start(self, input):
+    def _start(self, input: Any) -> Any:
         return _weft.zeros(*input.shape[:-1], self.hidden_size, dtype=input.dtype)
 
-    def _weights(self):
+    def _weights(self) -> Any:
         return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
 
 
 class RNNCell(_Cell):
     """One step of RNN: x (n, in) and h (n, hidden) to the next h."""
 
-    def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__(input_size, hidden_size, bias, dtype=dtype)
         self.nonlinearity = nonlinearity
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         return core._rnn_cell(input, self._start(input) if hx is None else hx, *self._weights(), self.nonlinearity)
 
 
@@ -139,7 +199,7 @@ class GRUCell(_Cell):
 
     _gates = 3
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         return core._gru_cell(input, self._start(input) if hx is None else hx, *self._weights())
 
 
@@ -148,6 +208,6 @@ class LSTMCell(_Cell):
 
     _gates = 4
 
-    def forward(self, input, hx=None):
+    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         h, c = (self._start(input), self._start(input)) if hx is None else hx
         return core._lstm_cell(input, h, c, *self._weights())

@@ -2,3 +2,7 @@
 
 from . import lr_scheduler
 from .optimizer import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, Lion, NAdam, Optimizer, RAdam, RMSprop
+
+__all__ = [
+    "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Lion", "NAdam", "Optimizer", "RAdam", "RMSprop", "SGD", "lr_scheduler",
+]  # fmt: skip

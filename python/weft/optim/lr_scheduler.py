@@ -1,40 +1,50 @@
 """Learning rates that change from step to step. A changed rate never compiles anything anew. The formulas are in C++."""
 
+from __future__ import annotations
+
 import bisect
 import math
 
 from .._weft import _schedules as formulas
 from .optimizer import Optimizer
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 
 class LRScheduler:
     """The base. A subclass has `rate(before, first, step)`, the rate of a step from the one before and the first one."""
 
-    def __init__(self, optimizer, last_epoch=-1):
+    def __init__(self, optimizer: Any, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(self).__name__}(): argument 'optimizer' must be an Optimizer, not {type(optimizer).__name__}")
+            raise TypeError(
+                f"{type(self).__name__}(): argument 'optimizer' must be an Optimizer, not {type(optimizer).__name__}"
+            )
         self.optimizer, self.last_epoch = optimizer, last_epoch
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
                 group.setdefault("initial_lr", group["lr"])
             elif "initial_lr" not in group:
-                raise KeyError(f"param_groups[{i}] has no 'initial_lr', which a scheduler needs that goes on from last_epoch")
+                raise KeyError(
+                    f"param_groups[{i}] has no 'initial_lr', which a scheduler needs that goes on from last_epoch"
+                )
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self._begin()
 
-    def _begin(self):
+    def _begin(self) -> None:
         self._step_count = 0
         self.step()
 
-    def rate(self, before, first, step):
+    def rate(self, before: Any, first: Any, step: Any) -> Any:
         raise NotImplementedError
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         """The rates of the step last_epoch, by group."""
         pairs = zip(self.optimizer.param_groups, self.base_lrs)
         return [self.rate(group["lr"], first, self.last_epoch) for group, first in pairs]
 
-    def step(self, epoch=None):
+    def step(self, epoch: Any = None) -> None:
         """Goes to the next step, or to this one."""
         self._step_count += 1
         if epoch is None:
@@ -46,26 +56,26 @@ class LRScheduler:
                 self.last_epoch += 1
                 self._set(self.get_lr())
 
-    def _restart(self):
+    def _restart(self) -> None:
         """Goes to step 0, from the first rates."""
         self.last_epoch = 0
         self._set(self.base_lrs)
         self._set(self.get_lr())
 
-    def _set(self, rates):
+    def _set(self, rates: Any) -> None:
         for group, lr in zip(self.optimizer.param_groups, rates):
             group["lr"] = lr
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
-    def get_last_lr(self):
+    def get_last_lr(self) -> list[float]:
         """The rates that were set last, by group."""
         return self._last_lr
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """Everything but the optimiser and functions."""
         return {key: value for key, value in self.__dict__.items() if key != "optimizer" and not callable(value)}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: Any) -> None:
         """Continues from a state of state_dict()."""
         self.__dict__.update(state_dict)
 
@@ -73,24 +83,24 @@ class LRScheduler:
 class LambdaLR(LRScheduler):
     """The first rate times a function of the step, or one function per group."""
 
-    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+    def __init__(self, optimizer: Any, lr_lambda: Any, last_epoch: int = -1) -> None:
         count = len(optimizer.param_groups)
         self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * count
         if len(self.lr_lambdas) != count:
             raise ValueError(f"LambdaLR(): there are {len(self.lr_lambdas)} functions for {count} parameter groups")
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         return [first * factor(self.last_epoch) for first, factor in zip(self.base_lrs, self.lr_lambdas)]
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         return {key: value for key, value in super().state_dict().items() if key != "lr_lambdas"}
 
 
 class MultiplicativeLR(LambdaLR):
     """The rate of the step before times a function of the step."""
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         groups = self.optimizer.param_groups
         if self.last_epoch == 0:
             return [group["lr"] for group in groups]
@@ -100,110 +110,133 @@ class MultiplicativeLR(LambdaLR):
 class StepLR(LRScheduler):
     """The rate times gamma every step_size steps."""
 
-    def __init__(self, optimizer, step_size, gamma=0.1, last_epoch=-1):
+    def __init__(self, optimizer: Any, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, before, first, step):
+    def rate(self, before: Any, first: Any, step: Any) -> Any:
         return formulas.step(before, first, step, self.step_size, self.gamma)
 
 
 class MultiStepLR(LRScheduler):
     """The rate times gamma at each milestone."""
 
-    def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
+    def __init__(self, optimizer: Any, milestones: Any, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.milestones, self.gamma = sorted(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, before, first, step):
+    def rate(self, before: Any, first: Any, step: Any) -> Any:
         return formulas.multi_step(before, first, step, self.milestones, self.gamma)
 
 
 class ExponentialLR(LRScheduler):
     """The rate times gamma every step."""
 
-    def __init__(self, optimizer, gamma, last_epoch=-1):
+    def __init__(self, optimizer: Any, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, before, first, step):
+    def rate(self, before: Any, first: Any, step: Any) -> Any:
         return formulas.exponential(before, first, step, self.gamma)
 
 
 class ConstantLR(LRScheduler):
     """The first rate times factor for total_iters steps, then the first rate."""
 
-    def __init__(self, optimizer, factor=1 / 3, total_iters=5, last_epoch=-1):
+    def __init__(self, optimizer: Any, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1) -> None:
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, before, first, step):
+    def rate(self, before: Any, first: Any, step: Any) -> Any:
         return formulas.constant(before, first, step, self.factor, self.total_iters)
 
 
 class LinearLR(LRScheduler):
     """From start_factor to end_factor in total_iters steps."""
 
-    def __init__(self, optimizer, start_factor=1 / 3, end_factor=1.0, total_iters=5, last_epoch=-1):
+    def __init__(
+        self,
+        optimizer: Any,
+        start_factor: float = 1 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, before, first, step):
+    def rate(self, before: Any, first: Any, step: Any) -> Any:
         return formulas.linear(before, first, step, self.start_factor, self.end_factor, self.total_iters)
 
 
 class LinearWarmup(LRScheduler):
     """Up to the first rate in warmup_steps equal steps."""
 
-    def __init__(self, optimizer, warmup_steps, last_epoch=-1):
+    def __init__(self, optimizer: Any, warmup_steps: int, last_epoch: int = -1) -> None:
         self.warmup_steps = warmup_steps
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, before, first, step):
+    def rate(self, before: Any, first: Any, step: Any) -> Any:
         return formulas.warmup(before, first, step, self.warmup_steps)
 
 
 class PolynomialLR(LRScheduler):
     """The first rate times (1 - step / total_iters) ** power."""
 
-    def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
+    def __init__(self, optimizer: Any, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, before, first, step):
+    def rate(self, before: Any, first: Any, step: Any) -> Any:
         return formulas.polynomial(before, first, step, self.total_iters, self.power)
 
 
 class CosineAnnealingLR(LRScheduler):
     """Half a cosine from the rate to eta_min in T_max steps."""
 
-    def __init__(self, optimizer, T_max, eta_min=0.0, last_epoch=-1):
+    def __init__(self, optimizer: Any, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, before, first, step):
+    def rate(self, before: Any, first: Any, step: Any) -> Any:
         return formulas.cosine(before, first, step, self.T_max, self.eta_min)
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Half a cosine in T_0 steps, then again in T_mult times as many, and so on."""
 
-    def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0, last_epoch=-1):
+    def __init__(self, optimizer: Any, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         if not isinstance(T_0, int) or T_0 < 1 or not isinstance(T_mult, int) or T_mult < 1:
-            raise ValueError(f"CosineAnnealingWarmRestarts(): T_0 and T_mult must be positive ints, not {T_0} and {T_mult}")
+            raise ValueError(
+                f"CosineAnnealingWarmRestarts(): T_0 and T_mult must be positive ints, not {T_0} and {T_mult}"
+            )
         self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def rate(self, before, first, step):
+    def rate(self, before: Any, first: Any, step: Any) -> Any:
         return formulas.warm_restarts(before, first, step, self.T_0, self.T_mult, self.eta_min)
 
 
 class OneCycleLR(LRScheduler):
     """Up to max_lr and down to nearly nothing, while the momentum goes down and up."""
 
-    def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3, anneal_strategy="cos",
-                 cycle_momentum=True, base_momentum=0.85, max_momentum=0.95, div_factor=25.0, final_div_factor=1e4,
-                 three_phase=False, last_epoch=-1):  # fmt: skip
+    def __init__(
+        self,
+        optimizer: Any,
+        max_lr: float,
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float = 0.85,
+        max_momentum: float = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:
         if total_steps is None:
             if epochs is None or steps_per_epoch is None:
                 raise ValueError("OneCycleLR(): either total_steps, or epochs and steps_per_epoch must be given")
@@ -211,24 +244,30 @@ class OneCycleLR(LRScheduler):
         if total_steps <= 0 or not 0 <= pct_start <= 1:
             raise ValueError("OneCycleLR(): total_steps must be positive, and pct_start between 0 and 1")
         if anneal_strategy not in ("cos", "linear"):
-            raise ValueError(f"OneCycleLR(): argument 'anneal_strategy' must be 'cos' or 'linear', not '{anneal_strategy}'")
+            raise ValueError(
+                f"OneCycleLR(): argument 'anneal_strategy' must be 'cos' or 'linear', not '{anneal_strategy}'"
+            )
         self.total_steps, self.pct_start, self.three_phase = total_steps, pct_start, three_phase
         self.linear, self.cycle_momentum = anneal_strategy == "linear", cycle_momentum
         self.use_beta1 = "betas" in optimizer.defaults
         if cycle_momentum and not self.use_beta1 and "momentum" not in optimizer.defaults:
-            raise ValueError("OneCycleLR(): the optimiser has neither a momentum nor betas to cycle; pass cycle_momentum=False")
+            raise ValueError(
+                "OneCycleLR(): the optimiser has neither a momentum nor betas to cycle; pass cycle_momentum=False"
+            )
 
-        def spread(value):
+        def spread(value: Any) -> Any:
             return list(value) if isinstance(value, (list, tuple)) else [value] * len(optimizer.param_groups)
 
         if last_epoch == -1:
-            for group, top, low, high in zip(optimizer.param_groups, spread(max_lr), spread(base_momentum), spread(max_momentum)):
+            for group, top, low, high in zip(
+                optimizer.param_groups, spread(max_lr), spread(base_momentum), spread(max_momentum)
+            ):
                 group.update(initial_lr=top / div_factor, max_lr=top, min_lr=top / div_factor / final_div_factor)
                 if cycle_momentum:
                     group.update(base_momentum=low, max_momentum=high)
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[float]:
         step, shape = self.last_epoch, (self.total_steps, self.pct_start, self.linear, self.three_phase)
         if step > self.total_steps:
             raise ValueError(f"OneCycleLR.step(): step {step} is beyond total_steps = {self.total_steps}")
@@ -248,21 +287,23 @@ class OneCycleLR(LRScheduler):
 class _Several(LRScheduler):
     """Schedulers of one optimiser, with the state of each."""
 
-    def _take(self, optimizer, schedulers):
+    def _take(self, optimizer: Any, schedulers: Any) -> None:
         name = type(self).__name__
         if not schedulers:
             raise ValueError(f"{name}(): argument 'schedulers' is empty")
         for scheduler in schedulers:
             if isinstance(scheduler, ReduceLROnPlateau):
-                raise ValueError(f"{name}(): ReduceLROnPlateau needs a value at each step, and cannot be one of several")
+                raise ValueError(
+                    f"{name}(): ReduceLROnPlateau needs a value at each step, and cannot be one of several"
+                )
             if scheduler.optimizer is not optimizer:
                 raise ValueError(f"{name}(): all schedulers must have the same optimiser")
         self.optimizer, self._schedulers = optimizer, list(schedulers)
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         return {**super().state_dict(), "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: Any) -> None:
         self.__dict__.update({key: value for key, value in state_dict.items() if key != "_schedulers"})
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"]):
             scheduler.load_state_dict(state)
@@ -271,20 +312,22 @@ class _Several(LRScheduler):
 class SequentialLR(_Several):
     """One scheduler after the other: from each milestone on the next one, which begins with its step 0."""
 
-    def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
+    def __init__(self, optimizer: Any, schedulers: Any, milestones: Any, last_epoch: int = -1) -> None:
         self._take(optimizer, schedulers)
         if len(milestones) != len(schedulers) - 1:
-            raise ValueError(f"SequentialLR(): {len(schedulers)} schedulers need {len(schedulers) - 1} milestones, not {len(milestones)}")
+            raise ValueError(
+                f"SequentialLR(): {len(schedulers)} schedulers need {len(schedulers) - 1} milestones, not {len(milestones)}"
+            )
         self._milestones, self.last_epoch = list(milestones), last_epoch + 1
         self._restart()
 
-    def _restart(self):
+    def _restart(self) -> None:
         self.last_epoch = 0
         first = self._schedulers[bisect.bisect_right(self._milestones, 0)]
         first._restart()
         self._last_lr = first.get_last_lr()
 
-    def step(self, epoch=None):
+    def step(self, epoch: Any = None) -> None:
         if epoch is not None:
             raise ValueError("SequentialLR.step(): argument 'epoch' is not supported")
         self.last_epoch += 1
@@ -300,11 +343,11 @@ class SequentialLR(_Several):
 class ChainedScheduler(_Several):
     """Schedulers that all scale the rate at each step."""
 
-    def __init__(self, schedulers, optimizer=None):
+    def __init__(self, schedulers: Any, optimizer: Any = None) -> None:
         self._take(optimizer or schedulers[0].optimizer, schedulers)
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
-    def step(self, epoch=None):
+    def step(self, epoch: Any = None) -> None:
         for scheduler in self._schedulers:
             scheduler.step(epoch)
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
@@ -313,34 +356,48 @@ class ChainedScheduler(_Several):
 class ReduceLROnPlateau(LRScheduler):
     """The rate times `factor` after more than `patience` steps without a better value: `scheduler.step(loss)`."""
 
-    def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0, min_lr=0.0,
-                 eps=1e-8):  # fmt: skip
+    def __init__(
+        self,
+        optimizer: Any,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr: float = 0.0,
+        eps: float = 1e-8,
+    ) -> None:
         if factor >= 1:
             raise ValueError(f"ReduceLROnPlateau(): argument 'factor' must be below 1, not {factor}")
         if mode not in ("min", "max"):
             raise ValueError(f"ReduceLROnPlateau(): argument 'mode' must be 'min' or 'max', not '{mode}'")
         if threshold_mode not in ("rel", "abs"):
-            raise ValueError(f"ReduceLROnPlateau(): argument 'threshold_mode' must be 'rel' or 'abs', not '{threshold_mode}'")
+            raise ValueError(
+                f"ReduceLROnPlateau(): argument 'threshold_mode' must be 'rel' or 'abs', not '{threshold_mode}'"
+            )
         count = len(optimizer.param_groups)
         self.min_lrs = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * count
         if len(self.min_lrs) != count:
-            raise ValueError(f"ReduceLROnPlateau(): argument 'min_lr' has {len(self.min_lrs)} numbers for {count} groups")
+            raise ValueError(
+                f"ReduceLROnPlateau(): argument 'min_lr' has {len(self.min_lrs)} numbers for {count} groups"
+            )
         self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
         self.threshold, self.threshold_mode, self.cooldown, self.eps = threshold, threshold_mode, cooldown, eps
         self.last_epoch, self._last_lr = 0, [group["lr"] for group in optimizer.param_groups]
         self.best, self.num_bad_epochs, self.cooldown_counter = math.inf if mode == "min" else -math.inf, 0, 0
 
-    def is_better(self, a, best):
+    def is_better(self, a: float, best: Any) -> Any:
         """Whether a value is better than the best so far, by more than the threshold."""
         sign = 1 if self.mode == "max" else -1
         wanted = best * (1 + sign * self.threshold) if self.threshold_mode == "rel" else best + sign * self.threshold
         return sign * a > sign * wanted
 
     @property
-    def in_cooldown(self):
+    def in_cooldown(self) -> Any:
         return self.cooldown_counter > 0
 
-    def step(self, metrics, epoch=None):
+    def step(self, metrics: Any, epoch: Any = None) -> None:
         """Tells the value of this step."""
         value = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch

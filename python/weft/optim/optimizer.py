@@ -1,8 +1,14 @@
 """Optimisers with parameter groups. The arithmetic is an engine in C++: the update of all groups is one run of a few kernels."""
 
+from __future__ import annotations
+
 from .. import _weft
 from .._modes import enable_grad
 from .._tensor import Tensor
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class _Group(dict):
@@ -10,16 +16,16 @@ class _Group(dict):
 
     engine, number, made_with = None, 0, None
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: str, value: Any) -> None:
         if key == "lr" and self.engine is not None:
             self.engine.set_lr(self.number, float(value))
         super().__setitem__(key, value)
 
-    def update(self, *args, **kwargs):
+    def update(self, *args: Any, **kwargs: Any) -> None:
         for key, value in dict(*args, **kwargs).items():
             self[key] = value
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         return dict, (dict(self),)
 
 
@@ -29,10 +35,12 @@ class Optimizer:
     _engine_type = None
     _counts_steps = True  # whether the state of a parameter has its number of updates
 
-    def __init__(self, params, defaults):
+    def __init__(self, params: Any, defaults: Any) -> None:
         self.defaults, self.param_groups, self._engine = defaults, [], None
         if isinstance(params, Tensor):
-            raise TypeError(f"{type(self).__name__}(): argument 'params' must be a list of tensors or of dicts, not Tensor")
+            raise TypeError(
+                f"{type(self).__name__}(): argument 'params' must be a list of tensors or of dicts, not Tensor"
+            )
         groups = list(params)
         if not groups:
             raise ValueError(f"{type(self).__name__}(): argument 'params' is empty")
@@ -41,11 +49,13 @@ class Optimizer:
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
 
-    def add_param_group(self, param_group):
+    def add_param_group(self, param_group: Any) -> None:
         """Adds parameters with settings of their own: `{"params": […], "lr": 0.1}`."""
         name = type(self).__name__
         if not isinstance(param_group, dict):
-            raise TypeError(f"{name}.add_param_group(): argument 'param_group' must be a dict, not {type(param_group).__name__}")
+            raise TypeError(
+                f"{name}.add_param_group(): argument 'param_group' must be a dict, not {type(param_group).__name__}"
+            )
         group = _Group({**self.defaults, **param_group})
         params = group["params"]
         group["params"] = params = [params] if isinstance(params, Tensor) else list(params)
@@ -64,10 +74,10 @@ class Optimizer:
         group.engine, group.number, group.made_with = self._engine, len(self.param_groups), self._settings(group)
         self.param_groups.append(group)
 
-    def _settings(self, group):
+    def _settings(self, group: Any) -> Any:
         return {key: group[key] for key in self.defaults if key != "lr"}
 
-    def _current(self):
+    def _current(self) -> Any:
         """The engine, told what was written into the groups."""
         for group in self.param_groups:
             if group.made_with != self._settings(group):  # another momentum
@@ -75,7 +85,7 @@ class Optimizer:
                 group.made_with = self._settings(group)
         return self._engine
 
-    def step(self, closure=None):
+    def step(self, closure: Any = None) -> Any:
         """Updates every parameter that has a gradient, and computes all that is pending."""
         loss = None
         if closure is not None:
@@ -84,7 +94,7 @@ class Optimizer:
         self._current().step()
         return loss
 
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops the gradients, or sets them to zero."""
         for group in self.param_groups:
             for param in group["params"]:
@@ -93,7 +103,7 @@ class Optimizer:
                 elif param.grad is not None:
                     param.grad.zero_()
 
-    def _state_by_number(self):
+    def _state_by_number(self) -> Any:
         state = {}
         for name, value in self._current().state().items():
             if name == "steps":
@@ -107,25 +117,32 @@ class Optimizer:
         return {number: entry for number, entry in state.items() if entry}
 
     @property
-    def state(self):
+    def state(self) -> Any:
         """The state of each parameter that was updated: `optimizer.state[p]["exp_avg"]`."""
         params = [param for group in self.param_groups for param in group["params"]]
         return {params[number]: entry for number, entry in self._state_by_number().items()}
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """The state of all parameters and the settings of all groups, with parameters as numbers."""
         groups, first = [], 0
         for group in self.param_groups:
             count = len(group["params"])
-            groups.append({**{key: value for key, value in group.items() if key != "params"}, "params": list(range(first, first + count))})
+            groups.append(
+                {
+                    **{key: value for key, value in group.items() if key != "params"},
+                    "params": list(range(first, first + count)),
+                }
+            )
             first += count
         return {"state": self._state_by_number(), "param_groups": groups}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: Any) -> None:
         """Continues from a state of state_dict()."""
         groups = state_dict["param_groups"]
         if len(groups) != len(self.param_groups):
-            raise ValueError(f"load_state_dict(): there are {len(groups)} parameter groups instead of {len(self.param_groups)}")
+            raise ValueError(
+                f"load_state_dict(): there are {len(groups)} parameter groups instead of {len(self.param_groups)}"
+            )
         if [len(g["params"]) for g in groups] != [len(g["params"]) for g in self.param_groups]:
             raise ValueError("load_state_dict(): the parameter groups have other sizes")
         values, number = {}, 0
@@ -141,16 +158,20 @@ class Optimizer:
         for own, saved in zip(self.param_groups, groups):
             own.update({key: value for key, value in saved.items() if key != "params"})
 
-    def __getstate__(self):
-        return {"defaults": self.defaults, "params": [g["params"] for g in self.param_groups], "state_dict": self.state_dict()}
+    def __getstate__(self) -> Any:
+        return {
+            "defaults": self.defaults,
+            "params": [g["params"] for g in self.param_groups],
+            "state_dict": self.state_dict(),
+        }
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: Any) -> None:
         self.defaults, self.param_groups, self._engine = state["defaults"], [], None
         for params, group in zip(state["params"], state["state_dict"]["param_groups"]):
             self.add_param_group({**group, "params": params})
         self.load_state_dict(state["state_dict"])
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         lines = []
         for i, group in enumerate(self.param_groups):
             settings = "\n".join(f"    {key}: {value}" for key, value in group.items() if key != "params")
@@ -158,7 +179,7 @@ class Optimizer:
         return f"{type(self).__name__} (\n" + "\n".join(lines) + "\n)"
 
 
-def _no_option(name, differentiable):
+def _no_option(name: str, differentiable: Any) -> None:
     if differentiable:
         raise ValueError(f"{name}(): differentiable=True is not supported")
 
@@ -169,8 +190,20 @@ class SGD(Optimizer):
 
     _engine_type, _counts_steps = _weft._SGD, False
 
-    def __init__(self, params, lr=1e-3, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, *, maximize=False,
-                 foreach=None, differentiable=False, fused=None):  # fmt: skip
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: Any = None,
+        differentiable: bool = False,
+        fused: Any = None,
+    ) -> None:
         _no_option("SGD", differentiable)
         super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
                                   "nesterov": nesterov, "maximize": maximize})  # fmt: skip
@@ -181,8 +214,22 @@ class Adam(Optimizer):
 
     _engine_type = _weft._Adam
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, amsgrad=False, *, foreach=None,
-                 maximize=False, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):  # fmt: skip
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: Any = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        amsgrad: bool = False,
+        *,
+        foreach: Any = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: Any = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
         _no_option(type(self).__name__, differentiable)
         super().__init__(params, {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
                                   "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay})  # fmt: skip
@@ -191,8 +238,21 @@ class Adam(Optimizer):
 class AdamW(Adam):
     """Adam whose weight decay shrinks the parameters instead of joining the gradients."""
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2, amsgrad=False, *, maximize=False,
-                 foreach=None, capturable=False, differentiable=False, fused=None):  # fmt: skip
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: Any = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: Any = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: Any = None,
+    ) -> None:
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, differentiable=differentiable,
                          decoupled_weight_decay=True)  # fmt: skip
 
@@ -202,8 +262,20 @@ class RMSprop(Optimizer):
 
     _engine_type = _weft._RMSprop
 
-    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False, capturable=False,
-                 foreach=None, maximize=False, differentiable=False):  # fmt: skip
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum: float = 0.0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: Any = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         _no_option("RMSprop", differentiable)
         super().__init__(params, {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum,
                                   "centered": centered, "maximize": maximize})  # fmt: skip
@@ -214,8 +286,20 @@ class Adagrad(Optimizer):
 
     _engine_type = _weft._Adagrad
 
-    def __init__(self, params, lr=1e-2, lr_decay=0.0, weight_decay=0.0, initial_accumulator_value=0.0, eps=1e-10, foreach=None, *,
-                 maximize=False, differentiable=False, fused=None):  # fmt: skip
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-2,
+        lr_decay: float = 0.0,
+        weight_decay: float = 0.0,
+        initial_accumulator_value: float = 0.0,
+        eps: float = 1e-10,
+        foreach: Any = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: Any = None,
+    ) -> None:
         _no_option("Adagrad", differentiable)
         super().__init__(params, {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
                                   "initial_accumulator_value": initial_accumulator_value, "maximize": maximize})  # fmt: skip
@@ -226,7 +310,15 @@ class Lion(Optimizer):
 
     _engine_type, _counts_steps = _weft._Lion, False
 
-    def __init__(self, params, lr=1e-4, betas=(0.9, 0.99), weight_decay=0.0, *, maximize=False):
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-4,
+        betas: Any = (0.9, 0.99),
+        weight_decay: float = 0.0,
+        *,
+        maximize: bool = False,
+    ) -> None:
         super().__init__(params, {"lr": lr, "betas": tuple(betas), "weight_decay": weight_decay, "maximize": maximize})
 
 
@@ -235,8 +327,19 @@ class Adadelta(Optimizer):
 
     _engine_type = _weft._Adadelta
 
-    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0.0, foreach=None, *, capturable=False, maximize=False,
-                 differentiable=False):  # fmt: skip
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0.0,
+        foreach: Any = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         _no_option("Adadelta", differentiable)
         super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
 
@@ -246,10 +349,23 @@ class Adamax(Optimizer):
 
     _engine_type = _weft._Adamax
 
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, foreach=None, *, maximize=False,
-                 differentiable=False, capturable=False):  # fmt: skip
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 2e-3,
+        betas: Any = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        foreach: Any = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
         _no_option("Adamax", differentiable)
-        super().__init__(params, {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
+        super().__init__(
+            params, {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+        )
 
 
 class NAdam(Optimizer):
@@ -257,8 +373,21 @@ class NAdam(Optimizer):
 
     _engine_type = _weft._NAdam
 
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, momentum_decay=4e-3,
-                 decoupled_weight_decay=False, *, foreach=None, maximize=False, capturable=False, differentiable=False):  # fmt: skip
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 2e-3,
+        betas: Any = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: Any = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         _no_option("NAdam", differentiable)
         super().__init__(params, {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "momentum_decay":
                                   momentum_decay, "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize})  # fmt: skip
@@ -269,8 +398,20 @@ class RAdam(Optimizer):
 
     _engine_type = _weft._RAdam
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, decoupled_weight_decay=False, *,
-                 foreach=None, maximize=False, capturable=False, differentiable=False):  # fmt: skip
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: Any = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: Any = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
         _no_option("RAdam", differentiable)
         super().__init__(params, {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay,
                                   "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize})  # fmt: skip
