@@ -14,9 +14,9 @@ struct Pass {
     Kernel (*run)(Kernel);
 };
 constexpr Pass kPasses[] = {
-    {"tile", tile_contraction}, {"columns", sum_columns},        {"transpose", transpose_blocks},
-    {"peel", peel_gates},       {"parallel", split_for_threads}, {"vector", widen_loops},
-    {"rows", pair_rows},        {"stream", mark_streams}};
+    {"tile", tile_contraction},      {"columns", sum_columns}, {"transpose", transpose_blocks}, {"peel", peel_gates},
+    {"parallel", split_for_threads}, {"vector", widen_loops},  {"segments", load_segments},     {"rows", pair_rows},
+    {"stream", mark_streams}};
 
 constexpr std::size_t kLine = 64;
 

@@ -278,8 +278,9 @@ private:
             return Body{Loop{var, LoopKind::Parallel, loops_over(inner, strips(all_columns, all_rows)), true, nullptr}};
         }
         const std::int64_t panels = ceil_div(columns_, tile_columns_);
-        if (panels >= 8) {
-            const std::int64_t width = std::min(strip_width(), ceil_div(panels, 4) * tile_columns_);
+        if (panels >= 8 || (pack_columns_ && panels >= 4)) {  // few of them: one each, so that they share out evenly
+            const std::int64_t most = panels >= 8 ? ceil_div(panels, 4) : 1;
+            const std::int64_t width = std::min(strip_width(), most * tile_columns_);
             parallel_ = str("strips of ", width, " columns");
             return parallel_pieces(columns_, width, [&](const Range& columns) {
                 return loops_over(outer_vars_, strips(columns, all_rows));

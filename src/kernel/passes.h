@@ -11,6 +11,7 @@ Kernel transpose_blocks(Kernel kernel);   // loads across the stores' axis go th
 Kernel peel_gates(Kernel kernel);         // border, interior and border of loops over padded arrays
 Kernel split_for_threads(Kernel kernel);  // the outermost independent loop becomes chunks, fixed by the shape
 Kernel widen_loops(Kernel kernel);        // independent loops become vectors and a shorter vector for the rest
+Kernel load_segments(Kernel kernel);      // vectors that cross the ends of rows are loaded in pieces, not gathered
 Kernel pair_rows(Kernel kernel);          // short rows that wait for their sums are taken two at a time
 Kernel mark_streams(Kernel kernel);       // large outputs that are written once bypass the cache
 

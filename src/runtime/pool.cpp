@@ -164,9 +164,10 @@ private:
         Block block;
         block.capacity = capacity;
         if (capacity < kHugePage) {
-            if (capacity >= kStaggerFrom) block.stagger = ++made_ * kStaggerStep % kSmallStagger;
-            const std::size_t room = capacity >= kStaggerFrom ? kSmallStagger : 0;
-            block.base = static_cast<std::byte*>(std::aligned_alloc(kLine, capacity + room));
+            const bool staggered = capacity >= kStaggerFrom;  // from a page's start: malloc's own offsets would undo it
+            if (staggered) block.stagger = ++made_ * kStaggerStep % kSmallStagger;
+            block.base = static_cast<std::byte*>(staggered ? std::aligned_alloc(kSmallStagger, capacity + kSmallStagger)
+                                                           : std::aligned_alloc(kLine, capacity));
             return block;
         }
         block.stagger = ++made_ * kStaggerStep % kLargeStagger;

@@ -160,6 +160,7 @@ NodeRef scatter_to_where(const Match& m) {
 
 const std::vector<Rule> kReductionRules = {
     rule("merge-sum-of-views", op(Op::Reduce, {x}), merge_sum_of_views),
+    rule("sum-of-disjoint-windows", op(Op::Reduce, {x}), sum_of_disjoint_windows),
     rule("shrink-before-reduce", op(Op::Shrink, {x}), view_before_reduce),
     rule("permute-before-reduce", op(Op::Permute, {x}), view_before_reduce),
     rule("split-reduction", op(Op::Reduce, {x}), split_reduction),

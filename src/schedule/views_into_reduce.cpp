@@ -165,6 +165,55 @@ NodeRef merge_sum_of_views(const Match& match) {
     return reshape(merged, outer.shape);
 }
 
+NodeRef sum_of_disjoint_windows(const Match& match) {
+    const Node& sum = *match.root;
+    if (sum.as<ReduceArg>().op != Op::Add) return nullptr;
+    Dims left = sum.as<ReduceArg>().axes;  // still to be summed
+    const Node* node = &sum.source();
+    std::vector<const Node*> fills;
+    for (; node->op == Op::Unskew; node = &node->source()) {
+        const auto& skew = node->as<SkewArg>();
+        const auto window = std::find(left.begin(), left.end(), skew.window);
+        const bool axis_summed = std::find(left.begin(), left.end(), skew.axis) != left.end();
+        if (window == left.end() || axis_summed || skew.dilation != 1 || skew.stride < node->shape[skew.window]) break;
+        left.erase(window);
+        fills.push_back(node);
+    }
+    if (fills.empty()) return nullptr;
+
+    // i // stride and i % stride are neighbouring axes of what is i afterwards. A window shorter than its stride ends in zeros.
+    const auto rank = static_cast<std::size_t>(node->rank());
+    Dims none(rank), longer(rank), order;
+    Shape sizes = node->shape;
+    const auto fill_of = [&](std::int64_t d, bool window) -> const Node* {
+        for (const Node* fill : fills)
+            if ((window ? fill->as<SkewArg>().window : fill->as<SkewArg>().axis) == d) return fill;
+        return nullptr;
+    };
+    for (std::int64_t d = 0; d < node->rank(); ++d) {
+        if (const Node* fill = fill_of(d, true)) {
+            longer[d] = fill->as<SkewArg>().stride - node->shape[d];
+            sizes[d] = 1;
+            continue;
+        }
+        order.push_back(d);
+        if (const Node* fill = fill_of(d, false)) {
+            order.push_back(fill->as<SkewArg>().window);
+            sizes[d] *= fill->as<SkewArg>().stride;
+        }
+    }
+    NodeRef x = reshape(permute(pad(NodeRef(node), none, longer), order), sizes);
+    Dims after(rank);
+    for (const Node* fill : fills) {
+        const int d = fill->as<SkewArg>().axis;
+        after[d] = std::max<std::int64_t>(0, fill->shape[d] - sizes[d]);
+        sizes[d] = std::min(fill->shape[d], sizes[d]);
+    }
+    x = pad(shrink(x, none, sizes), none, after);
+    if (!left.empty()) return reduce(Op::Add, x, left);
+    return is_float(x->dtype) ? x + constant(x->dtype, 0, x->shape) : x;  // a sum that starts at 0 is never -0
+}
+
 NodeRef view_before_reduce(const Match& match) {
     const Node& view = *match.root;
     const auto views = views_below(match);

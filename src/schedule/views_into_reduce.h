@@ -10,6 +10,10 @@ namespace weft::schedule {
 // no multiply-add is done twice.
 ir::NodeRef merge_sum_of_views(const ir::Match& match);
 
+// Reduce(add, window)(Unskew(x)) -> a reshape of x, where windows do not overlap (stride >= window, as pools have it): every element gets
+// at most one term. The gradient of a pool then only moves values.
+ir::NodeRef sum_of_disjoint_windows(const ir::Match& match);
+
 // View(views(Reduce(x))) -> Reduce(View(views(x))) for a Shrink (what is cut off is not computed) or a Permute (the result is written
 // in its final order, so that what follows element by element can join).
 ir::NodeRef view_before_reduce(const ir::Match& match);

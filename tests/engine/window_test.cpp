@@ -2,6 +2,7 @@
 // alone under a gate, and loads that need no gate. The bits are those of plain loops.
 #include "core/config.h"
 #include "support/differential.h"
+#include "tensor/cell.h"
 
 #include <weft/weft.h>
 
@@ -73,4 +74,43 @@ TEST_CASE("a depthwise convolution's input gradient has no division in its indic
     CHECK(loops.find("//") == std::string::npos);
     CHECK(loops.find("unrolled") != std::string::npos);
     CHECK(loops.find("vector by 16") != std::string::npos);
+}
+
+TEST_CASE("images whose rows are no whole vectors: convolutions and their gradients") {
+    for (const std::int64_t width : {26, 17, 13, 7, 5}) {
+        CAPTURE(width);
+        const Conv2dOptions options{.padding = 1};
+        Tensor x = some({2, 3, 9, width}), w = some({8, 3, 3, 2});
+        x.set_requires_grad(), w.set_requires_grad();
+        const Tensor seed = some(conv2d(x, w, {}, options).shape());
+        const std::vector<Tensor> of_x{x}, of_w{w};
+        check([&] { return conv2d(x.detach(), w.detach(), {}, options); });
+        check([&] { return gradient(conv2d(x, w, {}, options), of_x, seed)[0]; });
+        check([&] { return gradient(conv2d(x, w, {}, options), of_w, seed)[0]; });
+    }
+}
+
+TEST_CASE("windows that do not overlap: their gradients only move values") {
+    for (const std::int64_t window : {1, 2, 3})
+        for (const std::int64_t stride : {2, 3, 4})
+            for (const std::int64_t size : {12, 13}) {
+                CAPTURE(window);
+                CAPTURE(stride);
+                CAPTURE(size);
+                Tensor x = some({2, 3, size, size + 2});
+                x.set_requires_grad();
+                const PoolOptions options{.stride = stride};
+                const Tensor seed = some(max_pool2d(x, window, options).shape()) * -1;  // with -0 where it is zero
+                const std::vector<Tensor> targets{x};
+                for (const bool most : {true, false}) {
+                    const auto slope = [&] {
+                        const Tensor y = most ? max_pool2d(x, window, options) : avg_pool2d(x, window, options);
+                        return gradient(y, targets, seed)[0];
+                    };
+                    check(slope);
+                    const std::string text = testing::oracle_complaint(testing::Roots{node_of(slope())});
+                    CHECK_MESSAGE(text.empty(), text);
+                    if (stride >= window && !most) CHECK(loops_of(slope()).find("acc") == std::string::npos);
+                }
+            }
 }

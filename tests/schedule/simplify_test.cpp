@@ -83,7 +83,8 @@ TEST_CASE(
     };
     CHECK(reduces(2, 3, 1, 1) == 1);
     CHECK(reduces(16, 17, 1, 1) == 1);
-    CHECK(reduces(17, 17, 1, 1) == 2);  // too many phases
+    CHECK(reduces(17, 18, 1, 1) == 2);  // too many phases
+    CHECK(reduces(17, 17, 1, 1) == 1);  // no two windows overlap: their sums only move
     CHECK(reduces(2, 3, 2, 1) == 2);    // every tap reaches the same phase
     CHECK(reduces(2, 3, 1, 2) == 2);  // the window stays
 }
