@@ -217,12 +217,13 @@ private:
         store_if_repeated(node);
     }
 
-    // A value that several kernels may want and that is dear is stored, if that is no more memory than it reads.
+    // A value that several kernels may want and that is dear is stored. So is one that reads memory out of order: each kernel would
+    // gather it anew.
     void store_if_repeated(const Node& node) {
         const Facts& mine = facts(node);
-        if (mine.uses < 2 || mine.cost <= kCheapRecompute || mine.leaves == 0) return;
-        if (ir::is_movement(node.op)) return;
-        open_map(node, "dear, and used more than once");
+        if (mine.uses < 2 || mine.leaves == 0 || ir::is_movement(node.op)) return;
+        if (mine.cost > kCheapRecompute) open_map(node, "dear, and used more than once");
+        else if (mine.tangles > 0) open_map(node, "read out of order, and used more than once");
     }
 
     // Distinct (node, chain of views) pairs and buffers below a free node: what its expression really holds.
@@ -329,11 +330,13 @@ private:
         settle(g, node);
     }
 
-    // An unpacked operand is read once per tile, so anything but casts, scales, sums and selects is stored first.
+    // An unpacked operand is read once per tile, so anything but casts, scales, sums and selects is stored first, and so is what is
+    // computed from memory in another order (the gradient of a pool).
     void store_dear_operand(const Node& factor) {
         const Node* node = &factor;
         while (ir::is_movement(node->op) && node->op != Op::Insert && home(*node) < 0) node = &node->source();
-        if (home(*node) >= 0 || node->sources.empty() || facts(*node).cost <= kCheapPrologue) return;
+        if (home(*node) >= 0 || node->sources.empty()) return;
+        if (facts(*node).cost <= kCheapPrologue && facts(*node).tangles == 0) return;
         if (facts(*node).leaves == 0 && facts(*node).cost <= kCheapRecompute) return;
         open_map(*node, "too dear for an operand of a contraction");
     }
@@ -541,6 +544,15 @@ private:
         if (std::find(g.stored.begin(), g.stored.end(), &node) == g.stored.end()) g.stored.push_back(&node);
     }
 
+    // A reshape of what the same kernel computes is the same memory.
+    const Node& stored_as(const Node& node) {
+        const Node* memory = &node;
+        while (memory->op == Op::Reshape && !is_root_.contains(memory) && home(memory->source()) == home(node) &&
+               facts(memory->source()).full == facts(node).full)
+            memory = &memory->source();
+        return *memory;
+    }
+
     std::vector<ScheduledKernel> emit() {
         std::vector<int> ids;
         for (int id = 0; id < static_cast<int>(groups_.size()); ++id)
@@ -595,8 +607,10 @@ private:
         std::unordered_map<const Node*, NodeRef> local;
         for (const Node* node : ir::topological_order(outputs, enter)) {
             if (foreign(*node)) {
-                store(*node);
+                const Node& memory = stored_as(*node);
+                store(memory);
                 local.emplace(node, bind(kernel, *node, row_major_strides(node->shape)));
+                kernel.values.back() = NodeRef(&memory);
             } else if (node->op == Op::Param) {
                 local.emplace(node, bind(kernel, *node, node->as<ir::SlotArg>().strides));
             } else if (node->op == Op::ScalarParam) {

@@ -71,6 +71,7 @@ FirstMaximum first_maximum(const NodeRef& seen, const NodeRef& top) {
         axes.push_back(axis);
     }
     if (axes.empty()) at = ir::constant(DType::I64, Scalar(0), Shape(seen->shape.size(), 1));
+    if (count <= std::numeric_limits<std::int32_t>::max()) at = ir::cast(at, DType::I32);  // twice as many to a vector
     const NodeRef hit = nodes::either(ir::equal_to(seen, top), nodes::is_nan(seen));
     return {at, ir::reduce(Op::Min, ir::where(hit, at, nodes::number(at, count)), axes)};
 }
