@@ -204,7 +204,7 @@ def signature(function, name, types, is_method):
         if is_method and not parts:
             parts.append("self")
             continue
-        kind = words(own.get(parameter.name, kind))
+        kind = words(own.get(parameter.name, "_Generator | None" if parameter.name == "generator" else kind))
         if parameter.kind is parameter.VAR_POSITIONAL:
             parts.append(f"*{parameter.name}: {kind}")
             star = True

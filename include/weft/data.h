@@ -72,4 +72,20 @@ struct Mnist {
 //     digits.train_labels.values<std::uint8_t>()[0];     // 5
 Mnist load_mnist(const Places& places = {});
 
+// Fashion-MNIST, by Zalando Research (MIT licence): articles of clothing in MNIST's layout and under its file names, in a folder
+// fashion-mnist. It does not come with Weft and is not downloaded; without its sub-folder it counts in `folder` only.
+//
+//     const data::Mnist clothes = data::load_fashion_mnist({.folder = "/datasets/fashion-mnist"});
+Mnist load_fashion_mnist(const Places& places = {});
+
+struct Labelled {
+    IdxArray inputs, labels;
+};
+
+// Fisher's irises: f32[150, 4], the length and width of sepals and petals in cm; u8[150]: setosa, versicolor, virginica.
+Labelled load_iris(const Places& places = {});
+
+// Handwritten digits, by Ethem Alpaydin and Cenk Kaynak (CC BY 4.0): u8[1797, 8, 8], each pixel 0 to 16; u8[1797], each 0 to 9.
+Labelled load_digits(const Places& places = {});
+
 }  // namespace weft::data

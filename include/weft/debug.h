@@ -20,6 +20,7 @@ struct Counters {
     std::int64_t plans_made = 0;
     std::int64_t plan_cache_hits = 0;
     std::int64_t kernels_compiled = 0;
+    std::int64_t compile_nanoseconds = 0;  // spent on new plans, from the graph to machine code
     std::int64_t kernels_launched = 0;
     std::int64_t contractions_launched = 0;  // matmuls, convolutions: part of kernels_launched
     std::int64_t buffers_allocated = 0;      // taken from the pool
@@ -42,6 +43,7 @@ public:
     std::int64_t plans_made() const { return counters().plans_made - start_.plans_made; }
     std::int64_t plan_cache_hits() const { return counters().plan_cache_hits - start_.plan_cache_hits; }
     std::int64_t kernels_compiled() const { return counters().kernels_compiled - start_.kernels_compiled; }
+    std::int64_t compile_nanoseconds() const { return counters().compile_nanoseconds - start_.compile_nanoseconds; }
     std::int64_t kernels_launched() const { return counters().kernels_launched - start_.kernels_launched; }
     std::int64_t contractions_launched() const {
         return counters().contractions_launched - start_.contractions_launched;

@@ -6,6 +6,8 @@
 #include <weft/tensor.h>
 
 #include <cstdint>
+#include <memory>
+#include <mutex>
 
 namespace weft {
 
@@ -21,6 +23,34 @@ struct RandomState {
 };
 RandomState random_state();
 void set_random_state(const RandomState& state);
+
+// A sequence of random numbers of one's own, beside the global one. What is drawn in a GeneratorScope on this thread comes from it.
+//
+//     const auto order = std::make_shared<Generator>(7);
+//     const GeneratorScope scope(order);
+//     randperm(60000);                  // the same whatever else is drawn in the program
+class Generator {
+public:
+    explicit Generator(std::uint64_t seed = 0) : state_{.seed = seed} {}
+    RandomState state() const;
+    void set_state(const RandomState& state);
+    std::uint64_t draw(std::int64_t blocks);  // the first of so many counters, which are taken
+
+private:
+    mutable std::mutex mutex_;
+    RandomState state_;
+};
+
+class GeneratorScope {
+public:
+    explicit GeneratorScope(std::shared_ptr<Generator> generator);  // nullptr: whatever was in use goes on
+    ~GeneratorScope();
+    GeneratorScope(const GeneratorScope&) = delete;
+    GeneratorScope& operator=(const GeneratorScope&) = delete;
+
+private:
+    std::shared_ptr<Generator> before_;
+};
 
 Tensor rand(const Shape& shape, DType dtype = f32);   // uniform in [0, 1): 24 random bits for f32, 53 for f64
 Tensor randn(const Shape& shape, DType dtype = f32);  // normal, with mean 0 and variance 1

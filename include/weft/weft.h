@@ -4,6 +4,7 @@
 #include <weft/autograd.h>
 #include <weft/creation.h>
 #include <weft/data.h>
+#include <weft/data_loader.h>
 #include <weft/debug.h>
 #include <weft/dtype.h>
 #include <weft/error.h>

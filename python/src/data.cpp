@@ -1,5 +1,6 @@
 // python/src/data.cpp: data sets.
 #include "arguments.h"
+#include "interrupt.h"
 #include "topics.h"
 
 #include <weft/creation.h>
@@ -11,20 +12,27 @@ namespace {
 
 Tensor tensor_of(const data::IdxArray& array) { return from_bytes(array.bytes.data(), array.dtype, array.shape); }
 
+std::vector<Tensor> load(std::string_view set, const data::Places& places) {
+    if (set == "iris" || set == "digits") {
+        const data::Labelled found = set == "iris" ? data::load_iris(places) : data::load_digits(places);
+        return {tensor_of(found.inputs), tensor_of(found.labels)};
+    }
+    const data::Mnist found = set == "mnist" ? data::load_mnist(places) : data::load_fashion_mnist(places);
+    return {tensor_of(found.train_images), tensor_of(found.train_labels), tensor_of(found.test_images),
+            tensor_of(found.test_labels)};
+}
+
 }  // namespace
 
 void bind_data(nb::module_& m) {
     function(
-        m, "_load_mnist", "folder, source_folder, url", "The images and labels of MNIST: train, train, test, test.",
-        [](std::string_view folder, std::string_view source_folder, std::string_view url) {
-            data::Mnist digits;
-            {
-                const nb::gil_scoped_release released;
-                digits = data::load_mnist(
+        m, "_load_dataset", "name, folder, source_folder, url", "The tensors of a data set of weft.datasets.",
+        [](std::string_view set, std::string_view folder, std::string_view source_folder, std::string_view url) {
+            return without_gil([&] {
+                return load(
+                    set,
                     {.folder = folder, .source_folder = source_folder, .cache_folder = {}, .url = std::string(url)});
-            }
-            return std::vector<Tensor>{tensor_of(digits.train_images), tensor_of(digits.train_labels),
-                                       tensor_of(digits.test_images), tensor_of(digits.test_labels)};
+            });
         });
 }
 

@@ -40,6 +40,7 @@ void bind_debug(nb::module_& m) {
                  put("plans_made", c.plans_made);
                  put("plan_cache_hits", c.plan_cache_hits);
                  put("kernels_compiled", c.kernels_compiled);
+                 put("compile_nanoseconds", c.compile_nanoseconds);
                  put("kernels_launched", c.kernels_launched);
                  put("contractions_launched", c.contractions_launched);
                  put("buffers_allocated", c.buffers_allocated);

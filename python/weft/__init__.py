@@ -20,6 +20,7 @@ _weft._set_values_and_indices(_types.ValuesAndIndices)
 from ._functions import *  # noqa: F403
 from ._jit import *  # noqa: F403
 from ._modes import *  # noqa: F403
+from ._random import *  # noqa: F403
 from ._types import *  # noqa: F403
 from ._weft import *  # noqa: F403
 

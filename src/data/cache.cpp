@@ -49,6 +49,9 @@ std::string address(const Places& places) {
     std::string message = file.set + "/" + file.name + ": not found in";
     for (std::size_t i = 0; i < searched.size(); ++i)
         message += (i == 0 ? " " : ", ") + fs::absolute(searched[i]).lexically_normal().string();
+    if (file.packings.empty())
+        throw IoError(message + "; put the set's files into a folder " + file.set +
+                      "/ in one of these, or name the folder that holds them (as the argument, or with WEFT_DATA)");
     throw IoError(message + "; set WEFT_DATA to the folder that holds " + file.set +
                   "/, or WEFT_DATA_URL to an address to download <address>/" + file.set + "/" + file.name + " from");
 }
@@ -66,10 +69,13 @@ fs::path cache_folder(const Places& places) {
 
 fs::path find_file(const KnownFile& file, const Places& places) {
     std::vector<fs::path> searched = user_folders(places);
-    for (const fs::path& folder : searched)
-        for (const fs::path& base : {folder / file.set, folder})
+    for (const fs::path& folder : searched) {
+        std::vector<fs::path> bases = {folder / file.set};
+        if (!file.shared_name || folder == places.folder) bases.push_back(folder);
+        for (const fs::path& base : bases)
             for (const std::string& name : {file.name, without_gz(file.name)})
                 if (is_file(base / name)) return base / name;
+    }
 
     const fs::path cache = cache_folder(places);
     if (!cache.empty()) {
@@ -77,7 +83,7 @@ fs::path find_file(const KnownFile& file, const Places& places) {
         if (is_file(cache / file.set / file.name)) return cache / file.set / file.name;
     }
     const std::string url = address(places);
-    if (url.empty()) report_missing(file, searched);
+    if (url.empty() || file.packings.empty()) report_missing(file, searched);
     if (cache.empty()) throw IoError(file.name + ": no folder to download it to; set WEFT_CACHE");
     return download(url + "/" + file.set + "/" + file.name, file, cache / file.set);
 }

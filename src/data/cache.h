@@ -20,7 +20,8 @@ struct Packing {
 struct KnownFile {
     std::string set;                // the sub-folder it lies in: "mnist"
     std::string name;               // "train-labels-idx1-ubyte.gz"
-    std::vector<Packing> packings;  // at least one; a download must be one of them
+    std::vector<Packing> packings;  // a download must be one of them; none: the file is never downloaded
+    bool shared_name = false;  // other sets have files of this name: without its sub-folder it counts in `folder` only
 };
 
 // The path of the file, after a download if need be; a .gz file may also lie unpacked in the first three places. Throws

@@ -1,8 +1,9 @@
-// data/mnist.cpp: the MNIST data set: which files it has, and what must be in them.
+// data/mnist.cpp: MNIST and Fashion-MNIST: which files they have, and what must be in them.
 #include "data/cache.h"
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace weft::data {
 namespace {
@@ -54,17 +55,26 @@ IdxArray load_labels(const std::filesystem::path& path, const IdxArray& images) 
     return labels;
 }
 
-}  // namespace
-
-Mnist load_mnist(const Places& places) {
+Mnist load(std::span<const KnownFile, 4> files, const Places& places) {
     std::vector<std::filesystem::path> paths;  // all four first: a missing one is known before any is read
-    for (const KnownFile& file : files()) paths.push_back(find_file(file, places));
+    for (const KnownFile& file : files) paths.push_back(find_file(file, places));
     Mnist mnist;
     mnist.train_images = load_images(paths[0]);
     mnist.train_labels = load_labels(paths[1], mnist.train_images);
     mnist.test_images = load_images(paths[2]);
     mnist.test_labels = load_labels(paths[3], mnist.test_images);
     return mnist;
+}
+
+}  // namespace
+
+Mnist load_mnist(const Places& places) { return load(files(), places); }
+
+Mnist load_fashion_mnist(const Places& places) {
+    std::array<KnownFile, 4> fashion = files();
+    for (KnownFile& file : fashion)
+        file = {.set = "fashion-mnist", .name = file.name, .packings = {}, .shared_name = true};
+    return load(fashion, places);
 }
 
 }  // namespace weft::data

@@ -25,6 +25,7 @@ Counters counters() {
         .plans_made = cells.plans_made,
         .plan_cache_hits = cells.plan_cache_hits,
         .kernels_compiled = cells.kernels_compiled,
+        .compile_nanoseconds = cells.compile_nanoseconds,
         .kernels_launched = cells.kernels_launched,
         .contractions_launched = cells.contractions_launched,
         .buffers_allocated = pool.allocations,

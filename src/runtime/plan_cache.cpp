@@ -5,6 +5,7 @@
 #include "runtime/counters.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <list>
 #include <span>
@@ -56,6 +57,7 @@ bool serves(const CachedPlan& plan, std::span<const Word> constants) {
 }
 
 std::shared_ptr<const CachedPlan> make(const schedule::Captured& captured, std::vector<int> holes, bool keep) {
+    const auto start = std::chrono::steady_clock::now();
     auto made = std::make_shared<CachedPlan>();
     made->plan =
         schedule::make_plan(captured, std::move(holes), keep, config().donate && !config().switched_off("donate"));
@@ -72,6 +74,8 @@ std::shared_ptr<const CachedPlan> make(const schedule::Captured& captured, std::
     made->mode = mode_now(keep);
     made->constants.assign(captured.constants.begin(), captured.constants.end());
     count(counter_cells().plans_made);
+    const auto took = std::chrono::steady_clock::now() - start;
+    count(counter_cells().compile_nanoseconds, std::chrono::duration_cast<std::chrono::nanoseconds>(took).count());
     return made;
 }
 

@@ -12,8 +12,8 @@
 #include <weft/ops.h>
 
 #include <cmath>
-#include <mutex>
 #include <numbers>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -23,36 +23,12 @@ using ir::Op;
 
 // ---- the generator's state -------------------------------------------------------------------------------------------
 
-class Generator {
-public:
-    std::uint64_t seed() {
-        const std::lock_guard lock(mutex_);
-        return state_.seed;
-    }
-    std::uint64_t draw(std::int64_t blocks) {  // the first of so many counters
-        const std::lock_guard lock(mutex_);
-        const std::uint64_t first = state_.counter;
-        state_.counter += static_cast<std::uint64_t>(blocks);
-        return first;
-    }
-    RandomState get() {
-        const std::lock_guard lock(mutex_);
-        return state_;
-    }
-    void set(const RandomState& state) {
-        const std::lock_guard lock(mutex_);
-        state_ = state;
-    }
-
-private:
-    std::mutex mutex_;
-    RandomState state_;
-};
-
-Generator& generator() {
-    static Generator instance;
+const std::shared_ptr<Generator>& global_generator() {
+    static const auto& instance = *new std::shared_ptr<Generator>(std::make_shared<Generator>());
     return instance;
 }
+
+thread_local std::shared_ptr<Generator> scoped_generator;  // nullptr: no scope on this thread
 
 // ---- random bits -----------------------------------------------------------------------------------------------------
 
@@ -70,8 +46,9 @@ RandomWords halves_of(const NodeRef& u64_value) {
 // one.
 RandomWords random_words(std::int64_t blocks) {
     using Redraw = const std::function<Word()>;
-    const auto redraw_key = std::make_shared<Redraw>([] { return generator().seed(); });
-    const auto redraw_counter = std::make_shared<Redraw>([blocks] { return generator().draw(blocks); });
+    const std::shared_ptr<Generator> source = scoped_generator ? scoped_generator : global_generator();
+    const auto redraw_key = std::make_shared<Redraw>([source] { return source->state().seed; });
+    const auto redraw_counter = std::make_shared<Redraw>([source, blocks] { return source->draw(blocks); });
     const NodeRef key = ir::variable(DType::U64, (*redraw_key)(), redraw_key);
     const NodeRef counter = ir::variable(DType::U64, (*redraw_counter)(), redraw_counter);
     const RandomWords start = halves_of(counter);
@@ -144,9 +121,29 @@ RandomWords threefry(const RandomWords& key, const RandomWords& counter) {
     return {x, y};
 }
 
-void manual_seed(std::uint64_t seed) { generator().set({.seed = seed, .counter = 0}); }
-RandomState random_state() { return generator().get(); }
-void set_random_state(const RandomState& state) { generator().set(state); }
+RandomState Generator::state() const {
+    const std::lock_guard lock(mutex_);
+    return state_;
+}
+void Generator::set_state(const RandomState& state) {
+    const std::lock_guard lock(mutex_);
+    state_ = state;
+}
+std::uint64_t Generator::draw(std::int64_t blocks) {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t first = state_.counter;
+    state_.counter += static_cast<std::uint64_t>(blocks);
+    return first;
+}
+
+GeneratorScope::GeneratorScope(std::shared_ptr<Generator> generator) : before_(scoped_generator) {
+    if (generator) scoped_generator = std::move(generator);
+}
+GeneratorScope::~GeneratorScope() { scoped_generator = std::move(before_); }
+
+void manual_seed(std::uint64_t seed) { global_generator()->set_state({.seed = seed, .counter = 0}); }
+RandomState random_state() { return global_generator()->state(); }
+void set_random_state(const RandomState& state) { global_generator()->set_state(state); }
 
 Tensor rand(const Shape& shape, DType dtype) {
     const Checker check("rand", {{"shape", shape}, {"dtype", dtype}});

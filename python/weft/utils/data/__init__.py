@@ -1,0 +1,5 @@
+"""Data sets, samplers, and loaders that make batches of them."""
+
+from .dataloader import DataLoader, default_collate, default_convert, get_worker_info
+from .dataset import ChainDataset, ConcatDataset, Dataset, IterableDataset, StackDataset, Subset, TensorDataset, random_split
+from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, SubsetRandomSampler, WeightedRandomSampler

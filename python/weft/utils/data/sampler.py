@@ -1,0 +1,118 @@
+"""Samplers: in which order the items of a data set come, and in which batches."""
+
+from __future__ import annotations
+
+from ... import _weft
+
+
+class Sampler:
+    """Something to iterate over that gives indices."""
+
+    def __init__(self, data_source=None) -> None:
+        pass
+
+    def __iter__(self):
+        raise NotImplementedError(f"{type(self).__name__} has no __iter__()")
+
+
+class SequentialSampler(Sampler):
+    """0, 1, 2 …"""
+
+    def __init__(self, data_source) -> None:
+        self.data_source = data_source
+
+    def __iter__(self):
+        return iter(range(len(self.data_source)))
+
+    def __len__(self) -> int:
+        return len(self.data_source)
+
+
+class RandomSampler(Sampler):
+    """All indices in a random order, or `num_samples` of them; with `replacement`, each is drawn from all."""
+
+    def __init__(self, data_source, replacement: bool = False, num_samples: int | None = None, generator=None) -> None:
+        if num_samples is not None and num_samples < 1:
+            raise ValueError(f"RandomSampler(): argument 'num_samples' must be at least 1, not {num_samples}")
+        self.data_source, self.replacement, self.generator = data_source, replacement, generator
+        self._num_samples = num_samples
+
+    @property
+    def num_samples(self) -> int:
+        return len(self.data_source) if self._num_samples is None else self._num_samples
+
+    def __iter__(self):
+        count, wanted = len(self.data_source), self.num_samples
+        if self.replacement:
+            return iter(_weft.randint(0, count, (wanted,), generator=self.generator).tolist())
+        order: list[int] = []
+        while len(order) < wanted and count:  # more samples than items: one permutation after the other
+            order += _weft.randperm(count, generator=self.generator).tolist()
+        return iter(order[:wanted])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler):
+    """Some indices in a random order."""
+
+    def __init__(self, indices, generator=None) -> None:
+        self.indices, self.generator = indices, generator
+
+    def __iter__(self):
+        return (self.indices[i] for i in _weft.randperm(len(self.indices), generator=self.generator).tolist())
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler):
+    """`num_samples` indices, each as likely as its weight says."""
+
+    def __init__(self, weights, num_samples: int, replacement: bool = True, generator=None) -> None:
+        if isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples < 1:
+            raise ValueError(f"WeightedRandomSampler(): argument 'num_samples' must be a positive int, not {num_samples!r}")
+        self.weights = _weft.as_tensor(weights, dtype=_weft.float64)
+        if self.weights.ndim != 1 or not bool((self.weights >= 0).all()) or not self.weights.sum().item() > 0:
+            raise ValueError("WeightedRandomSampler(): argument 'weights' must be numbers that are not negative, and not all 0")
+        if not replacement and num_samples > int((self.weights > 0).sum()):
+            raise ValueError(f"WeightedRandomSampler(): there are not {num_samples} weights above 0 to draw without replacement")
+        self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
+
+    def __iter__(self):
+        if self.replacement:  # where a uniform number falls among the running sums
+            edges = self.weights.cumsum(0)
+            drawn = _weft.rand(self.num_samples, 1, dtype=_weft.float64, generator=self.generator) * edges[-1]
+            last = max(i for i, weight in enumerate(self.weights.tolist()) if weight > 0)  # for a product rounded up to the sum
+            return iter((drawn >= edges).sum(1).clamp(max=last).tolist())
+        # The first to come of exponential waiting times: the order of draws without replacement.
+        chance = _weft.rand(len(self.weights), dtype=_weft.float64, generator=self.generator)
+        waits = (-(1 - chance).log() / self.weights).tolist()
+        return iter(sorted(range(len(waits)), key=waits.__getitem__)[: self.num_samples])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class BatchSampler(Sampler):
+    """Lists of `batch_size` indices of another sampler."""
+
+    def __init__(self, sampler, batch_size: int, drop_last: bool) -> None:
+        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+            raise ValueError(f"BatchSampler(): argument 'batch_size' must be a positive int, not {batch_size!r}")
+        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
+
+    def __iter__(self):
+        batch = []
+        for index in self.sampler:
+            batch.append(index)
+            if len(batch) == self.batch_size:
+                yield batch
+                batch = []
+        if batch and not self.drop_last:
+            yield batch
+
+    def __len__(self) -> int:
+        count = len(self.sampler)
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
