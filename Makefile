@@ -16,13 +16,14 @@ help:  ## show this list
 setup:  ## install everything that any of these needs (the others call the part they need)
 	@tools/setup.sh
 
-demo:  ## set up, build, and train a small network on MNIST
+demo: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
+demo:  ## set up, build, and train a small network on MNIST in Python; draws build/demo.png
 	$(call say,setting up)
-	@tools/setup.sh build
-	$(call say,building the demo)
-	@$(call build,release) --target example_mnist
-	$(call say,running it: build/release/bin/example_mnist)
-	@build/release/bin/example_mnist
+	@tools/setup.sh build python demo
+	$(call say,building the Python package)
+	@$(call build,release) --target weft_python weft_package
+	$(call say,running examples/python/mnist_mlp.py)
+	@PYTHONPATH=build/release/python .venv/bin/python examples/python/mnist_mlp.py --picture build/demo.png
 
 test: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 test:  ## set up, build, and run all tests (C++, Python, include directions, install, wheel)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what a task needs on Debian or Ubuntu, and nothing that is there already: the second call is instant.
-#   tools/setup.sh [build] [python] [bench] [lint] [parity] [compare]       (without arguments: all but parity and compare)
+#   tools/setup.sh [build] [python] [demo] [bench] [lint] [parity] [compare]     (without arguments: all but parity and compare)
 # Packages come with apt-get, as root or through sudo; Python packages go into .venv, other frameworks into .venv-parity and .venv-peers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -22,6 +22,7 @@ lint    clang-tidy       clang-tidy                                             
 "
 least_cmake=3.25
 python_packages="nanobind==3.1.0 scikit-build-core==1.1.1 pytest==9.2.0 mypy==2.4.1 numpy" # into .venv
+demo_packages="tqdm==4.70.1"                                                               # into .venv
 parity_packages="torch==2.13.0 pytest==9.2.0 numpy"                                        # into .venv-parity
 compare_packages="torch==2.13.0 jax==0.10.2 numpy"                                         # into .venv-peers
 venv_cmake=3.31.6 # goes into .venv where the system's CMake is older than least_cmake
@@ -95,6 +96,20 @@ install_python() {
     echo "$python_packages" >"$stamp"
 }
 
+# A progress bar. The demo does without where it cannot be had.
+install_demo() {
+    local stamp=.venv/.weft-demo-packages
+    [ "$(cat "$stamp" 2>/dev/null)" = "$demo_packages" ] && return 0
+    make_venv .venv
+    say "installing $demo_packages into .venv"
+    # shellcheck disable=SC2086  # a list
+    if .venv/bin/pip install --quiet --disable-pip-version-check $demo_packages; then
+        echo "$demo_packages" >"$stamp"
+    else
+        say "going on without a progress bar"
+    fi
+}
+
 # Other frameworks, to compare with, in an environment of their own: nothing else ever sees them.
 install_frameworks() { # where, packages
     local stamp=$1/.weft-packages
@@ -120,5 +135,6 @@ if ! new_enough_cmake; then
     .venv/bin/pip install --quiet "cmake==$venv_cmake"
 fi
 if [[ " ${*:-python} " == *" python "* ]]; then install_python; fi
+if [[ " ${*:-demo} " == *" demo "* ]]; then install_demo; fi
 if [[ " ${*:-} " == *" parity "* ]]; then install_frameworks .venv-parity "$parity_packages"; fi
 if [[ " ${*:-} " == *" compare "* ]]; then install_frameworks .venv-peers "$compare_packages"; fi

@@ -1,0 +1,96 @@
+"""Every example in examples/python, in its short form: it runs, and it learns what it should."""
+
+import importlib
+import re
+import struct
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples" / "python"
+
+
+@pytest.fixture
+def run(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.chdir(ROOT)
+
+    def short(name, *arguments):
+        return importlib.import_module(name).main(["--short", *arguments])
+
+    return short
+
+
+def test_all_are_here():
+    tested = set(re.findall(r'run\("(\w+)"', Path(__file__).read_text()))
+    assert tested == {path.stem for path in EXAMPLES.glob("*.py")} - {"picture"}
+
+
+def test_linear_regression(run):
+    from_truth, from_exact = run("linear_regression")
+    assert from_truth < 0.02 and from_exact < 1e-4
+
+
+def test_logistic_regression(run):
+    right, slope = run("logistic_regression")
+    assert right >= 0.93 and slope < 1e-3  # at the bottom, where the gradient is 0
+
+
+def test_iris(run):
+    assert run("iris") >= 0.93
+
+
+def test_kmeans(run):
+    missed, history = run("kmeans")
+    assert missed < 0.2 and all(a >= b * (1 - 1e-6) for a, b in zip(history, history[1:]))
+
+
+def test_custom_function(run):
+    assert run("custom_function") == 0
+
+
+def test_bandit(run):
+    assert run("bandit") > 0.6
+
+
+def test_digits_cnn(run):
+    assert run("digits_cnn") >= 0.97
+
+
+def test_mnist_cnn(run):
+    assert run("mnist_cnn") > 0.85
+
+
+def test_char_transformer(run):
+    loss, written = run("char_transformer")
+    assert loss < 2.7 and written.startswith("When I ") and len(written) == 87  # letters by their frequency alone: 3.1
+
+
+def test_mnist_mlp_and_its_picture(run, tmp_path, capsys):
+    picture = tmp_path / "demo.png"
+    assert run("mnist_mlp", "--picture", str(picture)) > 0.88
+    said = capsys.readouterr().out
+    for line in (r"test accuracy   \d\d\.\d\d%", r"images/s        [\d,]+", r"kernels         \d+ compiled", r"compile time    [\d.]+ ms"):
+        assert re.search(line, said), line
+    data = picture.read_bytes()
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    chunks, at = {}, 8
+    while at < len(data):
+        length, kind = struct.unpack_from(">I4s", data, at)
+        chunks[kind] = data[at + 8 : at + 8 + length]
+        assert struct.unpack_from(">I", data, at + 8 + length)[0] == zlib.crc32(kind + chunks[kind])
+        at += 12 + length
+    width, height = struct.unpack_from(">II", chunks[b"IHDR"])
+    pixels = zlib.decompress(chunks[b"IDAT"])
+    assert len(pixels) == height * (3 * width + 1) and b"IEND" in chunks
+    colours = {pixels[y * (3 * width + 1) + 1 + 3 * x :][:3] for y in range(0, height, 2) for x in range(0, width, 2)}
+    assert {bytes((30, 140, 60)), bytes((200, 40, 40)), bytes((30, 80, 180))} <= colours  # right, wrong, the curve
+
+
+def test_as_a_program():
+    done = subprocess.run([sys.executable, str(EXAMPLES / "iris.py"), "--short"], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0 and re.search(r"\d+\.\d% of 45 flowers", done.stdout), done.stderr
