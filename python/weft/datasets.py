@@ -10,9 +10,28 @@ from collections import namedtuple
 
 from . import _weft
 
-Mnist = namedtuple("Mnist", ["train_images", "train_labels", "test_images", "test_labels"])
-Iris = namedtuple("Iris", ["features", "labels"])
-Digits = namedtuple("Digits", ["images", "labels"])
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NamedTuple
+
+    class Mnist(NamedTuple):
+        train_images: _weft.Tensor
+        train_labels: _weft.Tensor
+        test_images: _weft.Tensor
+        test_labels: _weft.Tensor
+
+    class Iris(NamedTuple):
+        features: _weft.Tensor
+        labels: _weft.Tensor
+
+    class Digits(NamedTuple):
+        images: _weft.Tensor
+        labels: _weft.Tensor
+
+else:  # typing takes longer to import than the rest of this file
+    Mnist = namedtuple("Mnist", ["train_images", "train_labels", "test_images", "test_labels"])
+    Iris = namedtuple("Iris", ["features", "labels"])
+    Digits = namedtuple("Digits", ["images", "labels"])
 
 IRIS_CLASSES = ("setosa", "versicolor", "virginica")
 IRIS_FEATURES = ("sepal length (cm)", "sepal width (cm)", "petal length (cm)", "petal width (cm)")
@@ -29,26 +48,26 @@ def _own_folder(name: str) -> str:
     return ""
 
 
-def _load(name: str, folder, url: str = ""):
+def _load(name: str, folder: str | os.PathLike[str], url: str = "") -> list[_weft.Tensor]:
     return _weft._load_dataset(name, os.fspath(folder), _own_folder(name), url)
 
 
-def mnist(folder="", url="") -> Mnist:
+def mnist(folder: str | os.PathLike[str] = "", url: str = "") -> Mnist:
     """Handwritten digits: uint8 images [60000, 28, 28] and labels [60000], then 10,000 of each for tests."""
     return Mnist(*_load("mnist", folder, url))
 
 
-def fashion_mnist(folder="") -> Mnist:
+def fashion_mnist(folder: str | os.PathLike[str] = "") -> Mnist:
     """Clothes in MNIST's layout; FASHION_CLASSES names the labels. Its four files must be in `folder`, or in fashion-mnist/ of one of the
     places: they are not shipped, and not downloaded."""
     return Mnist(*_load("fashion-mnist", folder))
 
 
-def iris(folder="") -> Iris:
+def iris(folder: str | os.PathLike[str] = "") -> Iris:
     """Fisher's irises: float32 features [150, 4] (IRIS_FEATURES) and uint8 labels [150] (IRIS_CLASSES), class by class."""
     return Iris(*_load("iris", folder))
 
 
-def digits(folder="") -> Digits:
+def digits(folder: str | os.PathLike[str] = "") -> Digits:
     """Small handwritten digits: uint8 images [1797, 8, 8] with pixels 0 to 16, and labels [1797]."""
     return Digits(*_load("digits", folder))

@@ -8,6 +8,7 @@ import weft
 import weft.nn as nn
 import weft.nn.functional as F
 from weft import Tensor
+from weft.utils.data import DataLoader, Dataset, TensorDataset, random_split
 
 
 class Net(nn.Module):
@@ -41,6 +42,21 @@ def clip(g: Tensor) -> Tensor:
     return g.clamp(-1.0, 1)
 
 
+class Squares(Dataset):
+    def __len__(self) -> int:
+        return 10
+
+    def __getitem__(self, index: int) -> tuple[int, int]:
+        return index, index**2
+
+
+def loaded() -> int:
+    iris = weft.datasets.iris()
+    train, _ = random_split(TensorDataset(iris.features, iris.labels), [100, 50], generator=weft.Generator().manual_seed(1))
+    loader = DataLoader(train, batch_size=25, shuffle=True)
+    return len(loader) + sum(len(y) for _, y in DataLoader(Squares(), batch_size=4, num_workers=1))
+
+
 def main() -> float:
     weft.manual_seed(0)
     x, labels = weft.randn(16, 4), weft.randint(0, 3, (16,))
@@ -62,7 +78,7 @@ def main() -> float:
     with weft.inference_mode():
         total = (slope + 1.5).sum(dim=(0, 1), keepdim=False)
     text: str = str(weft.explain(total).kernels[0].name) + weft.float32.__repr__()
-    assert rows == 48 and text and x.detach().numpy().shape == (16, 4)
+    assert rows == 48 and loaded() == 14 and text and x.detach().numpy().shape == (16, 4)
     return accuracy(model, x.detach(), labels) + losses[-1]
 
 

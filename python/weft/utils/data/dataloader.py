@@ -14,8 +14,15 @@ from ..._tensor import Tensor
 from .dataset import Dataset, IterableDataset, Subset, TensorDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import Any
 
-def default_convert(data):
+    from ..._random import Generator
+
+
+def default_convert(data: Any) -> Any:
     """Arrays as tensors, also inside of tuples, lists and dicts; all else as it is."""
     if isinstance(data, Tensor) or isinstance(data, (str, bytes)):
         return data
@@ -30,7 +37,7 @@ def default_convert(data):
     return data
 
 
-def default_collate(batch):
+def default_collate(batch: list[Any]) -> Any:
     """A list of items as one batch: tensors, arrays and numbers are stacked, tuples, lists and dicts item by item."""
     first = batch[0]
     if isinstance(first, Tensor):
@@ -68,7 +75,7 @@ def get_worker_info() -> WorkerInfo | None:
     return getattr(_this_thread, "worker", None)
 
 
-def _tensors_in(value):
+def _tensors_in(value: Any) -> Iterator[Tensor]:
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, dict):
@@ -82,7 +89,7 @@ def _tensors_in(value):
 class _Worker:
     """A thread with a queue of tasks. A task's result is an outcome: (what it returned, None) or (None, what it raised)."""
 
-    def __init__(self, info: WorkerInfo, start) -> None:
+    def __init__(self, info: WorkerInfo, start: Any) -> None:
         import queue  # late: not every program has workers
 
         self.tasks, self.outcomes = queue.SimpleQueue(), queue.SimpleQueue()
@@ -107,7 +114,7 @@ class _Worker:
             except BaseException as error:
                 self.outcomes.put((None, error))
 
-    def result(self, timeout: float):
+    def result(self, timeout: float) -> Any:
         import queue
 
         try:
@@ -131,10 +138,11 @@ class DataLoader:
     With a `generator` the order is the same whatever else is random in the program.
     """
 
-    def __init__(self, dataset, batch_size: int | None = 1, shuffle: bool | None = None, sampler=None, batch_sampler=None,
-                 num_workers: int = 0, collate_fn=None, pin_memory: bool = False, drop_last: bool = False, timeout: float = 0,
-                 worker_init_fn=None, multiprocessing_context=None, generator=None, *, prefetch_factor: int | None = None,
-                 persistent_workers: bool = False, pin_memory_device: str = "", in_order: bool = True) -> None:  # fmt: skip
+    def __init__(self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None, sampler: Iterable[Any] | None = None,
+                 batch_sampler: Iterable[Any] | None = None, num_workers: int = 0, collate_fn: Callable[[Any], Any] | None = None,
+                 pin_memory: bool = False, drop_last: bool = False, timeout: float = 0,
+                 worker_init_fn: Callable[[int], Any] | None = None, multiprocessing_context: Any = None,
+                 generator: Generator | None = None, *, prefetch_factor: int | None = None, persistent_workers: bool = False, pin_memory_device: str = "", in_order: bool = True) -> None:  # fmt: skip
         if num_workers < 0:
             raise ValueError(f"DataLoader(): argument 'num_workers' must not be negative, but is {num_workers}")
         if timeout < 0:
@@ -172,6 +180,9 @@ class DataLoader:
         self.collate_fn = collate_fn or (default_collate if self._batched else default_convert)
         self._workers: list[_Worker] = []
 
+    def __class_getitem__(cls, item: Any) -> Any:
+        return cls
+
     def __len__(self) -> int:
         if isinstance(self.dataset, IterableDataset):
             count = len(self.dataset)
@@ -180,7 +191,7 @@ class DataLoader:
             return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         table = None if self._own_collate or not self._batched else _table(self.dataset)
         if table is not None:
             return self._rows(*table)
@@ -188,7 +199,7 @@ class DataLoader:
             return self._from_workers()
         return self._here()
 
-    def _rows(self, tensors, chosen):
+    def _rows(self, tensors: tuple[Tensor, ...], chosen: Tensor | None) -> Iterator[Any]:
         """Batches of tensors: slices, or rows picked by a part of one permutation; nothing is copied before a kernel reads it."""
         if not self._whole:
             for batch in self.batch_sampler:
@@ -204,13 +215,13 @@ class DataLoader:
             part = slice(i * self.batch_size, min((i + 1) * self.batch_size, len(self.dataset)))
             yield [tensor[part if order is None else order[part]] for tensor in tensors]
 
-    def _tasks(self):
+    def _tasks(self) -> Iterator[Any]:
         """What is loaded one by one: lists of indices, indices, or for streams nothing but a turn."""
         if isinstance(self.dataset, IterableDataset):
             return itertools.repeat(None)
         return iter(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
-    def _loader(self, info: WorkerInfo | None):
+    def _loader(self, info: WorkerInfo | None) -> Callable[[Any], Any]:
         """The function that makes a batch of a task."""
         if info is not None and self.worker_init_fn is not None:
             self.worker_init_fn(info.id)
@@ -218,7 +229,7 @@ class DataLoader:
         if isinstance(dataset, IterableDataset):
             items = iter(dataset)
 
-            def load(_):
+            def load(_: Any) -> Any:
                 if self.batch_size is None:
                     item = next(items, _END)
                     return _END if item is _END else collate(item)
@@ -232,7 +243,7 @@ class DataLoader:
             return lambda batch: collate(dataset.__getitems__(batch))
         return lambda batch: collate([dataset[index] for index in batch])
 
-    def _here(self):
+    def _here(self) -> Iterator[Any]:
         load = self._loader(None)
         for task in self._tasks():
             batch = load(task)
@@ -240,7 +251,7 @@ class DataLoader:
                 return
             yield batch
 
-    def _from_workers(self):
+    def _from_workers(self) -> Iterator[Any]:
         """Task i goes to worker i modulo their number, and its result is taken in that order."""
         workers = self._workers
         if not workers:
@@ -288,7 +299,7 @@ class _End:
 _END = _End()
 
 
-def _table(dataset):
+def _table(dataset: Any) -> tuple[tuple[Tensor, ...], Tensor | None] | None:
     """The tensors behind a TensorDataset, and behind Subsets of one the rows chosen (None: all); None for other data sets."""
     if type(dataset) is TensorDataset:
         return dataset.tensors, None

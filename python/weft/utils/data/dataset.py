@@ -8,6 +8,13 @@ import math
 
 from ... import _weft
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from ..._random import Generator
+
 
 class Dataset:
     """Something with `len(data)` and `data[i]`. `a + b` is one after the other.
@@ -19,7 +26,10 @@ class Dataset:
     ...         return i, i * i
     """
 
-    def __getitem__(self, index):
+    def __class_getitem__(cls, item: Any) -> Any:  # Dataset[tuple[Tensor, Tensor]], for readers
+        return cls
+
+    def __getitem__(self, index: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no __getitem__()")
 
     def __add__(self, other: Dataset) -> ConcatDataset:
@@ -29,7 +39,7 @@ class Dataset:
 class IterableDataset(Dataset):
     """Something with `iter(data)`: a stream. Where workers share it, `get_worker_info()` says which part is a worker's."""
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError(f"{type(self).__name__} has no __iter__()")
 
     def __add__(self, other: Dataset) -> ChainDataset:
@@ -45,7 +55,7 @@ class TensorDataset(Dataset):
             raise ValueError(f"TensorDataset(): the tensors have the first sizes {sizes}, which must be equal")
         self.tensors = tensors
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         return tuple(tensor[index] for tensor in self.tensors)
 
     def __len__(self) -> int:
@@ -64,7 +74,7 @@ class StackDataset(Dataset):
             raise ValueError(f"StackDataset(): the data sets have {[len(p) for p in parts]} items, which must be equal")
         self._length = len(parts[0])
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         if isinstance(self.datasets, dict):
             return {name: part[index] for name, part in self.datasets.items()}
         return tuple(part[index] for part in self.datasets)
@@ -76,10 +86,10 @@ class StackDataset(Dataset):
 class Subset(Dataset):
     """The items of a data set at some indices."""
 
-    def __init__(self, dataset: Dataset, indices) -> None:
+    def __init__(self, dataset: Dataset, indices: Sequence[int]) -> None:
         self.dataset, self.indices = dataset, indices
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         return self.dataset[[self.indices[i] for i in index] if isinstance(index, list) else self.indices[index]]
 
     def __len__(self) -> int:
@@ -89,7 +99,7 @@ class Subset(Dataset):
 class ConcatDataset(Dataset):
     """Data sets one after the other."""
 
-    def __init__(self, datasets) -> None:
+    def __init__(self, datasets: Iterable[Dataset]) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
             raise ValueError("ConcatDataset(): argument 'datasets' must have an element at least")
@@ -97,7 +107,7 @@ class ConcatDataset(Dataset):
             raise ValueError("ConcatDataset(): a stream has no items to count; ChainDataset takes streams")
         self.cumulative_sizes = list(itertools.accumulate(len(dataset) for dataset in self.datasets))
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         at = index + len(self) if index < 0 else index
         if not 0 <= at < len(self):
             raise IndexError(f"ConcatDataset: the index {index} is out of range for {len(self)} items")
@@ -111,17 +121,17 @@ class ConcatDataset(Dataset):
 class ChainDataset(IterableDataset):
     """Streams one after the other."""
 
-    def __init__(self, datasets) -> None:
+    def __init__(self, datasets: Iterable[Dataset]) -> None:
         self.datasets = list(datasets)
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return itertools.chain.from_iterable(self.datasets)
 
     def __len__(self) -> int:
         return sum(map(len, self.datasets))
 
 
-def random_split(dataset: Dataset, lengths, generator=None) -> list[Subset]:
+def random_split(dataset: Dataset, lengths: Sequence[float], generator: Generator | None = None) -> list[Subset]:
     """Cuts a data set into parts of these lengths (or fractions that add up to 1), at random.
 
     >>> train, test = random_split(data, [0.8, 0.2], weft.Generator().manual_seed(0))

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 from ... import _weft
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from ..._random import Generator
+
 
 class Sampler:
     """Something to iterate over that gives indices."""
 
-    def __init__(self, data_source=None) -> None:
+    def __init__(self, data_source: Any = None) -> None:
         pass
 
-    def __iter__(self):
+    def __class_getitem__(cls, item: Any) -> Any:  # Sampler[int], for readers
+        return cls
+
+    def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError(f"{type(self).__name__} has no __iter__()")
 
 
 class SequentialSampler(Sampler):
     """0, 1, 2 …"""
 
-    def __init__(self, data_source) -> None:
+    def __init__(self, data_source: Any) -> None:
         self.data_source = data_source
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return iter(range(len(self.data_source)))
 
     def __len__(self) -> int:
@@ -31,7 +41,7 @@ class SequentialSampler(Sampler):
 class RandomSampler(Sampler):
     """All indices in a random order, or `num_samples` of them; with `replacement`, each is drawn from all."""
 
-    def __init__(self, data_source, replacement: bool = False, num_samples: int | None = None, generator=None) -> None:
+    def __init__(self, data_source: Any, replacement: bool = False, num_samples: int | None = None, generator: Generator | None = None) -> None:
         if num_samples is not None and num_samples < 1:
             raise ValueError(f"RandomSampler(): argument 'num_samples' must be at least 1, not {num_samples}")
         self.data_source, self.replacement, self.generator = data_source, replacement, generator
@@ -41,7 +51,7 @@ class RandomSampler(Sampler):
     def num_samples(self) -> int:
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         count, wanted = len(self.data_source), self.num_samples
         if self.replacement:
             return iter(_weft.randint(0, count, (wanted,), generator=self.generator).tolist())
@@ -57,10 +67,10 @@ class RandomSampler(Sampler):
 class SubsetRandomSampler(Sampler):
     """Some indices in a random order."""
 
-    def __init__(self, indices, generator=None) -> None:
+    def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         self.indices, self.generator = indices, generator
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         return (self.indices[i] for i in _weft.randperm(len(self.indices), generator=self.generator).tolist())
 
     def __len__(self) -> int:
@@ -70,7 +80,7 @@ class SubsetRandomSampler(Sampler):
 class WeightedRandomSampler(Sampler):
     """`num_samples` indices, each as likely as its weight says."""
 
-    def __init__(self, weights, num_samples: int, replacement: bool = True, generator=None) -> None:
+    def __init__(self, weights: Any, num_samples: int, replacement: bool = True, generator: Generator | None = None) -> None:
         if isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples < 1:
             raise ValueError(f"WeightedRandomSampler(): argument 'num_samples' must be a positive int, not {num_samples!r}")
         self.weights = _weft.as_tensor(weights, dtype=_weft.float64)
@@ -80,7 +90,7 @@ class WeightedRandomSampler(Sampler):
             raise ValueError(f"WeightedRandomSampler(): there are not {num_samples} weights above 0 to draw without replacement")
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         if self.replacement:  # where a uniform number falls among the running sums
             edges = self.weights.cumsum(0)
             drawn = _weft.rand(self.num_samples, 1, dtype=_weft.float64, generator=self.generator) * edges[-1]
@@ -98,12 +108,12 @@ class WeightedRandomSampler(Sampler):
 class BatchSampler(Sampler):
     """Lists of `batch_size` indices of another sampler."""
 
-    def __init__(self, sampler, batch_size: int, drop_last: bool) -> None:
+    def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
             raise ValueError(f"BatchSampler(): argument 'batch_size' must be a positive int, not {batch_size!r}")
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         batch = []
         for index in self.sampler:
             batch.append(index)
