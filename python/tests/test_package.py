@@ -48,6 +48,7 @@ def test_the_wheel_is_small_and_complete(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     assert "weft/__init__.py" in names and "weft/nn/functional.py" in names and "weft/py.typed" in names
     assert {"weft/_weft/__init__.pyi", "weft/_weft/functional.pyi", "weft/lib/libweft.so", "weft/include/weft/weft.h"} <= set(names)
+    assert {"weft/data/iris/iris-features-idx2-float.gz", "weft/data/digits/digits-images-idx3-ubyte.gz"} <= set(names)
     assert sum(name.startswith("weft/_weft.") for name in names) == 1
     assert all(name.startswith(("weft/", "weft-")) for name in names), names
     stable = sys.version_info >= (3, 12)
@@ -76,6 +77,7 @@ def test_the_wheel_works(installed):
     code = "import weft; print(weft.__file__); print((weft.ones(3) * 2).sum().item())"
     file, value = installed("-c", code).split()
     assert file.startswith(str(installed.folder)) and value == "6.0"
+    assert installed("-c", "import weft; print(len(weft.datasets.iris().labels), len(weft.datasets.digits().labels))").split() == ["150", "1797"]
 
 
 def test_it_says_what_runs_here(installed):

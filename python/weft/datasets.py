@@ -64,10 +64,16 @@ def fashion_mnist(folder: str | os.PathLike[str] = "") -> Mnist:
 
 
 def iris(folder: str | os.PathLike[str] = "") -> Iris:
-    """Fisher's irises: float32 features [150, 4] (IRIS_FEATURES) and uint8 labels [150] (IRIS_CLASSES), class by class."""
+    """Fisher's irises: float32 features [150, 4] (IRIS_FEATURES) and uint8 labels [150] (IRIS_CLASSES), class by class.
+
+    By Ronald A. Fisher, 1936; public domain.
+    """
     return Iris(*_load("iris", folder))
 
 
 def digits(folder: str | os.PathLike[str] = "") -> Digits:
-    """Small handwritten digits: uint8 images [1797, 8, 8] with pixels 0 to 16, and labels [1797]."""
+    """Small handwritten digits: uint8 images [1797, 8, 8] with pixels 0 to 16, and labels [1797].
+
+    By Ethem Alpaydin and Cenk Kaynak, 1998 (UCI Machine Learning Repository), CC BY 4.0.
+    """
     return Digits(*_load("digits", folder))

@@ -16,7 +16,7 @@ from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     from ..._random import Generator
@@ -37,7 +37,7 @@ def default_convert(data: Any) -> Any:
     return data
 
 
-def default_collate(batch: list[Any]) -> Any:
+def default_collate(batch: Sequence[Any]) -> Any:
     """A list of items as one batch: tensors, arrays and numbers are stacked, tuples, lists and dicts item by item."""
     first = batch[0]
     if isinstance(first, Tensor):
@@ -55,7 +55,7 @@ def default_collate(batch: list[Any]) -> Any:
     if isinstance(first, (tuple, list)):
         if any(len(item) != len(first) for item in batch):
             raise RuntimeError(f"default_collate(): the items of a batch have {sorted({len(i) for i in batch})} elements, which must be equal")
-        columns = [default_collate(list(column)) for column in zip(*batch)]
+        columns = [default_collate(column) for column in zip(*batch)]
         return type(first)(*columns) if hasattr(first, "_fields") else columns
     raise TypeError(f"default_collate(): an item is a {type(first).__name__}; it takes tensors, arrays, numbers, strings, tuples, lists and dicts")
 
