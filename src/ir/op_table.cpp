@@ -181,7 +181,8 @@ struct EvalShr {  // arithmetic for signed types; too far: 0, or -1 for negative
     }
 };
 
-struct EvalScale {  // a * 2^b, rounded once, for whole |b| <= 252 (f64: 2,044): in two steps, of which the first is exact
+struct
+    EvalScale {  // a * 2^b, rounded once, for whole |b| <= 252 (f64: 2,044): in two steps, of which the first is exact
     template <class T>
     T operator()(T a, T b) const {
         if (b != b) return b;

@@ -1,7 +1,7 @@
 // The peel pass by its values: padded arrays wide enough to be cut into border, interior and border. Random graphs are too narrow
 // to reach it.
-#include "support/backends.h"
 #include <weft/weft.h>
+#include "support/backends.h"
 
 #include <doctest/doctest.h>
 

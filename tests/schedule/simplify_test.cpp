@@ -86,7 +86,7 @@ TEST_CASE(
     CHECK(reduces(17, 18, 1, 1) == 2);  // too many phases
     CHECK(reduces(17, 17, 1, 1) == 1);  // no two windows overlap: their sums only move
     CHECK(reduces(2, 3, 2, 1) == 2);    // every tap reaches the same phase
-    CHECK(reduces(2, 3, 1, 2) == 2);  // the window stays
+    CHECK(reduces(2, 3, 1, 2) == 2);    // the window stays
 }
 
 TEST_CASE("a sum that is cut or transposed is computed so, unless somebody else reads it whole") {
