@@ -133,6 +133,7 @@ def tricks(model, images, labels):
     optimizer = Adam(model.parameters(), lr=1e-2)
     seen, losses, penalties = [], [], []
     handle = model.out.register_forward_hook(lambda module, args, output: seen.append(output.detach().abs().mean().item()))
+    halved = model.out.weight.register_hook(lambda slope: slope * 0.5)
     for step, (x, y) in enumerate(loader(images, labels)):
         x[:, 0] += 0.5  # a view of the batch
         x[:, :, 1:3].mul_(0.5)
@@ -153,4 +154,5 @@ def tricks(model, images, labels):
         penalties.append(penalty.item())
         if step == 3:
             handle.remove()
+            halved.remove()
     return {"losses": losses, "penalties": penalties, "seen": seen}
