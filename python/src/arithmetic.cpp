@@ -87,8 +87,8 @@ void bind_binary(nb::module_& m, nb::handle t) {
              if (*mode != "trunc")
                  throw ValueError("div(): argument 'rounding_mode' must be None, 'floor' or 'trunc', not '" +
                                   std::string(*mode) + "'");
-             const Tensor rest = fmod(a, b);  // exact, for integers too
-             return floor_divide(sub(a, rest), b);
+             const Tensor rest = fmod(a, b);
+             return is_float(rest.dtype()) ? trunc(div(a, b)) : floor_divide(sub(a, rest), b);
          });
     binary<floor_divide>(m, t, "floor_divide", "x // other: the quotient, rounded down.");
     binary<remainder>(m, t, "remainder", "x % other, with the divisor's sign.");

@@ -145,7 +145,7 @@ def test_workers_end_and_hand_on_errors():
     limit = time.monotonic() + 5
     while len(workers()) > before and time.monotonic() < limit:
         time.sleep(0.01)
-    assert len(workers()) == before
+    assert len(workers()) <= before  # some of an earlier test may have ended meanwhile
 
     def fail(worker):
         raise OSError("no start")

@@ -73,3 +73,16 @@ def test_a_failed_run_raises_and_leaves_the_rest():
 def test_memory_error():
     with pytest.raises(MemoryError):
         weft.ones(2**40).cumsum(0).realize()
+
+
+def test_children_parameters_and_optimisers_of_the_wrong_kind():
+    from weft import nn
+
+    with pytest.raises(TypeError, match="Sequential\\(\\): child '0' must be a Module, not list"):
+        nn.Sequential([nn.Linear(2, 2)])
+    with pytest.raises(TypeError, match="ModuleList\\(\\): child '0' must be a Module, not relu"):
+        nn.ModuleList([nn.functional.relu])
+    with pytest.raises(TypeError, match="Parameter\\(\\): argument 'data' must be a Tensor, not list"):
+        nn.Parameter([1.0, 2.0])
+    with pytest.raises(TypeError, match="SGD\\(\\): argument 'params' is a Linear; pass its parameters"):
+        weft.optim.SGD(nn.Linear(2, 2))

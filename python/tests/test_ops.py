@@ -205,3 +205,17 @@ def test_signatures_can_be_inspected():
         each = getattr(weft._weft, name)
         if callable(each) and not isinstance(each, type):
             assert each.__doc__ and inspect.signature(each), name
+
+
+def test_a_truncated_quotient_is_that_of_the_rounded_division():
+    a = np.array([2.000786, -4.8863893, 7.0, -7.0], "f4")
+    for b in (np.float32(0.1), np.float32(0.3), np.float32(2)):
+        got = weft.div(weft.from_numpy(a), float(b), rounding_mode="trunc").numpy()
+        assert np.array_equal(got, np.trunc(a / b))
+    assert weft.div(weft.tensor([7, -7]), 2, rounding_mode="trunc").tolist() == [3, -3]
+
+
+def test_a_long_running_sum_stays_accurate():
+    x = weft.full((1_000_000,), 0.1)
+    exact = np.cumsum(np.full(1_000_000, np.float32(0.1), "f8"))
+    assert np.allclose(x.cumsum(0).numpy(), exact, rtol=1.3e-6)

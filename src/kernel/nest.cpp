@@ -196,6 +196,13 @@ bool is_index(const NodeRef& condition) {
     });
 }
 
+// A position as a 32-bit number: it fits lanes of that size before as well.
+bool narrows_index(const ir::Node& node) {
+    if (node.op != Op::Cast || size_of(node.dtype) > 4 || node.source().dtype != DType::I64) return false;
+    const ir::Bounds range = ir::bounds(node.sources[0]);
+    return range.low >= INT32_MIN && range.high <= INT32_MAX && is_index(node.sources[0]);
+}
+
 }  // namespace
 
 int lanes_for(const Kernel& kernel, const Body& body) {
@@ -209,7 +216,7 @@ int lanes_for(const Kernel& kernel, const Body& body) {
             stack.pop_back();
             if (!seen.emplace(node.get(), true).second) continue;
             wide |= size_of(node->dtype) == 8;
-            if (node->op == Op::Load) continue;  // an address is not data
+            if (node->op == Op::Load || narrows_index(*node)) continue;  // an address is not data
             for (const NodeRef& source : node->sources)
                 if (node->op != Op::Where || source != node->sources[0] || !is_index(source)) stack.push_back(source);
         }

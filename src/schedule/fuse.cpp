@@ -211,10 +211,19 @@ private:
                     (!heaviest || facts(*source).nodes > facts(*heaviest).nodes))
                     heaviest = source.get();
             if (!heaviest) break;
-            open_map(*heaviest, "the kernel would be too large");
+            open_map(before_views(*heaviest), "the kernel would be too large");
             return make_free(node);
         }
         store_if_repeated(node);
+    }
+
+    // What a chain of free views looks at: that is stored, not what an expansion makes of it.
+    const Node& before_views(const Node& node) {
+        const Node* at = &node;
+        while (ir::is_movement(at->op) && at->op != Op::Insert && home(at->source()) < 0 &&
+               !at->source().sources.empty())
+            at = &at->source();
+        return *at;
     }
 
     // A value that several kernels may want and that is dear is stored. So is one that reads memory out of order: each kernel would

@@ -68,7 +68,8 @@ Tensor reduce_position(std::string_view name, Op op, const Tensor& x, std::optio
 Tensor scanned(std::string_view name, Op op, const Tensor& x, int axis) {
     const Checker check(name, {{"x", x}, {"axis", axis}});
     const DType result = sum_type(x.dtype());
-    const NodeRef wide = ir::cast(node_of(x), accumulator_of(result));
+    // One running sum has no lanes that would keep its error small: of f32 it is kept in f64, as a million terms need.
+    const NodeRef wide = ir::cast(node_of(x), result == DType::F32 ? DType::F64 : accumulator_of(result));
     if (x.rank() == 0) {
         check.axes({axis}, 0);
         return make_tensor(ir::cast(wide, result));

@@ -288,6 +288,17 @@ TEST_CASE("products with a reduction's result are summed where they are made, ne
     CHECK(largest_output({slope}) == 5 * 108);
 }
 
+TEST_CASE("of an operand with more pieces than a kernel has buffers its own elements are stored, not its products") {
+    std::vector<Tensor> steps;
+    for (unsigned i = 0; i < 40; ++i) steps.push_back(data({1, 8}, i + 1));
+    const Tensor product = matmul(cat(steps, 0), data({8, 6}, 50));
+    std::int64_t largest = 0;
+    for (const schedule::PlanStep& step : plan({product}).plan.steps)
+        for (const auto& output : step.kernel.graph.outputs) largest = std::max(largest, numel(output.value->shape));
+    CHECK(largest == 40 * 8);
+    check_values(product);
+}
+
 // ---- large graphs ---------------------------------------------------------------------------------------------------
 
 Roots random_dag(int count, std::uint64_t seed) {

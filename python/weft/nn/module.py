@@ -190,6 +190,9 @@ class Module:
 
     def register_module(self, name: str, module: Any) -> None:
         """Adds a child."""
+        if module is not None and not isinstance(module, Module):
+            kind = module.__name__ if callable(module) and hasattr(module, "__name__") else type(module).__name__
+            raise TypeError(f"{type(self).__name__}(): child '{name}' must be a Module, not {kind}")
         self._forget(name)
         self._modules[name] = module
 

@@ -13,6 +13,8 @@ class Parameter(Tensor):
     """
 
     def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
+        if data is not None and not isinstance(data, Tensor):
+            raise TypeError(f"Parameter(): argument 'data' must be a Tensor, not {type(data).__name__}; weft.tensor makes one")
         super().__init__(zeros(0) if data is None else data.detach())
         if requires_grad:
             self.requires_grad_()

@@ -41,6 +41,10 @@ class Optimizer:
             raise TypeError(
                 f"{type(self).__name__}(): argument 'params' must be a list of tensors or of dicts, not Tensor"
             )
+        if hasattr(params, "parameters"):
+            raise TypeError(
+                f"{type(self).__name__}(): argument 'params' is a {type(params).__name__}; pass its parameters()"
+            )
         groups = list(params)
         if not groups:
             raise ValueError(f"{type(self).__name__}(): argument 'params' is empty")
