@@ -166,8 +166,9 @@ private:
         if (capacity < kHugePage) {
             const bool staggered = capacity >= kStaggerFrom;  // from a page's start: malloc's own offsets would undo it
             if (staggered) block.stagger = ++made_ * kStaggerStep % kSmallStagger;
-            block.base = static_cast<std::byte*>(staggered ? std::aligned_alloc(kSmallStagger, capacity + kSmallStagger)
-                                                           : std::aligned_alloc(kLine, capacity));
+            const std::size_t alignment = staggered ? kSmallStagger : kLine, room = staggered ? kSmallStagger : 0;
+            block.base = static_cast<std::byte*>(
+                std::aligned_alloc(alignment, (capacity + room + alignment - 1) / alignment * alignment));
             return block;
         }
         block.stagger = ++made_ * kStaggerStep % kLargeStagger;
