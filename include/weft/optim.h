@@ -57,6 +57,7 @@ protected:
     void check_group(const std::vector<Tensor>& parameters, double lr) const;
     void add_group(std::vector<Tensor> parameters, double lr);
     void check_range(std::string_view what, double value, double low, double below) const;
+    void check_moments(double beta1, double beta2, double eps, double weight_decay) const;  // of Adam and its kin
     void fill_slots();  // those that have a start and no value yet, in memory of their own
 
     // With which number a slot of this group's parameters starts; none: it is not used, or starts with the first gradient.

@@ -187,3 +187,21 @@ def test_init():
     assert nn.init.eye_(weft.empty(2, 2)).tolist() == [[1, 0], [0, 1]]
     with pytest.raises(ValueError, match="has no fan"):
         nn.init.xavier_uniform_(weft.empty(3))
+
+
+def test_a_child_or_parameter_that_is_replaced_keeps_its_place():
+    """Optimisers go by the order of parameters(), so fine-tuning with a new layer must not reorder it."""
+    model = nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 2))
+    model[0] = nn.Linear(2, 3, bias=False)
+    setattr(model, "1", nn.Tanh())
+    assert list(model.state_dict()) == ["0.weight", "2.weight", "2.bias"] and isinstance(model[1], nn.Tanh)
+    model[2].weight = nn.Parameter(weft.ones(2, 3))
+    assert [name for name, _ in model[2].named_parameters()] == ["weight", "bias"]
+    held = nn.ParameterList([weft.zeros(1), weft.ones(1)])
+    held[0] = weft.full((1,), 3.0)
+    assert [p.item() for p in held] == [3.0, 1.0] and isinstance(held[:1], nn.ParameterList)
+    with pytest.raises(TypeError, match="must be a Module"):
+        model[0] = 3
+    model[2].bias = None
+    model[2].register_module("weight", nn.ReLU())  # what was a parameter is a child now
+    assert list(model[2].named_parameters()) == [] and [name for name, _ in model[2].named_children()] == ["weight"]

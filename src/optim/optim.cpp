@@ -34,6 +34,13 @@ void Optimizer::check_range(std::string_view what, double value, double low, dou
                          " is outside what makes sense");
 }
 
+void Optimizer::check_moments(double beta1, double beta2, double eps, double weight_decay) const {
+    check_range("beta1", beta1, 0, 1);
+    check_range("beta2", beta2, 0, 1);
+    check_range("eps", eps, 0, INFINITY);
+    check_range("weight_decay", weight_decay, 0, INFINITY);
+}
+
 void Optimizer::check_group(const std::vector<Tensor>& parameters, double lr) const {
     check_range("lr", lr, 0, INFINITY);
     if (parameters.empty()) throw ValueError(name_ + ": a group needs at least one parameter");

@@ -82,12 +82,7 @@ Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& options)
     add_param_group(std::move(parameters), options);
 }
 
-void Adam::check(const AdamOptions& o) const {
-    check_range("beta1", o.beta1, 0, 1);
-    check_range("beta2", o.beta2, 0, 1);
-    check_range("eps", o.eps, 0, kInfinity);
-    check_range("weight_decay", o.weight_decay, 0, kInfinity);
-}
+void Adam::check(const AdamOptions& o) const { check_moments(o.beta1, o.beta2, o.eps, o.weight_decay); }
 
 std::optional<double> Adam::start(std::size_t group, std::size_t slot) const {
     if (slot == 2 && !of(group).amsgrad) return {};
@@ -236,12 +231,7 @@ Adamax::Adamax(std::vector<Tensor> parameters, const AdamaxOptions& options)
     add_param_group(std::move(parameters), options);
 }
 
-void Adamax::check(const AdamaxOptions& o) const {
-    check_range("beta1", o.beta1, 0, 1);
-    check_range("beta2", o.beta2, 0, 1);
-    check_range("eps", o.eps, 0, kInfinity);
-    check_range("weight_decay", o.weight_decay, 0, kInfinity);
-}
+void Adamax::check(const AdamaxOptions& o) const { check_moments(o.beta1, o.beta2, o.eps, o.weight_decay); }
 
 std::optional<double> Adamax::start(std::size_t, std::size_t) const { return 0; }
 
@@ -261,10 +251,7 @@ NAdam::NAdam(std::vector<Tensor> parameters, const NAdamOptions& options)
 }
 
 void NAdam::check(const NAdamOptions& o) const {
-    check_range("beta1", o.beta1, 0, 1);
-    check_range("beta2", o.beta2, 0, 1);
-    check_range("eps", o.eps, 0, kInfinity);
-    check_range("weight_decay", o.weight_decay, 0, kInfinity);
+    check_moments(o.beta1, o.beta2, o.eps, o.weight_decay);
     check_range("momentum_decay", o.momentum_decay, 0, kInfinity);
 }
 
@@ -313,12 +300,7 @@ RAdam::RAdam(std::vector<Tensor> parameters, const RAdamOptions& options)
     add_param_group(std::move(parameters), options);
 }
 
-void RAdam::check(const RAdamOptions& o) const {
-    check_range("beta1", o.beta1, 0, 1);
-    check_range("beta2", o.beta2, 0, 1);
-    check_range("eps", o.eps, 0, kInfinity);
-    check_range("weight_decay", o.weight_decay, 0, kInfinity);
-}
+void RAdam::check(const RAdamOptions& o) const { check_moments(o.beta1, o.beta2, o.eps, o.weight_decay); }
 
 std::optional<double> RAdam::start(std::size_t, std::size_t) const { return 0; }
 

@@ -140,11 +140,9 @@ class Module:
         if isinstance(value, (Parameter, Module)) and places[0] is None:
             raise AttributeError(f"{type(self).__name__}: call super().__init__() before '{name}' is set")
         if isinstance(value, Parameter):
-            self._forget(name)
-            self._parameters[name] = value
+            self._hold(self._parameters, name, value)
         elif isinstance(value, Module):
-            self._forget(name)
-            self._modules[name] = value
+            self._hold(self._modules, name, value)
         elif places[0] is not None and name in self._parameters:
             if value is not None:
                 raise TypeError(
@@ -177,15 +175,19 @@ class Module:
         found = [values.pop(name) for values in (self._parameters, self._buffers, self._modules) if name in values]
         return bool(found)
 
+    def _hold(self, values: dict[str, Any], name: str, value: Any) -> None:
+        """A name means one thing; a new value of the same kind keeps the old one's place."""
+        if name not in values:
+            self._forget(name)
+        values[name] = value
+
     def register_parameter(self, name: str, param: Any) -> None:
         """Adds a parameter, or None to say that there is none."""
-        self._forget(name)
-        self._parameters[name] = param
+        self._hold(self._parameters, name, param)
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
         """Adds a value that belongs to the module but is not trained; `persistent`: state_dict() has it."""
-        self._forget(name)
-        self._buffers[name] = tensor
+        self._hold(self._buffers, name, tensor)
         (self._transient.discard if persistent else self._transient.add)(name)
 
     def register_module(self, name: str, module: Any) -> None:
@@ -193,8 +195,7 @@ class Module:
         if module is not None and not isinstance(module, Module):
             kind = module.__name__ if callable(module) and hasattr(module, "__name__") else type(module).__name__
             raise TypeError(f"{type(self).__name__}(): child '{name}' must be a Module, not {kind}")
-        self._forget(name)
-        self._modules[name] = module
+        self._hold(self._modules, name, module)
 
     add_module = register_module
 
