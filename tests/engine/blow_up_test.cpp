@@ -288,6 +288,32 @@ TEST_CASE("products with a reduction's result are summed where they are made, ne
     CHECK(largest_output({slope}) == 5 * 108);
 }
 
+TEST_CASE("what a pool's gradient moves is stored once for all who use it; a value and its reshape are one output") {
+    Tensor x = data({4, 3, 12, 12}, 1), w = data({8, 3, 3, 3}, 2), b = data({8}, 3);
+    x.set_requires_grad();
+    w.set_requires_grad();
+    b.set_requires_grad();
+    const Tensor y = max_pool2d(relu(conv2d(x, w, b, {.padding = 1})), 2);
+    const std::vector<Tensor> slopes = gradient(y, std::vector<Tensor>{x, w, b}, data(y.shape(), 4));
+    int moved = 0;
+    const Planned planned = plan(slopes);
+    const std::lock_guard lock(ir::graph_lock());
+    for (const schedule::PlanStep& step : planned.plan.steps) {
+        Roots values;
+        std::unordered_set<const Node*> memories;
+        for (const auto& output : step.kernel.graph.outputs) {
+            values.push_back(output.value);
+            const Node* memory = output.value.get();
+            while (memory->op == Op::Reshape) memory = &memory->source();
+            CHECK(memories.insert(memory).second);
+        }
+        for (const std::string& reason : step.kernel.graph.reasons) moved += reason.starts_with("read out of order");
+        if (!step.kernel.contraction) continue;
+        for (const Node* node : ir::topological_order(values)) CHECK(node->op != Op::Where);  // it reads what is stored
+    }
+    CHECK(moved == 1);
+}
+
 TEST_CASE("of an operand with more pieces than a kernel has buffers its own elements are stored, not its products") {
     std::vector<Tensor> steps;
     for (unsigned i = 0; i < 40; ++i) steps.push_back(data({1, 8}, i + 1));

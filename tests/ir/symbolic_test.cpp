@@ -562,6 +562,27 @@ TEST_CASE("a deep expression needs little stack") {
     CHECK(failed == nullptr);
 }
 
+TEST_CASE(
+    "a plain sum with variables replaced is what replacing and simplifying give, and nothing else is taken for one") {
+    const E i = var(0, 7), j = var(1, 5), k = var(2, 4), unit = var(3, 1);
+    IndexSimplifier simplify(E::interner());
+    const auto replaced = [&](const E& e, const E& by) {
+        const std::pair<int, NodeRef> with[] = {{1, by.node}};
+        return simplify.plain_sum(e.node, with);
+    };
+    const E sum = i * 12 + j * 3 - k + 4;
+    CHECK(replaced(sum, E(2)) == simple(i * 12 - k + 10).node);
+    CHECK(replaced(sum, k * 2 + 1) == simple(i * 12 + k * 5 + 7).node);
+    CHECK(replaced(sum, j + 1) ==
+          simple(i * 12 + j * 3 - k + 7).node);                  // not replaced again in what it is replaced with
+    CHECK(replaced(i * 2 + unit, E(3)) == (i * 2 + unit).node);  // none of it occurs: as it is
+    CHECK(replaced(j - j + 5, E(9)) == E(5).node);
+    CHECK_FALSE(replaced(i + j / 2, E(3)));
+    CHECK_FALSE(replaced(i + j, k % 3));
+    CHECK_FALSE(replaced(i * k, E(3)));
+    CHECK_FALSE(replaced(j * kMax + j * kMax, E(3)));  // wraps
+}
+
 TEST_CASE("a simplification takes microseconds") {
     const E i = var(0, 32), j = var(1, 28), k = var(2, 28);
     const E flat = (i * 28 + j) * 28 + k;

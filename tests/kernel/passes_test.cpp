@@ -201,6 +201,17 @@ TEST_CASE("large outputs bypass the cache if they are written once and not read"
     CHECK_FALSE(streams(optimise(lower(sum_of_rows(1024, 2048)))));
 }
 
+TEST_CASE("with few panels of packed columns, each chunk packs one of them") {
+    const CpuScope scope("native");
+    if (cpu_level() != CpuLevel::Avx512) return;  // tiles of other machines have other widths
+    const Kernel kernel = optimise(lower(product(64, 4096, 288)));
+    const auto line = std::find_if(kernel.schedule.begin(), kernel.schedule.end(),
+                                   [](const std::string& s) { return s.starts_with("parallel"); });
+    REQUIRE(line != kernel.schedule.end());
+    CHECK(*line == "parallel over strips of 48 columns");
+    CHECK(parallel_extent(kernel) == 6);
+}
+
 TEST_CASE("short rows with sums of their own are taken two at a time, with the same bits") {
     const auto normalised = [](std::int64_t rows, std::int64_t length) {  // x - sum(x), which waits for the sum
         KernelGraph graph;
