@@ -18,5 +18,6 @@
 #include <weft/optim.h>
 #include <weft/random.h>
 #include <weft/selection.h>
+#include <weft/sorting.h>
 #include <weft/shape.h>
 #include <weft/tensor.h>

@@ -216,6 +216,19 @@ PyObject* to_python(Tensor tensor) {
     return object.release().ptr();
 }
 
+namespace {
+PyObject* values_and_indices = nullptr;
+}
+
+void set_values_and_indices(nb::handle type) { values_and_indices = type.inc_ref().ptr(); }
+
+PyObject* to_python(const ValuesAndIndices& pair) {
+    const nb::object values = nb::steal(to_python(pair.values)), indices = nb::steal(to_python(pair.indices));
+    PyObject* const tuple = PyObject_CallFunctionObjArgs(values_and_indices, values.ptr(), indices.ptr(), nullptr);
+    if (!tuple) throw nb::python_error();
+    return tuple;
+}
+
 PyObject* to_python(const std::vector<Tensor>& tensors) {
     nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(tensors.size())));
     for (std::size_t i = 0; i < tensors.size(); ++i)

@@ -7,6 +7,7 @@
 #include <nanobind/stl/string_view.h>
 #include <weft/functional.h>
 #include <weft/ops.h>
+#include <weft/sorting.h>
 
 #include <cstdint>
 #include <optional>
@@ -221,6 +222,8 @@ inline PyObject* to_python(double value) { return PyFloat_FromDouble(value); }
 PyObject* to_python(std::string_view text);
 inline PyObject* to_python(const std::string& text) { return to_python(std::string_view(text)); }
 PyObject* to_python(const std::vector<Tensor>& tensors);  // a tuple
+PyObject* to_python(const ValuesAndIndices& pair);        // a named tuple
+void set_values_and_indices(nb::handle type);             // its type
 
 // What a function with `inplace` returns: the result, or x with the result written into it.
 inline Tensor placed(const Tensor& x, const Tensor& result, bool inplace) {

@@ -13,6 +13,7 @@ NB_MODULE(_weft, m) {
     bind_movement(m, tensor);
     bind_reductions(m, tensor);
     bind_indexing(m, tensor);
+    bind_sorting(m, tensor);
     bind_functional(m, tensor);
     bind_autograd(m, tensor);
     bind_custom(m, tensor);

@@ -10,8 +10,6 @@ namespace weft::python {
 
 namespace {
 
-PyObject* values_and_indices = nullptr;  // the named tuple of max(dim) and min(dim)
-
 Tensor in_type(const Tensor& x, std::optional<DType> dtype) { return dtype && *dtype != x.dtype() ? x.to(*dtype) : x; }
 
 // max(input), max(input, dim, keepdim), max(input, other)
@@ -32,12 +30,7 @@ void extreme(nb::module_& m, nb::handle t, const char* name, const char* doc) {
              const auto shaped = [&](const Tensor& tensor) {
                  return keepdim || x.rank() == 0 ? tensor : tensor.squeeze(axis);
              };
-             const nb::object values = nb::steal(to_python(shaped(value))),
-                              indices = nb::steal(to_python(shaped(index)));
-             nb::object pair =
-                 nb::steal(PyObject_CallFunctionObjArgs(values_and_indices, values.ptr(), indices.ptr(), nullptr));
-             if (!pair.is_valid()) throw nb::python_error();
-             return pair;
+             return nb::steal(to_python(ValuesAndIndices{shaped(value), shaped(index)}));
          });
 }
 
@@ -115,8 +108,8 @@ void bind_reductions(nb::module_& m, nb::handle t) {
          [](const Tensor& x, std::optional<int> dim, bool keepdim) { return argmax(x, dim, keepdim); });
     both(m, t, "argmin", "dim=None, keepdim=False", "Where the smallest element is, the first of equal ones.",
          [](const Tensor& x, std::optional<int> dim, bool keepdim) { return argmin(x, dim, keepdim); });
-    function(m, "_set_values_and_indices", "type", "Tells the module the named tuple of max(dim) and min(dim).",
-             [](nb::handle type) { values_and_indices = type.inc_ref().ptr(); });
+    function(m, "_set_values_and_indices", "type", "Tells the module the named tuple of max(dim), sort and others.",
+             [](nb::handle type) { set_values_and_indices(type); });
 }
 
 }  // namespace weft::python

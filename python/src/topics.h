@@ -15,6 +15,7 @@ void bind_arithmetic(nb::module_& m, nb::handle tensor);
 void bind_movement(nb::module_& m, nb::handle tensor);
 void bind_reductions(nb::module_& m, nb::handle tensor);
 void bind_indexing(nb::module_& m, nb::handle tensor);
+void bind_sorting(nb::module_& m, nb::handle tensor);
 void bind_functional(nb::module_& m, nb::handle tensor);  // and the parts of its submodule, f:
 void bind_activations(nb::module_& f);
 void bind_layers(nb::module_& f);

@@ -41,6 +41,7 @@ WEFT_TYPE_NAME(Sizes, "int | Sequence[int]")
 WEFT_TYPE_NAME(Padding, "int | Sequence[int] | str")
 WEFT_TYPE_NAME(std::vector<MaybeTensor>, "Sequence[Tensor | None]")
 WEFT_TYPE_NAME(Reduction, "str")
+WEFT_TYPE_NAME(ValuesAndIndices, "ValuesAndIndices")
 #undef WEFT_TYPE_NAME
 
 template <class T>

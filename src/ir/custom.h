@@ -4,6 +4,7 @@
 #include "ir/node.h"
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,12 +27,37 @@ struct GradRuleObject {
     std::function<NodeRef(const NodeRef& gradient)> hook = {};
 };
 
-// A plan step of its own: reads dense sources, writes one dense result. The same code serves every backend.
+// One run of a Custom function: dense sources to read, dense results to write.
+struct CustomCall {
+    const Node& node;
+    std::span<const void* const> sources;
+    std::span<void* const> results;
+    // Calls f(0) … f(count - 1), each once, on all threads; between calls an interrupt may end it. Subnormals are flushed inside.
+    std::function<void(std::int64_t count, const std::function<void(std::int64_t)>& f)> for_each;
+
+    template <class T>
+    const T* source(std::size_t i) const {
+        return static_cast<const T*>(sources[i]);
+    }
+    template <class T>
+    T* result(std::size_t i) const {
+        return static_cast<T*>(results[i]);
+    }
+};
+
+// A plan step of its own. The same code serves every backend. Equal name, parameters and results mean the same function: what it does
+// may depend on these and on the call's node (the shapes of its sources), and on nothing else.
 struct CustomFunction {
     std::string name;
-    std::function<void(const Node& node, const void* const* sources, void* const* results)> run;
-    std::function<Grads(const NodeRef& out, const NodeRef& gradient)> gradient;  // empty: not differentiable
-    std::vector<std::pair<DType, Shape>> results;                                // what PART(i) picks from
+    std::string parameters;                        // whatever else decides the results
+    std::vector<std::pair<DType, Shape>> results;  // what PART(i) picks from
+    std::function<void(const CustomCall& call)> run;
+    // The gradients of the sources, given that of one result: `out` is the Custom, or the Part of several. Empty: not differentiable.
+    std::function<Grads(const NodeRef& out, const NodeRef& gradient)> gradient;
 };
+
+// The function of this name, parameters and results that is in use already, or this one: so that equal calls are equal nodes, and
+// the plan made for one serves the next.
+std::shared_ptr<const CustomFunction> shared(CustomFunction function);
 
 }  // namespace weft::ir

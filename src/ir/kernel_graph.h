@@ -13,7 +13,7 @@ namespace weft::ir {
 // kernel or a contraction has only rows. A Param with negative strides is bound to its lowest address. Leaves of the outputs' expressions are Param (slot = position in `params`, strides in
 // the node), ScalarParam, Const and Iota.
 struct KernelGraph {
-    enum class Kind : std::uint8_t { Rows, Scan, Scatter };
+    enum class Kind : std::uint8_t { Rows, Scan, Scatter, Custom };  // Custom: a step without a kernel
 
     struct Param {
         DType dtype;

@@ -118,7 +118,10 @@ std::string to_string(const Arg& arg, DType dtype) {
             [](const LoopArg& x) { return str("i", x.id, " < ", x.extent); },
             [](const LoadArg& x) { return str("buffer ", x.buffer); },
             [](const WithGradArg& x) { return x.rule->name; },
-            [](const CustomArg& x) { return x.function->name; },
+            [](const CustomArg& x) {
+                const CustomFunction& function = *x.function;
+                return function.parameters.empty() ? function.name : str(function.name, " ", function.parameters);
+            },
         },
         arg);
 }

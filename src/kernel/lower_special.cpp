@@ -88,9 +88,10 @@ Kernel lower_special(const KernelGraph& graph) {
     switch (graph.kind) {
         case KernelGraph::Kind::Scan: return lower_scan(graph);
         case KernelGraph::Kind::Scatter: return lower_scatter(graph);
-        case KernelGraph::Kind::Rows: break;
+        case KernelGraph::Kind::Rows:
+        case KernelGraph::Kind::Custom: break;
     }
-    throw InternalError("lower_special of a row kernel");
+    throw InternalError("lower_special of something else than a scan or a scatter");
 }
 
 }  // namespace weft::kernel

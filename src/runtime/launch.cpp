@@ -102,10 +102,21 @@ void Launch::run() {
 
 void Launch::run_custom(const PlanStep& step) {
     const ir::Node& node = *step.kernel.custom;
+    const std::string name = str("custom ", ir::to_string(node.arg, node.dtype));
+    const KernelTimer timer(name, step, 1);
     std::vector<const void*> sources;
-    for (std::size_t v = 0; v + 1 < step.values.size(); ++v) sources.push_back(pointer(step.values[v]));
-    void* result = pointer(step.values.back());
-    node.as<ir::CustomArg>().function->run(node, sources.data(), &result);
+    std::vector<void*> results;
+    for (std::size_t v = 0; v < step.values.size(); ++v)
+        if (v < node.sources.size()) sources.push_back(pointer(step.values[v]));
+        else results.push_back(pointer(step.values[v]));
+    const auto for_each = [&](std::int64_t count, const std::function<void(std::int64_t)>& f) {
+        const auto chunk = [&](std::int64_t begin, std::int64_t end, int) {
+            for (std::int64_t i = begin; i < end; ++i) f(i);
+        };
+        run_chunks(count, chunk, {.parallel = count > 1, .interruptible = !committed_});
+    };
+    node.as<ir::CustomArg>().function->run({node, sources, results, for_each});
+    count(counter_cells().kernels_launched);
 }
 
 bool Launch::writes_donated(const PlanStep& step) const {
@@ -114,7 +125,7 @@ bool Launch::writes_donated(const PlanStep& step) const {
 }
 
 void Launch::run_kernel(const PlanStep& step, const Compiled& kernel) {
-    const KernelTimer timer(kernel, step);
+    const KernelTimer timer(kernel.name, step, kernel.chunks);
     pointers_.clear();
     for (const int value : step.values) pointers_.push_back(pointer(value));
     kernel_scalars_.clear();

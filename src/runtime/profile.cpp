@@ -27,14 +27,14 @@ Traffic traffic_of(const ir::KernelGraph& graph) {
     return traffic;
 }
 
-KernelTimer::KernelTimer(const Compiled& kernel, const schedule::PlanStep& step)
-    : kernel_(kernel), step_(step), level_(config().debug) {
+KernelTimer::KernelTimer(std::string_view name, const schedule::PlanStep& step, std::int64_t chunks)
+    : name_(name), step_(step), chunks_(chunks), level_(config().debug) {
     if (level_ >= 2) start_ = std::chrono::steady_clock::now();
 }
 
 KernelTimer::~KernelTimer() {
     if (level_ < 1) return;
-    std::string line = str("kernel ", kernel_.name);
+    std::string line = str("kernel ", name_);
     if (level_ >= 2) {
         const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
         const Traffic traffic = traffic_of(step_.kernel.graph);
@@ -42,7 +42,7 @@ KernelTimer::~KernelTimer() {
         std::snprintf(text, sizeof text, "  %10.1f us  %8.2f GFLOP/s  %7.2f GB/s  %lld chunks", seconds * 1e6,
                       2e-9 * static_cast<double>(traffic.multiply_adds) / seconds,
                       1e-9 * static_cast<double>(traffic.reads + traffic.writes) / seconds,
-                      static_cast<long long>(kernel_.chunks));
+                      static_cast<long long>(chunks_));
         line += text;
     }
     std::clog << line << "\n";

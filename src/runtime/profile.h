@@ -5,19 +5,21 @@
 #include "schedule/plan.h"
 
 #include <chrono>
+#include <string_view>
 
 namespace weft::runtime {
 
 class KernelTimer {
 public:
-    KernelTimer(const Compiled& kernel, const schedule::PlanStep& step);
+    KernelTimer(std::string_view name, const schedule::PlanStep& step, std::int64_t chunks);
     ~KernelTimer();
     KernelTimer(const KernelTimer&) = delete;
     KernelTimer& operator=(const KernelTimer&) = delete;
 
 private:
-    const Compiled& kernel_;
+    const std::string_view name_;
     const schedule::PlanStep& step_;
+    const std::int64_t chunks_;
     const int level_;
     std::chrono::steady_clock::time_point start_;
 };

@@ -382,7 +382,12 @@ CanonicalGraph canonical_graph(const Captured& captured, std::span<const int> ho
             continue;
         }
         ir::Sources sources;
-        for (const int operand : item.operands) sources.push_back(graph.values[operand]);
+        for (const int operand : item.operands) {
+            const int leaf = captured.items[operand].leaf;
+            const bool as_is =
+                node.op != Op::Custom || leaf < 0 || is_dense(captured.leaf(leaf));  // C++ reads dense arrays
+            sources.push_back(as_is ? graph.values[operand] : ir::contiguous(graph.values[operand]));
+        }
         graph.values.push_back(ir::with_sources(node, std::move(sources)));
     }
     for (const int item : captured.output_items) graph.outputs.push_back(graph.values[item]);

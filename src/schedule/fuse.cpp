@@ -13,6 +13,7 @@
 #include "core/str.h"
 #include "ir/build.h"
 #include "ir/contraction.h"
+#include "ir/custom.h"
 #include "ir/rewrite.h"
 #include "ir/walk.h"
 
@@ -155,7 +156,11 @@ private:
         }
         if (node.op == Op::Reduce) return place_reduce(node);
         if (node.op == Op::Scan || node.op == Op::Scatter) return place_special(node);
-        if (node.op == Op::Custom || node.op == Op::Part) return place_custom(node);
+        if (node.op == Op::Custom) return place_custom(node);
+        if (node.op == Op::Part) {
+            enter(node, home(node.source()), false);
+            return;
+        }
         if (node.op == Op::Contiguous) {
             make_free(node);
             return open_map(node, "contiguous() asks for memory");
@@ -268,8 +273,7 @@ private:
     void place_view(const Node& node) {
         const Node& source = node.source();
         const int from = home(source);
-        if (from >= 0 && groups_[from].kind == KernelGraph::Kind::Rows && groups_[from].anchor->op != Op::Custom &&
-            groups_[from].anchor->op != Op::Part) {
+        if (from >= 0 && groups_[from].kind == KernelGraph::Kind::Rows) {
             Group& g = groups_[from];
             if (node.op == Op::Reshape && enter(node, from, !g.contraction && facts(source).full)) return;
             const bool keeps_rows = g.row_count == 1 || (!facts(source).full && expands_trailing(node));
@@ -362,11 +366,14 @@ private:
     }
 
     void place_custom(const Node& node) {
-        if (node.op == Op::Custom) {
-            for (const NodeRef& source : node.sources)  // a C++ function reads memory
-                if (home(*source) < 0 && source->op != Op::Param) open_map(*source, "a custom function reads memory");
+        for (const NodeRef& source : node.sources) {
+            if (source->op == Op::Param) continue;  // dense: capture sees to that
+            const int from = home(*source);
+            if (from < 0 || is_narrow(*source, facts(*source).full, groups_[from]))
+                open_map(*source, "a custom function reads memory");
+            group(home(*source)).has_dependents = true;
         }
-        open(node, KernelGraph::Kind::Rows, "a custom function");
+        open(node, KernelGraph::Kind::Custom, "a custom function");
     }
 
     void open(const Node& node, KernelGraph::Kind kind, std::string reason) {
@@ -450,8 +457,8 @@ private:
         int best = -1;
         for (const NodeRef& source : node.sources) {
             const int id = home(*source);
-            if (id >= 0 && groups_[id].kind == KernelGraph::Kind::Rows && groups_[id].anchor->op != Op::Custom &&
-                groups_[id].anchor->op != Op::Part && (best < 0 || groups_[id].level > groups_[best].level))
+            if (id >= 0 && groups_[id].kind == KernelGraph::Kind::Rows &&
+                (best < 0 || groups_[id].level > groups_[best].level))
                 best = id;
         }
         if (best < 0) return false;
@@ -479,9 +486,6 @@ private:
     bool merge(int a, int b) {
         Group &into = groups_[a], &from = groups_[b];
         if (into.kind != KernelGraph::Kind::Rows || from.kind != KernelGraph::Kind::Rows) return false;
-        if (into.anchor->op == Op::Custom || from.anchor->op == Op::Custom || into.anchor->op == Op::Part ||
-            from.anchor->op == Op::Part)
-            return false;
         if ((into.contraction && from.reduces) || (from.contraction && into.reduces)) return false;
         if (into.row_count != from.row_count || into.row_count == 0) return false;
         if (into.inner_count != from.inner_count && into.inner_count != 1 && from.inner_count != 1) return false;
@@ -575,15 +579,13 @@ private:
     }
 
     // Of an array without elements there is nothing to compute, and its rows have no index to compute it at.
-    static bool computes_nothing(const Group& g) {
-        return g.row_count == 0 && g.anchor->op != Op::Custom && g.anchor->op != Op::Part;
-    }
+    static bool computes_nothing(const Group& g) { return g.row_count == 0 && g.kind != KernelGraph::Kind::Custom; }
 
     void emit_group(int id, std::vector<ScheduledKernel>& kernels) {
         Group& g = groups_[id];
         std::sort(g.stored.begin(), g.stored.end(),
                   [&](const Node* a, const Node* b) { return slot_.at(a) < slot_.at(b); });
-        if (g.anchor->op == Op::Custom || g.anchor->op == Op::Part) kernels.push_back(emit_custom(g));
+        if (g.kind == KernelGraph::Kind::Custom) kernels.push_back(emit_custom(g));
         else emit_rows(id, g.stored, kernels);
     }
 
@@ -648,11 +650,14 @@ private:
     ScheduledKernel emit_custom(Group& g) {
         ScheduledKernel step;
         step.custom = NodeRef(g.anchor);
+        step.graph.kind = g.kind;
+        step.graph.reasons.push_back(g.reason);
         for (const NodeRef& source : g.anchor->sources) {
             if (home(*source) >= 0) store(*source);
             step.values.push_back(source);
         }
-        step.values.emplace_back(g.anchor);
+        const int results = static_cast<int>(g.anchor->as<ir::CustomArg>().function->results.size());
+        for (int r = 0; r < results; ++r) step.values.push_back(ir::part(step.custom, r));  // asked for or not
         return step;
     }
 

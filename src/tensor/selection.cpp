@@ -5,9 +5,9 @@
 #include <weft/ops.h>
 #include <weft/random.h>
 #include <weft/selection.h>
+#include <weft/sorting.h>
 
 #include <algorithm>
-#include <numeric>
 
 namespace weft {
 
@@ -47,13 +47,7 @@ Tensor masked_select(const Tensor& x, const Tensor& mask) {
 
 Tensor randperm(std::int64_t n) {
     if (n < 0) throw ValueError(str("randperm(n: ", n, "): n must not be negative"));
-    const std::vector<double> key = rand({n}, f64).to_vector<double>();
-    std::vector<std::int64_t> order(key.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) {
-        return key[static_cast<std::size_t>(a)] < key[static_cast<std::size_t>(b)];
-    });
-    return from_data(order);
+    return argsort(rand({n}, f64));
 }
 
 }  // namespace weft

@@ -158,10 +158,10 @@ std::shared_ptr<const CustomFunction> powers(const Shape& shape, int results) {
     auto function = std::make_shared<CustomFunction>();
     function->name = "powers";
     for (int r = 0; r < results; ++r) function->results.emplace_back(f64, shape);
-    function->run = [results](const Node& node, const void* const* sources, void* const* out) {
-        for (std::int64_t i = 0; i < numel(node.source().shape); ++i) {
-            const double x = static_cast<const double*>(sources[0])[i];
-            for (int r = 0; r < results; ++r) static_cast<double*>(out[r])[i] = r == 0 ? x * x : x * x * x;
+    function->run = [results](const CustomCall& call) {
+        for (std::int64_t i = 0; i < numel(call.node.source().shape); ++i) {
+            const double x = call.source<double>(0)[i];
+            for (int r = 0; r < results; ++r) call.result<double>(r)[i] = r == 0 ? x * x : x * x * x;
         }
     };
     function->gradient = [](const NodeRef& out, const NodeRef& g) -> Grads {

@@ -281,7 +281,10 @@ Value custom_value(const Node& node, const std::vector<const Words*>& sources) {
     for (const auto& [dtype, shape] : function.results) outputs.emplace_back(numel(shape) * size_of(dtype) + 1);
     for (const auto& input : inputs) from.push_back(input.data());
     for (auto& output : outputs) to.push_back(output.data());
-    function.run(node, from.data(), to.data());
+    const auto for_each = [](std::int64_t count, const std::function<void(std::int64_t)>& f) {
+        for (std::int64_t i = 0; i < count; ++i) f(i);
+    };
+    function.run({node, from, to, for_each});
     Value value;
     for (std::size_t r = 0; r < outputs.size(); ++r) {
         const auto& [dtype, shape] = function.results[r];
