@@ -1,0 +1,1 @@
+"""Tensors from nothing, from values and from foreign memory; conversions."""

@@ -1,0 +1,1 @@
+"""Indices that are data: gather, scatter, masks, one_hot, embedding."""

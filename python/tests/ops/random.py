@@ -1,0 +1,1 @@
+"""Random numbers: each with a statistical check."""

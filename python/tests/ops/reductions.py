@@ -1,0 +1,1 @@
+"""Reductions over axes: sums, extremes, norms, statistics."""

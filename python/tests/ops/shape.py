@@ -1,0 +1,1 @@
+"""Movement: views, joins, splits, rolls, padding."""

@@ -1,0 +1,1 @@
+"""Order and search: sort, topk, unique, searchsorted, histograms, quantiles."""
