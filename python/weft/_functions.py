@@ -19,7 +19,8 @@ __all__ = ["allclose", "describe_api", "equal", "finfo", "hstack", "iinfo", "isc
 
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Whether |input - other| <= atol + rtol * |other|."""
-    close = (input == other) | ((input - other).abs() <= atol + rtol * other.abs())
+    distance = (input - other).abs()
+    close = (input == other) | ((distance <= atol + rtol * other.abs()) & distance.isfinite())
     return close | (input.isnan() & other.isnan()) if equal_nan else close
 
 

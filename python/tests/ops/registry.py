@@ -401,16 +401,16 @@ def find(name):
 # ---- Weft's side -----------------------------------------------------------------------------------------------------
 
 
-def to_weft(value, copy=False):
+def to_weft(value):
     """An array as a tensor over the same memory, in the same strides; lists and tuples of arrays; dtypes by name."""
     if isinstance(value, BF16):
         return weft.tensor(np.array(value)).to(weft.bfloat16)
     if isinstance(value, np.ndarray):
-        return weft.tensor(value) if copy else weft.from_numpy(value)
+        return weft.from_numpy(value)
     if isinstance(value, D):
         return getattr(weft, value)
     if isinstance(value, (list, tuple)):
-        return type(value)(to_weft(each, copy) for each in value)
+        return type(value)(map(to_weft, value))
     return value
 
 
@@ -425,17 +425,29 @@ def dtype_name(value):
     return str(getattr(value, "dtype", value)).rsplit(".", 1)[-1]
 
 
-def call(name, sample):
-    """The op of this name with Weft's arguments."""
-    return find(name)(*to_weft(list(sample.args)), **{key: to_weft(value) for key, value in sample.kwargs.items()})
-
-
-def call_in_place(name, sample):
-    """The in-place op of this name on a copy of the first argument, which it must return."""
-    first = to_weft(sample.args[0], copy=True)
-    result = find(name)(first, *to_weft(list(sample.args[1:])), **{key: to_weft(value) for key, value in sample.kwargs.items()})
+def apply(name, args, kwargs):
+    """The op of this name with tensors. An in-place op gets a copy of its first argument, which it must return."""
+    if not name.endswith("_"):
+        return find(name)(*args, **kwargs)
+    first = args[0].clone()
+    result = find(name)(first, *args[1:], **kwargs)
     assert result is first, f"{name} must return the tensor that it changes"
     return first
+
+
+def call(name, sample):
+    """The op of this name with Weft's arguments."""
+    return apply(name, to_weft(list(sample.args)), {key: to_weft(value) for key, value in sample.kwargs.items()})
+
+
+def runs(entry, name, sample):
+    """Whether a form can take a sample: numbers have no methods, and what is done in place keeps shape and dtype."""
+    first = sample.args[0] if sample.args else None
+    if name.startswith("Tensor.") and not isinstance(first, np.ndarray):
+        return False
+    if not name.endswith("_") or entry.check:
+        return True
+    return result_dtypes(entry, sample) == dtype_of(first) and np.shape(expected(entry, sample)) == first.shape
 
 
 # ---- the oracle's side -----------------------------------------------------------------------------------------------

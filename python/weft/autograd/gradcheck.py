@@ -82,7 +82,7 @@ def gradgradcheck(
         moved = [v if not isinstance(v, Tensor) or v.requires_grad or n not in checked else v.requires_grad_() for n, v in enumerate(values)]
         outputs = [o for o in _outputs(func, moved) if o.requires_grad]
         leaves = [moved[i] for i in checked]
-        found = _weft._gradients([o.sum() for o in outputs], leaves, [], True, True)
+        found = _weft._gradients([o.sum() for o in outputs], leaves, [], True, True) if outputs else [None] * len(leaves)
         return tuple(_weft.zeros_like(leaf) if g is None else g for g, leaf in zip(found, leaves))
 
     from .._modes import enable_grad
