@@ -157,8 +157,9 @@ def strided(*shape, **how):
     yield floats(*shape, **how)[::-1]
 
 
-def unary(low=-2.0, high=2.0, dtypes=FLOATS, special=True, **kwargs):
-    """Samples of one tensor: values in [low, high), sizes 0, 1, odd, more than a vector, 0-d, strides, all dtypes, NaN and infinities."""
+def unary(low=-2.0, high=2.0, dtypes=FLOATS, special=True, unlike=None, **kwargs):
+    """Samples of one tensor: values in [low, high), sizes 0, 1, odd, more than a vector, 0-d, strides, all dtypes, NaN and infinities
+    (`unlike`: why PyTorch differs there)."""
     for shape in SHAPES:
         yield Sample(floats(*shape, low=low, high=high), **kwargs)
     for array in strided(4, 5, low=low, high=high):
@@ -168,7 +169,7 @@ def unary(low=-2.0, high=2.0, dtypes=FLOATS, special=True, **kwargs):
         yield Sample(floats(21, low=low, high=high, dtype=dtype), **kwargs)
     if special:
         for dtype in (d for d in dtypes if d in FLOATS):
-            yield Sample(as_dtype(np.array(SPECIAL), dtype), **kwargs)
+            yield Sample(as_dtype(np.array(SPECIAL), dtype), **kwargs).unlike_torch(unlike)
 
 
 def binary(low=-2.0, high=2.0, low2=None, high2=None, dtypes=ALL, special=True, numbers=(2,), **kwargs):
@@ -207,6 +208,9 @@ def reduction(low=-2.0, high=2.0, dtypes=ALL, special=True, empty=True, tuples=T
     yield Sample(floats(**how), dim=0, **kwargs)
     yield Sample(floats(2, 3, 5, **how), dim=1, **kwargs)
     yield Sample(floats(0, 3, **how), dim=1, **kwargs)
+    if "float64" in dtypes:
+        yield Sample(floats(2, 3, dtype="float64", **how), dim=1, **kwargs)
+        yield Sample(floats(2, 3, dtype="float64", **how), dim=0, keepdim=True, **kwargs)
     if empty:
         yield Sample(floats(0, 3, **how), dim=0, **kwargs)
         yield Sample(floats(3, 0, **how), dim=-1, keepdim=True, **kwargs)
