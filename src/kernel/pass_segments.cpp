@@ -9,6 +9,7 @@
 #include "ir/walk.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace weft::kernel {
 namespace {
@@ -55,9 +56,20 @@ private:
         return static_cast<std::int64_t>(constant->as<ir::ConstArg>().value);
     }
 
+    // Are the lanes at known distances within a few vectors? Then a backend may load these and permute them.
+    bool is_near(const NodeRef& index) {
+        const auto at = [&](std::int64_t l) { return substitute(kernel_, index, {{id_of(lane_), kernel_.index(l)}}); };
+        const NodeRef start = at(0);
+        for (std::int64_t l = 1; l < extent_of(lane_); ++l) {
+            const NodeRef distance = simplify_(kernel_.binary(Op::Sub, at(l), start));
+            if (distance->op != Op::Const || std::abs(number(distance)) >= kMostPieces * kMaxLanes) return false;
+        }
+        return true;
+    }
+
     NodeRef in_pieces(const Node& load) {
         Row row;
-        if (!find_row(load.sources, row)) return nullptr;
+        if (!find_row(load.sources, row) || (load.sources.size() == 1 && is_near(load.sources[0]))) return nullptr;
         const NodeRef width = kernel_.index(row.width);
         const NodeRef e = simplify_(substitute(kernel_, row.x, {{id_of(lane_), kernel_.index(0)}}));
         const NodeRef first = simplify_(kernel_.binary(Op::Mod, e, width)),

@@ -96,6 +96,46 @@ TEST_CASE("vector loops of every extent, with broadcasts, strides, gathers and s
         }
 }
 
+TEST_CASE("lanes at known distances near each other: strides, repeats, axes turned round") {
+    Batch batch;
+    for (const DType t : kSome)
+        for (const int e : {2, 3, 7, 8, 9, 12, 15, 16}) {
+            Nest n(str("near_", t, "_", e));
+            const NodeRef i = n.k.new_var(3), l = n.k.new_var(e);
+            const auto div = [&](int by) { return n.k.binary(Op::IDiv, l, n.at(by)); };
+            const auto mod = [&](int by) { return n.k.binary(Op::Mod, l, n.at(by)); };
+            const NodeRef near[] = {n.affine({{l, 2}}),
+                                    n.affine({{l, 3}}),
+                                    n.affine({{l, 4}}),
+                                    n.affine({{l, -1}}),
+                                    n.affine({{l, -4}}),
+                                    div(2),
+                                    n.affine({{div(2), 4}, {mod(2), 1}}),
+                                    n.affine({{div(3), 7}, {mod(3), -2}}),
+                                    n.affine({{mod(5), 3}}),
+                                    n.affine({{div(8), 40}, {mod(8), 1}})};
+            Body body;
+            std::vector<Memory> memories;
+            for (const NodeRef& index : near) {  // each buffer ends with the last element that is read
+                std::int64_t low = 0, high = 0;
+                for (std::int64_t q = 0; q < e; ++q) {
+                    const NodeRef at = kernel::substitute(n.k, index, {{l->as<ir::LoopArg>().id, n.at(q)}});
+                    const auto x = static_cast<std::int64_t>(at->as<ir::ConstArg>().value);
+                    low = std::min(low, x), high = std::max(high, x);
+                }
+                const std::int64_t size = 2 * 5 + high - low + 1;
+                const int x = n.input(str("x", memories.size()), t, size);
+                memories.push_back(numbers(t, size));
+                const int out = n.output(str("out", memories.size()), t, 3 * e);
+                memories.emplace_back(t, 3 * e);
+                const NodeRef at = n.k.add(n.affine({{i, 5}}, -low), index);
+                body.emplace_back(Store{out, n.affine({{i, e}, {l, 1}}), n.k.load(x, at)});
+            }
+            n.k.body = {Nest::loop(i, LoopKind::Serial, {Nest::loop(l, LoopKind::Vector, std::move(body))})};
+            batch.add(std::move(n), std::move(memories));
+        }
+}
+
 TEST_CASE("gates, of scalars and of lanes, keep their loads inside the buffer") {
     Batch batch;
     for (const DType t : kSome)

@@ -269,6 +269,9 @@ Value Emitter::lane_load(const Node& node) {
     Value gate;
     if (node.sources.size() > 1) gate = vector_value(node.source(1));
     const Value* open = gate.vector ? &gate : nullptr;
+    if (const LaneIndex at = lane_index(node.source(0), lane); !open && !is_private && !(at.affine && at.stride == 1))
+        if (const Value found = window_load(t, b, node.source(0), lane); found.vector)
+            return is_bool(t) ? truth_of(found) : found;
     const Lanes at = lanes_at(b, node.source(0), lane, is_private);
     const Value numbers = at.index.vector ? gather(t, at, open) : whole_load(t, at.base, at.used, open);
     return is_bool(t) ? truth_of(numbers) : numbers;

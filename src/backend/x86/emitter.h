@@ -1,7 +1,8 @@
 // backend/x86/emitter.h: from the loop IR to instructions over virtual registers. An expression is emitted once, at the
 // outermost loop where all its variables are known and nothing it loads is stored to; equal expressions are one node, so nothing
 // is computed twice. Statements are in emit_statements.cpp, expressions in emit_expressions.cpp, loads, stores and addresses in
-// emit_memory.cpp, vector ops in emit_vector.cpp, scalar ops in emit_scalar.cpp, conversions in emit_convert.cpp.
+// emit_memory.cpp, loads of lanes that lie near each other in emit_windows.cpp, vector ops in emit_vector.cpp, scalar ops in
+// emit_scalar.cpp, conversions in emit_convert.cpp.
 //
 // How values are held:
 // - A scalar integer or bool: in a general register, extended to 64 bits as its type says. f16 and bf16: their bits, likewise.
@@ -186,6 +187,10 @@ private:
     Value whole_load(DType t, const Operand& from, int used, const Value* gate);
     Value gather(DType t, const Lanes& at, const Value* gate);
     Value lane_by_lane_load(DType t, const Lanes& at, const Value* gate);
+    std::vector<std::int64_t> lane_offsets(const Node& index, int lane, Linear& base);
+    Value window_load(DType t, int buffer, const Node& index, int lane);  // no vector: it takes a gather
+    Value permuted(const Value& even, const Value* odd, std::vector<std::int64_t> places);
+    Value blended(const Value& a, const Value& b, const std::vector<bool>& from_b);
     Value variable_load(const Node& node);
     void variable_store(const kernel::Store& store, const Value& v);
     void lane_store(const kernel::Store& store, int lane, const Value& v);

@@ -96,6 +96,20 @@ TEST_CASE("a matmul's inner loop is its multiply-adds, loads and broadcasts") {
     }
 }
 
+TEST_CASE("lanes that lie near each other are loaded whole and permuted, bytes too") {
+    const BackendScope x86("x86");
+    for (const DType t : {f32, u8, f64}) {
+        CAPTURE(t);
+        const Tensor x = arange(4096).to(t).realize();
+        const std::string text = printed([&] {
+            const DebugScope debug(5);
+            (x.slice(0, {0, 4096, 2}) + x.slice(0, {0, 2048}).flip(0)).realize();
+        });
+        CHECK(count(text, "vperm") > 0);
+        CHECK(count(text, "gather") == 0);
+    }
+}
+
 TEST_CASE("no memory is ever writable and executable") {
     const BackendScope x86("x86");
     (rand({3, 5}) + 1).realize();

@@ -1,0 +1,131 @@
+// backend/x86/emit_windows.cpp: loads of lanes that lie near each other at distances known now: every second element, each element
+// twice, an axis turned round. They are a few whole loads and permutations, several times faster than a gather, and also
+// serve elements of 1 and 2 bytes, for which there is no gather.
+#include "backend/x86/emit_internal.h"
+
+#include "core/checked.h"
+
+#include <algorithm>
+
+namespace weft::backend::x86 {
+
+namespace {
+
+constexpr std::int64_t kMostWindows = 4;  // loads; a gather of 16 elements takes as long as ten of them or more
+
+}  // namespace
+
+// How far each lane is from `base`, which becomes the index without the lane's part; empty if that is not constant.
+std::vector<std::int64_t> Emitter::lane_offsets(const Node& index, int lane, Linear& base) {
+    base = linear(index);
+    std::vector<std::int64_t> offsets(static_cast<std::size_t>(lanes_), 0);
+    const auto used = static_cast<std::size_t>(expanded_.lane_vars.at(lane));
+    for (const auto& [node, by] : base.terms) {
+        if (facts(*node).lane < 0) continue;
+        if (facts(*node).buffers) return {};
+        for (std::size_t l = 0; l < used; ++l) {
+            const NodeRef at =
+                kernel::substitute(kernel_, NodeRef(node), {{lane, kernel_.index(static_cast<std::int64_t>(l))}});
+            if (at->op != Op::Const) return {};
+            offsets[l] += by * static_cast<std::int64_t>(at->as<ir::ConstArg>().value);
+        }
+    }
+    std::fill(offsets.begin() + static_cast<std::ptrdiff_t>(used), offsets.end(), offsets[0]);
+    std::erase_if(base.terms, [&](const auto& term) { return facts(*term.first).lane >= 0; });
+    return offsets;
+}
+
+// All elements between the lowest and the highest lane's are the buffer's, so windows lie within these two.
+Value Emitter::window_load(DType t, int buffer, const Node& index, int lane) {
+    const int element = static_cast<int>(size_of(t)), bytes = stored_lane(t);
+    if (width(bytes) < 32) return {};
+    Linear base;
+    std::vector<std::int64_t> offsets = lane_offsets(index, lane, base);
+    if (offsets.empty()) return {};
+    const auto [low, high] = std::minmax_element(offsets.begin(), offsets.end());
+    const std::int64_t lowest = *low, span = *high - lowest + 1;
+    if (span > kMostWindows * lanes_ || (span < lanes_ && element < 4 && !wide_)) return {};
+    base.constant += lowest;
+    for (std::int64_t& offset : offsets) offset -= lowest;
+
+    const Operand first = address(buffer, base, element);
+    if (!fits32(first.value + span * element)) return {};
+    std::vector<std::int64_t> places(offsets.size(), -1);  // of the lanes, in two windows side by side
+    std::vector<bool> done(offsets.size(), false);
+    Value result;
+    Value half;  // the even window of a pair
+    const auto finish = [&](const Value& even, const Value* odd) {
+        const Value pair = permuted(even, odd, places);
+        std::vector<bool> mine;
+        for (const std::int64_t place : places) mine.push_back(place >= 0);
+        result = result.vector ? blended(result, pair, mine) : pair;
+        std::fill(places.begin(), places.end(), -1);
+        half = {};
+    };
+    for (std::int64_t w = 0; w < ceil_div(span, std::int64_t{lanes_}); ++w) {
+        const std::int64_t start = std::clamp<std::int64_t>(span - lanes_, 0, w * lanes_);
+        const bool odd = half.vector;
+        bool any = false;
+        for (std::size_t l = 0; l < offsets.size(); ++l) {
+            if (done[l] || offsets[l] >= start + lanes_) continue;
+            places[l] = offsets[l] - start + (odd ? lanes_ : 0);
+            any = done[l] = true;
+        }
+        if (!any) continue;
+        Operand from = first;
+        from.value += start * element;
+        const Value window = whole_load(t, from, static_cast<int>(std::min<std::int64_t>(span, lanes_)), nullptr);
+        if (odd) finish(half, &window);
+        else half = window;
+    }
+    if (half.vector) finish(half, nullptr);
+    return result;
+}
+
+// Lane l is the places[l]-th of the lanes of `even` and `odd`; what a negative place gives does not matter.
+Value Emitter::permuted(const Value& even, const Value* odd, std::vector<std::int64_t> places) {
+    const int bytes = width(even);
+    for (std::int64_t& place : places) place = std::max<std::int64_t>(place, 0);
+    if (wide_ && odd) {
+        put(even.lane == 4 ? Id::kIdVpermt2d : Id::kIdVpermt2q,
+            {vec(even.reg, bytes), vec(constant_lanes(places, even.lane), bytes), vec(odd->reg, bytes)})
+            .reads_first = true;
+        return even;
+    }
+    const auto one = [&](const Value& from, std::int64_t start) {
+        std::vector<std::int64_t> within = places;
+        for (std::int64_t& place : within) place = std::clamp<std::int64_t>(place - start, 0, lanes_ - 1);
+        const Value to = new_vector(from.lane);
+        if (wide_ || from.lane == 4) {
+            put(from.lane == 4 ? Id::kIdVpermd : Id::kIdVpermq,
+                {vec(to.reg, bytes), vec(constant_lanes(within, from.lane), bytes), vec(from.reg, bytes)});
+        } else {
+            std::int64_t choice = 0;
+            for (std::size_t l = 0; l < within.size(); ++l) choice |= within[l] << (2 * l);
+            put(Id::kIdVpermq, {vec(to.reg, bytes), vec(from.reg, bytes), imm(choice)});
+        }
+        return to;
+    };
+    const Value low = one(even, 0);
+    if (!odd) return low;
+    std::vector<bool> from_odd;
+    for (const std::int64_t place : places) from_odd.push_back(place >= lanes_);
+    return blended(low, one(*odd, lanes_), from_odd);
+}
+
+Value Emitter::blended(const Value& a, const Value& b, const std::vector<bool>& from_b) {
+    const int bytes = width(a);
+    std::uint32_t lanes = 0;
+    for (std::size_t l = 0; l < from_b.size(); ++l)
+        if (from_b[l]) lanes |= (wide_ || a.lane == 4 ? 1u : 3u) << (wide_ || a.lane == 4 ? l : 2 * l);
+    if (wide_) {
+        put(a.lane == 4 ? Id::kIdVmovaps : Id::kIdVmovapd, {vec(a.reg, bytes), vec(b.reg, bytes)}).lanes =
+            constant({4, lanes}, Class::Mask, 8, &lanes, 4);
+        return a;
+    }
+    const Value to = new_vector(a.lane);
+    put(Id::kIdVpblendd, {vec(to.reg, bytes), vec(a.reg, bytes), vec(b.reg, bytes), imm(lanes)});
+    return to;
+}
+
+}  // namespace weft::backend::x86
