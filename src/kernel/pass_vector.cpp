@@ -8,11 +8,13 @@
 #include "ir/walk.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace weft::kernel {
 namespace {
 
 constexpr std::int64_t kShortLoop = 16;
+constexpr std::int64_t kNear = 4;            // elements from lane to lane
 constexpr std::int64_t kMostUnrolled = 512;  // expression nodes, before common ones are merged
 
 struct Contents {
@@ -72,7 +74,25 @@ private:
             if (!loops) return true;  // a lane loop as lowering made it, or a short one
         }
         if (inside.arrays || inside.counted) return false;
-        return !inside.independent || (loop.extent() >= kShortLoop && inside.longest < kShortLoop);
+        return !inside.independent ||
+               (loop.extent() >= kShortLoop && inside.longest < kShortLoop && !dense_inside(loop));
+    }
+
+    // Is there one loop inside that fills half of the lanes or more, along which stores are dense and loads are near each other? Lanes
+    // over the rows would gather and scatter instead.
+    bool dense_inside(const Loop& loop) const {
+        const Loop* inner = loop.body.size() == 1 ? loop.body[0].loop() : nullptr;
+        if (!inner || !inner->independent || inner->count || inner->extent() < kMaxLanes / 2) return false;
+        const auto step = [&](const NodeRef& index) { return ir::stride_of(*kernel_.interner, index, inner->id()); };
+        bool dense = true;
+        for_each_store(inner->body, [&](const Store& store, std::span<const Loop* const>) {
+            dense &= kernel_.buffers[store.buffer].role == Buffer::Role::Local || step(store.index) == 1;
+        });
+        const Uses uses = uses_of(inner->body);
+        return dense && std::all_of(uses.loads.begin(), uses.loads.end(), [&](const NodeRef& load) {
+                   const auto stride = step(load->sources[0]);
+                   return stride && std::abs(*stride) <= kNear;
+               });
     }
 
     void widen(const Loop& loop, Body& result) {

@@ -600,6 +600,26 @@ private:
         emit_rows(id, stored.subspan(stored.size() / 2), kernels);
     }
 
+    // Does a value along a row follow from one value of the row, without more memory (which element of a window is the largest)? Then
+    // the row's value is stored, which is smaller, and who reads this one computes it.
+    bool follows_from_row(const Node& node) {
+        if (!facts(node).full || is_root_.contains(&node)) return false;
+        const int id = home(node);
+        const NodeRef root(&node);
+        const Node* row = nullptr;
+        int cost = 0;
+        const auto enter = [&](const Node& n) { return home(n) < 0 || (home(n) == id && facts(n).full); };
+        for (const Node* n : ir::topological_order(std::span(&root, 1), enter)) {
+            if (enter(*n)) {
+                if (n->op == Op::Param || n->op == Op::Check) return false;
+                cost += ir::info(n->op).cost;
+            } else if (row || home(*n) != id) return false;
+            else row = n;
+        }
+        const auto bytes = [](const Node& n) { return numel(n.shape) * static_cast<std::int64_t>(size_of(n.dtype)); };
+        return row && cost <= kCheapPrologue && bytes(*row) <= bytes(node);
+    }
+
     ScheduledKernel emit_kernel(int id, std::span<const Node* const> stored) {
         const Group& g = groups_[id];
         std::vector<NodeRef> outputs;
@@ -610,6 +630,7 @@ private:
             const bool inlines = is_free_kind(node) || ir::is_movement(node.op);
             if (from < 0 || from == id || node.sources.empty() || is_narrow(node, facts(node).full, groups_[from]))
                 return false;
+            if (inlines && follows_from_row(node)) return false;
             return groups_[from].level < g.level || !inlines;
         };
         const auto enter = [&](const Node& node) { return !foreign(node); };
