@@ -141,6 +141,39 @@ NodeRef split_reduction(const Match& m) {
     return reshape(reduce(arg.op, parts, {static_cast<std::int64_t>(first)}), reduce_node.shape);
 }
 
+// A contraction with few results has nothing to share out but its sum: a sum per chunk of an axis, then the sum of those.
+constexpr std::int64_t kFewProducts = 1 << 12, kLongContraction = 1 << 13, kContractionChunk = 1 << 19,
+                       kMostContractionChunks = 16;
+
+NodeRef split_contraction(const Match& m) {
+    const Node& reduce_node = *m.root;
+    const NodeRef& product = reduce_node.sources[0];
+    const std::int64_t results = numel(reduce_node.shape);
+    if (results == 0 || results > kFewProducts || numel(product->shape) / results < kLongContraction) return nullptr;
+    const auto found = find_contraction(reduce_node);
+    if (!found || found->batch) return nullptr;
+    const std::int64_t most = std::min(kMostContractionChunks, found->multiply_adds / kContractionChunk);
+    std::int64_t cut = -1, chunks = 3;  // fewer are not worth it
+    for (const std::int64_t axis : reduce_node.as<ReduceArg>().axes) {
+        std::int64_t parts = std::min(most, product->shape[axis]);
+        while (parts > chunks && product->shape[axis] % parts != 0) --parts;
+        if (parts > chunks) cut = axis, chunks = parts;
+    }
+    if (cut < 0) return nullptr;
+    Shape shape;
+    Dims axes;
+    for (std::int64_t d = 0; d < product->rank(); ++d) {
+        if (d == cut) shape.push_back(chunks);
+        const auto& summed = reduce_node.as<ReduceArg>().axes;
+        if (std::find(summed.begin(), summed.end(), d) != summed.end())
+            axes.push_back(static_cast<std::int64_t>(shape.size()));
+        shape.push_back(d == cut ? product->shape[d] / chunks : product->shape[d]);
+    }
+    const NodeRef parts =
+        reduce(Op::Add, reshape(product->sources[0], shape) * reshape(product->sources[1], shape), axes);
+    return reshape(reduce(Op::Add, parts, {cut}), reduce_node.shape);
+}
+
 // One index per row: out[r, j] = base[r, j] + (j == index[r] ? value[r] : 0). It fuses; a scatter does not.
 NodeRef scatter_to_where(const Match& m) {
     const Node& scatter_node = *m.root;
@@ -163,6 +196,7 @@ const std::vector<Rule> kReductionRules = {
     rule("sum-of-disjoint-windows", op(Op::Reduce, {x}), sum_of_disjoint_windows),
     rule("shrink-before-reduce", op(Op::Shrink, {x}), view_before_reduce),
     rule("permute-before-reduce", op(Op::Permute, {x}), view_before_reduce),
+    rule("split-contraction", op(Op::Reduce, {x}), split_contraction),
     rule("split-reduction", op(Op::Reduce, {x}), split_reduction),
     rule("scatter-one", op(Op::Scatter, {x, y, z}), scatter_to_where),
 };

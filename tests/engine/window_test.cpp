@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <regex>
 
 using namespace weft;
 
@@ -123,4 +124,35 @@ TEST_CASE("windows that do not overlap: their gradients only move values") {
                     if (stride >= window && !most) CHECK(loops_of(slope()).find("acc") == std::string::npos);
                 }
             }
+}
+
+TEST_CASE("a max pool's gradient keeps a number per window, and short rows of windows run in lanes") {
+    Tensor x = some({4, 8, 24, 24});
+    x.set_requires_grad();
+    const std::vector<Tensor> targets{x};
+    const Tensor weight = some({144, 20}), seed = some({32, 20});
+    const auto slope = [&] {
+        const Tensor y = matmul(max_pool2d(x, 2).reshape({32, 144}), weight);
+        return gradient(y * y, targets, seed)[0];
+    };
+    check(slope);
+    const BackendScope ref("ref");
+    const Explanation plan = explain(slope());
+    REQUIRE(plan.kernels.size() == 4);  // the pool, two products, and what goes to the first maxima
+    const std::string& pool = plan.kernels[0].loops;
+    CAPTURE(pool);
+    CHECK(pool.find("bool[") == std::string::npos);
+    CHECK(pool.find("out out2 i32[4608]") != std::string::npos);
+    CHECK(std::regex_search(pool, std::regex("vector i[0-9]+ < 12\n")));
+}
+
+TEST_CASE("a weight gradient with few elements is a sum per group of images") {
+    Tensor x = some({32, 1, 34, 34}), w = some({16, 1, 3, 3});
+    w.set_requires_grad();
+    const std::vector<Tensor> targets{w};
+    const Tensor seed = some({32, 16, 32, 32});
+    const auto slope = [&] { return gradient(conv2d(x, w), targets, seed)[0]; };
+    check(slope);
+    const BackendScope ref("ref");
+    CHECK(explain(slope()).kernels.size() == 2);
 }

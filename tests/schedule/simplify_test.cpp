@@ -54,6 +54,20 @@ TEST_CASE("a long sum with few results is cut into chunks fixed by its shape; a 
     CHECK(count(simple(reduce(Op::Add, parameter(0, {4096, 1024}), {1})), Op::Reduce) == 1);
 }
 
+TEST_CASE("a contraction with few results and a long sum is cut into chunks, a short or wide one is not") {
+    const auto product = [](std::int64_t m, std::int64_t k, std::int64_t n) {
+        const Shape domain{m, n, k};
+        const NodeRef a = expand(reshape(parameter(0, {m, k}), {m, 1, k}), domain),
+                      b = expand(reshape(parameter(1, {n, k}), {1, n, k}), domain);
+        return simple(reduce(Op::Add, a * b, {2}));
+    };
+    CHECK(count(product(32, 43264, 9), Op::Reduce) == 2);
+    CHECK(count(product(32, 43264, 9), Op::Mul) == 1);
+    CHECK(count(product(32, 4096, 9), Op::Reduce) == 1);
+    CHECK(count(product(64, 43264, 288), Op::Reduce) == 1);
+    CHECK(count(product(32, 43261, 9), Op::Reduce) == 1);  // a prime number of terms
+}
+
 TEST_CASE("the sum over the windows of a transposed convolution merges into the contraction") {
     // dx[h] = sum over k, c of dy[h - k, c] * w[k, c]: dy [o, c] and w [k, c] with a stride of 1
     const auto windows = [](std::int64_t stride) {
