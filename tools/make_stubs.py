@@ -41,6 +41,8 @@ TYPES = {
     "var": {"dim": "int | Sequence[int] | bool | None", "unbiased": "bool | None"},
     "norm": {"p": "float | str"},
     "item": {"return": "Number"},
+    "tensordot": {"dims": "int | Sequence[Sequence[int] | int]"},
+    "einsum": {"args": "Any"},
     "numpy": {"return": "numpy.ndarray[Any, Any]"},
     "backward": {"inputs": "Tensor | Sequence[Tensor] | None"},
     "register_hook": {"hook": "Callable[[Tensor], Tensor | None]", "return": "RemovableHandle"},

@@ -4,6 +4,7 @@
 
 #include <weft/creation.h>
 #include <weft/functional.h>
+#include <weft/products.h>
 #include <weft/random.h>
 #include <weft/tensor.h>
 

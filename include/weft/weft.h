@@ -16,6 +16,7 @@
 #include <weft/nn.h>
 #include <weft/ops.h>
 #include <weft/optim.h>
+#include <weft/products.h>
 #include <weft/random.h>
 #include <weft/selection.h>
 #include <weft/sorting.h>

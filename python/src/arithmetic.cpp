@@ -181,12 +181,6 @@ void bind_arithmetic(nb::module_& m, nb::handle tensor) {
     bind_writes(tensor);
     both(m, tensor, "matmul", "other", "The matrix product of the last two axes; the axes before them broadcast.",
          [](const Tensor& a, const Tensor& b) { return matmul(a, b); });
-    both(m, tensor, "mm", "mat2", "The product of two matrices.",
-         [](const Tensor& a, const Tensor& b) { return matmul(a, b); });
-    both(m, tensor, "bmm", "mat2", "The products of two batches of matrices.",
-         [](const Tensor& a, const Tensor& b) { return matmul(a, b); });
-    both(m, tensor, "mv", "vec", "A matrix times a vector.",
-         [](const Tensor& a, const Tensor& b) { return matmul(a, b); });
     both(m, tensor, "dot", "tensor", "The product of two 1-d tensors.",
          [](const Tensor& a, const Tensor& b) { return dot(a, b); });
     both(m, tensor, "outer", "vec2", "All products of two 1-d tensors.",

@@ -10,6 +10,7 @@ NB_MODULE(_weft, m) {
     const nb::object tensor = bind_tensor(m);
     bind_creation(m, tensor);
     bind_arithmetic(m, tensor);
+    bind_products(m, tensor);
     bind_movement(m, tensor);
     bind_reductions(m, tensor);
     bind_indexing(m, tensor);

@@ -12,6 +12,7 @@ void bind_dtype(nb::module_& m);
 nb::object bind_tensor(nb::module_& m);  // weft.Tensor; the topics below add to it
 void bind_creation(nb::module_& m, nb::handle tensor);
 void bind_arithmetic(nb::module_& m, nb::handle tensor);
+void bind_products(nb::module_& m, nb::handle tensor);
 void bind_movement(nb::module_& m, nb::handle tensor);
 void bind_reductions(nb::module_& m, nb::handle tensor);
 void bind_indexing(nb::module_& m, nb::handle tensor);
