@@ -157,10 +157,6 @@ TENSOR = '''
     mT: Tensor
     def register_post_accumulate_grad_hook(self, hook: Callable[[Any], None]) -> RemovableHandle:
         """Calls `hook(tensor)` after each backward() that has added to the .grad of this leaf."""
-    def uniform_(self, from_: _float = 0.0, to: _float = 1.0) -> Self:
-        """Writes random numbers, uniform in [from, to)."""
-    def normal_(self, mean: _float = 0.0, std: _float = 1.0) -> Self:
-        """Writes random numbers of a normal distribution."""
     def __buffer__(self, flags: _int, /) -> memoryview: ...
     def __len__(self) -> _int: ...
     def __iter__(self) -> Iterator[Tensor]: ...

@@ -65,6 +65,29 @@ Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, DType dt
 //     bernoulli(full({4}, 0.25));
 Tensor bernoulli(const Tensor& probability);
 
+// ---- other distributions ---------------------------------------------------------------------------------------------
+
+Tensor uniform(const Shape& shape, double low, double high, DType dtype = f32);  // in [low, high)
+
+// Normal with this mean and deviation for each element, which are broadcast; or all with the same, of any shape.
+//
+//     normal(zeros({3}), tensor({1, 2, 3}, f32));
+Tensor normal(const Operand& mean, const Operand& deviation);
+Tensor normal(const Shape& shape, double mean, double deviation, DType dtype = f32);
+Tensor log_normal(const Shape& shape, double mean, double deviation, DType dtype = f32);  // exp of it
+Tensor exponential(const Shape& shape, double rate, DType dtype = f32);  // density rate * exp(-rate * x)
+Tensor cauchy(const Shape& shape, double median, double scale, DType dtype = f32);
+Tensor geometric(const Shape& shape, double probability, DType dtype = f32);  // tries up to the first success: 1, 2 …
+
+// How often something happens that happens `rate` times on average; of the rates' shape and type.
+Tensor poisson(const Tensor& rate);
+
+// `count` positions along the last axis, each with a probability proportional to its weight: i64[…, count], for weights of one or two
+// axes. Without replacement none is drawn twice. Reads the weights at the call.
+//
+//     multinomial(tensor({1, 2, 7}, f32), 5, true);
+Tensor multinomial(const Tensor& weights, std::int64_t count, bool replacement = false);
+
 // In training each element is 0 with this probability, and the others are scaled by 1 / (1 - probability), so that the
 // mean stays. Backward draws the same mask again instead of storing it.
 //

@@ -40,7 +40,9 @@ def to_torch(value):
     if isinstance(value, registry.BF16):
         return torch.tensor(np.array(value)).to(torch.bfloat16)
     if isinstance(value, np.ndarray):
-        return torch.tensor(np.ascontiguousarray(value).reshape(value.shape))
+        return torch.tensor(np.array(value, order="C"))
+    if isinstance(value, registry.Raw):
+        return np.array(value.array)
     if isinstance(value, registry.D):
         return getattr(torch, value)
     if isinstance(value, (list, tuple)):

@@ -231,6 +231,10 @@ inline Tensor placed(const Tensor& x, const Tensor& result, bool inplace) {
     Tensor written = x;
     return written.assign(result);
 }
+inline Tensor leaf_if(Tensor tensor, bool requires_grad) {
+    if (requires_grad) tensor.set_requires_grad();
+    return tensor;
+}
 nb::object dtype_object(DType dtype);
 nb::object shape_object(const Shape& shape);  // weft.Size
 

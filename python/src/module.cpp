@@ -9,6 +9,7 @@ NB_MODULE(_weft, m) {
     bind_dtype(m);
     const nb::object tensor = bind_tensor(m);
     bind_creation(m, tensor);
+    bind_random(m, tensor);
     bind_arithmetic(m, tensor);
     bind_products(m, tensor);
     bind_movement(m, tensor);

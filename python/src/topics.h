@@ -11,6 +11,7 @@ void bind_errors(nb::module_& m);
 void bind_dtype(nb::module_& m);
 nb::object bind_tensor(nb::module_& m);  // weft.Tensor; the topics below add to it
 void bind_creation(nb::module_& m, nb::handle tensor);
+void bind_random(nb::module_& m, nb::handle tensor);
 void bind_arithmetic(nb::module_& m, nb::handle tensor);
 void bind_products(nb::module_& m, nb::handle tensor);
 void bind_movement(nb::module_& m, nb::handle tensor);

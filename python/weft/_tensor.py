@@ -65,16 +65,6 @@ def _transposed(self: Tensor) -> Tensor:
     return self.permute(*range(self.ndim - 1, -1, -1))
 
 
-def _uniform(self: Tensor, from_: float = 0.0, to: float = 1.0) -> Tensor:
-    """Writes random numbers, uniform in [from, to)."""
-    return self.copy_(_weft.rand(self.shape, dtype=self.dtype) * (to - from_) + from_)
-
-
-def _normal(self: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
-    """Writes random numbers of a normal distribution."""
-    return self.copy_(_weft.randn(self.shape, dtype=self.dtype) * std + mean)
-
-
 def _array_wrap(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
     """What a NumPy ufunc gives for a tensor: a tensor again, over the array that NumPy has made."""
     import numpy
@@ -98,8 +88,6 @@ def _register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Any], None
 for _name, _value in {
     "register_post_accumulate_grad_hook": _register_post_accumulate_grad_hook,
     "__array_wrap__": _array_wrap,
-    "uniform_": _uniform,
-    "normal_": _normal,
     "__reduce_ex__": _reduce,
     "__deepcopy__": _deepcopy,
     "T": property(_transposed),

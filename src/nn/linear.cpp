@@ -21,14 +21,6 @@ Tensor fan_in_uniform(const Shape& shape, std::int64_t inputs) {
     return uniform(shape, -bound, bound);
 }
 
-Tensor uniform(const Shape& shape, double low, double high, DType dtype) {
-    return rand(shape, dtype) * (high - low) + low;
-}
-
-Tensor normal(const Shape& shape, double mean, double deviation, DType dtype) {
-    return randn(shape, dtype) * deviation + mean;
-}
-
 Linear::Linear(std::int64_t in, std::int64_t out, bool with_bias) {
     check_positive("Linear", {in, out});
     weight = fan_in_uniform({out, in}, in);

@@ -42,15 +42,8 @@ RandomWords halves_of(const NodeRef& u64_value) {
     return {ir::cast(u64_value, DType::U32), ir::cast(high, DType::U32)};
 }
 
-// `blocks` pairs of words, 1-d. The counter advances here, when the op is called, and at each later call of a captured
-// one.
-RandomWords random_words(std::int64_t blocks) {
-    using Redraw = const std::function<Word()>;
-    const std::shared_ptr<Generator> source = scoped_generator ? scoped_generator : global_generator();
-    const auto redraw_key = std::make_shared<Redraw>([source] { return source->state().seed; });
-    const auto redraw_counter = std::make_shared<Redraw>([source, blocks] { return source->draw(blocks); });
-    const NodeRef key = ir::variable(DType::U64, (*redraw_key)(), redraw_key);
-    const NodeRef counter = ir::variable(DType::U64, (*redraw_counter)(), redraw_counter);
+RandomWords random_words(std::int64_t blocks) {  // `blocks` pairs of words, 1-d
+    const auto [key, counter] = draw(blocks);
     const RandomWords start = halves_of(counter);
     const NodeRef index = ir::iota(blocks);
     const NodeRef low = start.first + ir::cast(index, DType::U32);
@@ -102,6 +95,15 @@ void check_drawn(const Checker& check, const Shape& shape, DType dtype) {
 }
 
 }  // namespace
+
+RandomStart draw(std::int64_t blocks) {
+    using Redraw = const std::function<Word()>;
+    const std::shared_ptr<Generator> source = scoped_generator ? scoped_generator : global_generator();
+    const auto redraw_key = std::make_shared<Redraw>([source] { return source->state().seed; });
+    const auto redraw_counter = std::make_shared<Redraw>([source, blocks] { return source->draw(blocks); });
+    return {ir::variable(DType::U64, (*redraw_key)(), redraw_key),
+            ir::variable(DType::U64, (*redraw_counter)(), redraw_counter)};
+}
 
 RandomWords threefry(const RandomWords& key, const RandomWords& counter) {
     constexpr int kRotations[8] = {13, 15, 26, 6, 17, 29, 16, 24};

@@ -3,6 +3,7 @@
 
 #include "ir/node.h"
 
+#include <cstdint>
 #include <utility>
 
 namespace weft {
@@ -10,6 +11,13 @@ namespace weft {
 struct RandomWords {
     ir::NodeRef first, second;  // u32
 };
+
+// Where so many blocks of random words start: u64 numbers that a plan reads anew at each run. The counter advances here, when the op
+// is called, and at each later call of a captured one.
+struct RandomStart {
+    ir::NodeRef key, counter;
+};
+RandomStart draw(std::int64_t blocks);
 
 // Threefry-2x32 with 20 rounds, element by element: the key's two words and the counter's two words, all u32.
 RandomWords threefry(const RandomWords& key, const RandomWords& counter);

@@ -5,6 +5,8 @@
 #include "tensor/cell.h"
 #include "tests/tensor/support.h"
 
+#include <weft/debug.h>
+
 #include <set>
 
 using namespace weft;
@@ -103,6 +105,42 @@ TEST_CASE("dropout scales what it keeps, and backward uses the same mask") {
     CHECK(values(dropout(ones({3}), 0.5, false)) == Doubles{1, 1, 1});
     CHECK(values(dropout(ones({3}), 1)) == Doubles{0, 0, 0});
     CHECK(values(dropout(ones({50}), 0.5) + dropout(ones({50}), 0.5) * 10) != values(dropout(ones({50}), 0.5) * 11));
+}
+
+TEST_CASE("poisson's numbers: the same on every backend and with any number of threads, the right mean and variance") {
+    const Tensor rates = cat({full({20'000}, 3.0), full({20'000}, 50.0)});
+    const auto drawn = [&] {
+        manual_seed(5);
+        return poisson(rates).to_vector<float>();
+    };
+    const std::vector<float> first = drawn();
+    {
+        const BackendScope backend("ref");
+        CHECK(drawn() == first);
+    }
+    {
+        const ThreadScope threads(1);
+        CHECK(drawn() == first);
+    }
+    const Tensor counts = from_data(first).reshape({2, 20'000});
+    const std::vector<float> means = counts.mean(1).to_vector<float>(), spread = var(counts, 1).to_vector<float>();
+    CHECK(std::abs(means[0] - 3) < 0.07);
+    CHECK(std::abs(means[1] - 50) < 0.25);
+    CHECK(std::abs(spread[0] - 3) < 0.2);
+    CHECK(std::abs(spread[1] - 50) < 2.5);
+}
+
+TEST_CASE("multinomial: frequencies, one row at a time, nothing twice") {
+    manual_seed(1);
+    const std::vector<float> weights = {1, 0, 3, 4};
+    const std::vector<std::int64_t> drawn = multinomial(from_data(weights), 80'000, true).to_vector<std::int64_t>();
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+        const auto count = static_cast<double>(std::count(drawn.begin(), drawn.end(), static_cast<std::int64_t>(i)));
+        CHECK(std::abs(count - 10'000 * weights[i]) < 700);
+    }
+    const Tensor rows = multinomial(ones({500, 6}), 6);
+    CHECK(all(eq(rows.sum(1), 15)).item<bool>());
+    CHECK(all(eq(prod(rows + 1, 1), 720)).item<bool>());
 }
 
 TEST_CASE("mistakes name the call") {

@@ -117,9 +117,4 @@ private:
     std::map<std::string, std::unique_ptr<Module>> modules_;
 };
 
-// ---- initial values --------------------------------------------------------------------------------------------------
-
-Tensor uniform(const Shape& shape, double low, double high, DType dtype = f32);
-Tensor normal(const Shape& shape, double mean, double deviation, DType dtype = f32);
-
 }  // namespace weft::nn

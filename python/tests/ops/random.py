@@ -1,1 +1,156 @@
 """Random numbers: each with a statistical check."""
+
+import numpy as np
+
+from .registry import FLOATS, INTEGERS, D, Error, Sample, dtype_of, floats, op, to_numpy
+
+
+def values(result, shape, dtype):
+    assert tuple(result.shape) == tuple(shape) and str(result.dtype) == f"weft.{dtype}", f"{result.dtype}{list(result.shape)}"
+    return to_numpy(result).astype("float64")
+
+
+def near(found, wanted, error, what):
+    """A statistic within five standard errors."""
+    assert abs(found - wanted) <= 5 * error, f"{what} {found} instead of {wanted} ± {error}"
+
+
+def moments(x, mean, deviation, half=False):
+    if x.size >= 1000:
+        near(x.mean(), mean, deviation / np.sqrt(x.size) + half * 1e-3, "mean")
+        near(x.std(), deviation, deviation / np.sqrt(x.size) + half * 1e-3, "deviation")
+
+
+def size_of(size):
+    return size[0] if len(size) == 1 and isinstance(size[0], (list, tuple)) else size
+
+
+def sizes():
+    yield from (Sample(20000), Sample(100, 200), Sample((100, 200)), Sample(0), Sample(()), Sample(1), Sample(3, 0), Sample(7))
+    for dtype in FLOATS:
+        yield Sample(5000, dtype=D(dtype))
+
+
+def uniform(result, *size, dtype="float32"):
+    x = values(result, size_of(size), dtype)
+    assert ((x >= 0) & (x < 1)).all()
+    moments(x, 0.5, 1 / np.sqrt(12), dtype in ("float16", "bfloat16"))
+
+
+def normal(result, *size, dtype="float32"):
+    x = values(result, size_of(size), dtype)
+    assert np.isfinite(x).all()
+    moments(x, 0, 1, dtype in ("float16", "bfloat16"))
+    if x.size >= 10000:
+        near((np.abs(x) < 1).mean(), 0.6827, 0.5 / np.sqrt(x.size), "share within one deviation")
+
+
+op("rand", "weft", sizes, check=uniform, gradient=False, errors=[Error(ValueError, "negative", -1), Error(TypeError, "float type", 3, dtype=D("int64"))])
+op("randn", "weft", sizes, check=normal, gradient=False, errors=[Error(ValueError, "negative", -1)])
+
+
+def likes():
+    for dtype in FLOATS:
+        yield Sample(floats(5000, dtype=dtype))
+        yield Sample(floats(2, 3, dtype=dtype))
+    yield from (Sample(floats(0, 3)), Sample(floats()), Sample(floats(30, 200).T), Sample(floats(4), dtype=D("float64")))
+
+
+op("rand_like", "weft", likes, check=lambda r, x, dtype=None: uniform(r, *x.shape, dtype=dtype or dtype_of(x)), gradient=False, errors=[Error(TypeError, "input", 3)])
+op("randn_like", "weft", likes, check=lambda r, x, dtype=None: normal(r, *x.shape, dtype=dtype or dtype_of(x)), gradient=False, errors=[Error(TypeError, "input", 3)])
+
+
+def draws():
+    yield from (Sample(10, (20000,)), Sample(-5, 5, (100, 200)), Sample(3, 4, (5,)), Sample(2, (0,)), Sample(2, ()), Sample(high=7, low=3, size=(3000,)))
+    for dtype in (*INTEGERS[:5], "float32"):
+        yield Sample(0, 100, (2000,), dtype=D(dtype))
+
+
+def drawn(result, *args, low=0, high=None, size=None, dtype="int64"):
+    *ends, size = [*args] if args else [low, high, size]
+    low, high = ends if len(ends) == 2 else (0, ends[0])
+    x = values(result, size, dtype)
+    assert ((x >= low) & (x < high) & (x == np.trunc(x))).all()
+    moments(x, (low + high - 1) / 2, np.sqrt(((high - low) ** 2 - 1) / 12))
+
+
+op("randint", "weft", draws, check=drawn, gradient=False, errors=[Error(ValueError, "low must be below high", 3, 3, (2,))])
+
+
+def shuffled(result, n, dtype="int64"):
+    assert sorted(values(result, (n,), dtype)) == list(range(n))
+
+
+op("randperm", "weft", lambda: [*(Sample(n) for n in (0, 1, 2, 3, 7, 67, 100, 500)), Sample(9, dtype=D("int32")), Sample(9, dtype=D("int16"))], check=shuffled, gradient=False, errors=[Error(ValueError, "negative", -1)])
+
+
+def chances():
+    for dtype in FLOATS:
+        yield Sample(np.full(5000, 0.25, "float32").astype(dtype) if dtype != "bfloat16" else floats(5000, low=0.25, high=0.2500001, dtype=dtype))
+    yield from (Sample(np.zeros(99, "float32")), Sample(np.ones(99, "float32")), Sample(floats(0)), Sample(floats(low=0, high=1)), Sample(floats(40, 50, low=0, high=1).T), Sample(floats(4000, low=0, high=1)[::-2]))
+
+
+def tossed(result, p):
+    x = values(result, p.shape, dtype_of(p))
+    assert np.isin(x, (0, 1)).all()
+    p = np.asarray(p, "float64")
+    if p.size:
+        near(x.mean(), p.mean(), np.sqrt((p * (1 - p)).sum()) / p.size + 1e-12, "mean")
+
+
+op("bernoulli", "weft Tensor", chances, check=tossed, gradient=False, errors=[Error(TypeError, "input", 3)])
+def written():
+    yield from (Sample(*s.args) for s in likes())
+    yield Sample(floats(5000), 2.0, 5.0)
+
+
+op("uniform", "Tensor_", written, gradient=False,
+   check=lambda r, x, a=0.0, b=1.0: moments(values(r, x.shape, dtype_of(x)), (a + b) / 2, (b - a) / np.sqrt(12), True))  # fmt: skip
+op("normal", "Tensor_", written, gradient=False,
+   check=lambda r, x, a=0.0, b=1.0: moments(values(r, x.shape, dtype_of(x)), a, b, True))  # fmt: skip
+
+
+# ---- dropout ---------------------------------------------------------------------------------------------------------
+
+
+def dropped(channels):
+    """Each element (or, with channels, each of the first two axes) is 0 or scaled by 1 / (1 - p)."""
+
+    def check(result, x, p=0.5, training=True, inplace=False):
+        got, x = values(result, x.shape, dtype_of(x)), np.asarray(x, "float64")
+        if not training or p == 0:
+            np.testing.assert_array_equal(got, x)
+            return
+        if p == 1:
+            assert not got.any()
+            return
+        kept = got != 0
+        np.testing.assert_allclose(got[kept], (x / (1 - p))[kept], rtol=1e-2 if x.itemsize < 4 else 2e-2)
+        if channels:
+            flat = kept.reshape(*x.shape[:channels], -1)
+            assert (flat.all(-1) | ~flat.any(-1)).all()
+            kept = flat[..., 0]
+        if kept.size >= 1000:
+            near(kept.mean(), 1 - p, np.sqrt(p * (1 - p) / kept.size), "share")
+
+    return check
+
+
+def drops(*shape):
+    def samples():
+        for dtype in FLOATS:
+            yield Sample(floats(*shape, low=1, high=2, dtype=dtype))
+        for p in (0.0, 0.1, 0.9, 1.0):
+            yield Sample(floats(*shape, low=1, high=2), p)
+        yield Sample(floats(*shape, low=1, high=2), 0.5, False)
+        yield Sample(floats(*shape, low=1, high=2), p=0.3, training=True)
+        yield Sample(floats(*shape[:-1], 2 * shape[-1], low=1, high=2)[..., ::-2], 0.3)
+
+    return samples
+
+
+BAD_SHARE = [Error(ValueError, "p", floats(3, 2, 2, 2, 2), 1.5)]
+op("dropout", "F", drops(50, 60), check=dropped(0), gradient=False, errors=BAD_SHARE)
+op("dropout1d", "F", drops(50, 40, 3), check=dropped(2), gradient=False, errors=[Error(ValueError, "p", floats(3, 2, 2), 1.5)])
+op("dropout2d", "F", drops(50, 40, 2, 3), check=dropped(2), gradient=False, errors=[Error(ValueError, "p", floats(3, 2, 2, 2), 1.5)])
+op("dropout3d", "F", drops(50, 40, 2, 1, 3), check=dropped(2), gradient=False, errors=BAD_SHARE)

@@ -35,8 +35,8 @@ torch           "same" (the default): the same name in PyTorch; None: PyTorch ha
 Sample(…).unlike_torch("S35")   this sample is not compared with PyTorch, for the reason that line of docs/semantics.md gives.
 promotes        whether the oracle gets its arrays in their common type, as the op computes (True for the rules promote, float, bool).
 
-Arguments are NumPy arrays, which become tensors (with their strides; `BF16` arrays become bfloat16), lists and tuples of them, and
-plain values. An in-place form is tried on those samples whose result has the first argument's shape and dtype.
+Arguments are NumPy arrays, which become tensors (with their strides; `BF16` arrays become bfloat16; `Raw(array)` stays one), lists
+and tuples of them, and plain values. An in-place form is tried on those samples whose result has the first argument's shape and dtype.
 Entries share nothing but these makers, so that a failing one is found by its name: pytest -k "ops and softmax".
 """
 
@@ -74,6 +74,13 @@ class D(str):
     """A dtype by name, for whoever is called."""
 
     __slots__ = ()
+
+
+class Raw:
+    """An array that nobody converts."""
+
+    def __init__(self, array):
+        self.array = array
 
 
 class Sample:
@@ -411,6 +418,8 @@ def to_weft(value):
         return weft.tensor(np.array(value)).to(weft.bfloat16)
     if isinstance(value, np.ndarray):
         return weft.from_numpy(value)
+    if isinstance(value, Raw):
+        return value.array
     if isinstance(value, D):
         return getattr(weft, value)
     if isinstance(value, (list, tuple)):
@@ -461,6 +470,8 @@ def _for_oracle(value, wanted=None):
     if isinstance(value, np.ndarray):
         dtype = "float64" if value.dtype.kind == "f" or wanted in FLOATS else wanted or value.dtype
         return np.asarray(value).astype(dtype)
+    if isinstance(value, Raw):
+        return value.array
     if isinstance(value, D):
         return np.dtype("float32" if value == "bfloat16" else str(value))
     if isinstance(value, (list, tuple)):

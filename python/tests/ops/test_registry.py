@@ -2,6 +2,7 @@
 finite differences; and looks for public ops without an entry."""
 
 import inspect
+import re
 
 import numpy as np
 import pytest
@@ -84,7 +85,9 @@ def test_errors(entry):
         with pytest.raises(error.kind) as caught:
             call(entry.names[0], error.sample)
             pytest.fail(f"{entry}{error.sample} raised nothing")
-        assert error.text in str(caught.value), f"{entry}{error.sample}: '{error.text}' is not in '{caught.value}'"
+        message = str(caught.value)
+        assert error.text and error.text in message, f"{entry}{error.sample}: '{error.text}' is not in '{message}'"
+        assert re.match(r"\w+\(", message), f"{entry}{error.sample}: '{message}' does not open with the call"
 
 
 def differentiable(entry, sample):
