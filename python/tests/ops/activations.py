@@ -8,7 +8,9 @@ from .registry import ALL, FLOATS, NUMBERS, D, Error, Sample, as_dtype, floats, 
 NO_TENSOR = Error(TypeError, "input", "text")
 
 
-def activation(name, oracle, low=-3.0, high=3.0, *, forms="F", dtypes=FLOATS, more=(), inplace=True, unlike=None, result="same", **settings):
+def activation(
+    name, oracle, low=-3.0, high=3.0, *, forms="F", dtypes=FLOATS, more=(), inplace=True, unlike=None, result="same", **settings
+):
     """A function of each element; with `inplace` it also writes its argument."""
 
     def samples():
@@ -36,10 +38,18 @@ def softplus(x, beta=1.0, threshold=20.0):
 activation("relu", lambda x: np.maximum(x, 0), forms="weft Tensor Tensor_", dtypes=NUMBERS, inplace=False, aliases="F.relu")
 activation("sigmoid", special.expit, forms="weft Tensor Tensor_ F", dtypes=ALL, inplace=False, result="float")
 activation("relu6", lambda x: np.clip(x, 0, 6), -2, 9)
-activation("leaky_relu", lambda x, negative_slope=0.01: np.where(x > 0, x, x * negative_slope), more=[Sample(floats(9), 0.2), Sample(floats(9), negative_slope=1.5)])
+activation(
+    "leaky_relu",
+    lambda x, negative_slope=0.01: np.where(x > 0, x, x * negative_slope),
+    more=[Sample(floats(9), 0.2), Sample(floats(9), negative_slope=1.5)],
+)
 activation("elu", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(x)), more=[Sample(floats(9), 0.5), Sample(floats(9), alpha=2.0)])
-activation("celu", lambda x, alpha=1.0: np.maximum(x, 0) + np.minimum(alpha * np.expm1(x / alpha), 0), more=[Sample(floats(9), 0.5)],
-           errors=[Error(ValueError, "alpha", floats(3), 0.0)])  # fmt: skip
+activation(
+    "celu",
+    lambda x, alpha=1.0: np.maximum(x, 0) + np.minimum(alpha * np.expm1(x / alpha), 0),
+    more=[Sample(floats(9), 0.5)],
+    errors=[Error(ValueError, "alpha", floats(3), 0.0)],
+)
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 activation("selu", lambda x: SELU_SCALE * np.where(x > 0, x, SELU_ALPHA * np.expm1(x)))
 
@@ -50,22 +60,46 @@ def gelu(x, approximate="none"):
     return x * special.ndtr(x)
 
 
-activation("gelu", gelu, inplace=False, unlike="gives NaN at infinity in vectors", more=[Sample(floats(9), approximate="tanh"), Sample(floats(3, dtype="float64"), approximate="tanh")],
-           errors=[Error(ValueError, "approximate", floats(3), approximate="some")])  # fmt: skip
+activation(
+    "gelu",
+    gelu,
+    inplace=False,
+    unlike="gives NaN at infinity in vectors",
+    more=[Sample(floats(9), approximate="tanh"), Sample(floats(3, dtype="float64"), approximate="tanh")],
+    errors=[Error(ValueError, "approximate", floats(3), approximate="some")],
+)
 activation("silu", silu)
 activation("mish", lambda x: np.where(np.isneginf(x), np.nan, x * np.tanh(np.logaddexp(0, x))))
-activation("hardtanh", lambda x, min_val=-1.0, max_val=1.0: np.clip(x, min_val, max_val), more=[Sample(floats(9), -0.5, 2.0)],
-           errors=[Error(ValueError, "low must not be above high", floats(3), 1.0, -1.0)])  # fmt: skip
-activation("hardswish", lambda x: np.where(np.isneginf(x), np.nan, x * np.clip(x + 3, 0, 6) / 6), -5, 5, unlike="overflows before it divides by 6")
+activation(
+    "hardtanh",
+    lambda x, min_val=-1.0, max_val=1.0: np.clip(x, min_val, max_val),
+    more=[Sample(floats(9), -0.5, 2.0)],
+    errors=[Error(ValueError, "low must not be above high", floats(3), 1.0, -1.0)],
+)
+activation(
+    "hardswish", lambda x: np.where(np.isneginf(x), np.nan, x * np.clip(x + 3, 0, 6) / 6), -5, 5, unlike="overflows before it divides by 6"
+)
 activation("hardsigmoid", lambda x: np.clip(x + 3, 0, 6) / 6, -5, 5)
 activation("hardshrink", lambda x, lambd=0.5: np.where(np.abs(x) <= lambd, 0, x), inplace=False, more=[Sample(floats(9), 1.0)])
-activation("softshrink", lambda x, lambd=0.5: keeping_nan(x, np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, 0))), inplace=False,
-           more=[Sample(floats(9), 1.0)], errors=[Error(ValueError, "lambda", floats(3), -1.0)])  # fmt: skip
+activation(
+    "softshrink",
+    lambda x, lambd=0.5: keeping_nan(x, np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, 0))),
+    inplace=False,
+    more=[Sample(floats(9), 1.0)],
+    errors=[Error(ValueError, "lambda", floats(3), -1.0)],
+)
 activation("tanhshrink", lambda x: x - np.tanh(x), inplace=False)
 activation("softsign", lambda x: x / (1 + np.abs(x)), inplace=False)
 activation("softplus", softplus, inplace=False, more=[Sample(floats(9), 2.0), Sample(floats(9, high=9), 1.0, 3.0)])
 activation("logsigmoid", lambda x: -np.logaddexp(0, -x), inplace=False)
-op("threshold", "F", lambda: unary(threshold=0.5, value=-7.0), lambda x, threshold, value: np.where(x <= threshold, value, x), result="same", errors=[Error(TypeError, "threshold", floats(3))])
+op(
+    "threshold",
+    "F",
+    lambda: unary(threshold=0.5, value=-7.0),
+    lambda x, threshold, value: np.where(x <= threshold, value, x),
+    result="same",
+    errors=[Error(TypeError, "threshold", floats(3))],
+)
 
 
 def prelus():
@@ -103,7 +137,14 @@ def glu(x, dim=-1):
     return a * special.expit(b)
 
 
-op("glu", "F", gates, glu, result="same", errors=[Error(RuntimeError, "no halves", floats(3)), Error(IndexError, "out of range", floats(4), 3)])
+op(
+    "glu",
+    "F",
+    gates,
+    glu,
+    result="same",
+    errors=[Error(RuntimeError, "no halves", floats(3)), Error(IndexError, "out of range", floats(4), 3)],
+)
 
 
 # ---- softmax ---------------------------------------------------------------------------------------------------------

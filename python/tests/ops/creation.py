@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .registry import ALL, FLOATS, D, Error, Raw, Sample, as_dtype, dtype_of, floats, integers, op
+from .registry import ALL, D, Error, Raw, Sample, dtype_of, floats, op
 
 
 # ---- by shape --------------------------------------------------------------------------------------------------------
@@ -40,7 +40,15 @@ op("empty", "weft", shapes, check=has_shape, gradient=False, errors=BAD_SIZE)
 
 
 def fulls():
-    yield from (Sample((3,), 2.5), Sample((2, 3), 2), Sample((), True), Sample((0,), 1), Sample([67], -0.5), Sample((3,), float("nan")), Sample((3,), float("-inf")))
+    yield from (
+        Sample((3,), 2.5),
+        Sample((2, 3), 2),
+        Sample((), True),
+        Sample((0,), 1),
+        Sample([67], -0.5),
+        Sample((3,), float("nan")),
+        Sample((3,), float("-inf")),
+    )
     for dtype in ALL:
         yield Sample((2, 3), 1, dtype=D(dtype))
 
@@ -50,8 +58,15 @@ def kind_of_number(sample):
     return "bool" if isinstance(value, bool) else "int64" if isinstance(value, int) else "float32"
 
 
-op("full", "weft", fulls, lambda size, value, dtype=None: np.full(size, value), result=kind_of_number, gradient=False,
-   errors=[Error(ValueError, "negative", (-1,), 1), Error(ValueError, "256", (2,), 256, dtype=D("uint8"))])  # fmt: skip
+op(
+    "full",
+    "weft",
+    fulls,
+    lambda size, value, dtype=None: np.full(size, value),
+    result=kind_of_number,
+    gradient=False,
+    errors=[Error(ValueError, "negative", (-1,), 1), Error(ValueError, "256", (2,), 256, dtype=D("uint8"))],
+)
 
 
 def likes(*more, **kwargs):
@@ -62,9 +77,25 @@ def likes(*more, **kwargs):
     yield Sample(floats(3), *more, dtype=D("int64"), **kwargs)
 
 
-op("zeros_like", "weft", likes, lambda x, dtype=None: np.zeros(x.shape), result="same", gradient=False, errors=[Error(TypeError, "input", 3)])
+op(
+    "zeros_like",
+    "weft",
+    likes,
+    lambda x, dtype=None: np.zeros(x.shape),
+    result="same",
+    gradient=False,
+    errors=[Error(TypeError, "input", 3)],
+)
 op("ones_like", "weft", likes, lambda x, dtype=None: np.ones(x.shape), result="same", gradient=False, errors=[Error(TypeError, "input", 3)])
-op("full_like", "weft", lambda: likes(1), lambda x, value, dtype=None: np.full(x.shape, value), result="same", gradient=False, errors=[Error(TypeError, "input", 3, 1)])
+op(
+    "full_like",
+    "weft",
+    lambda: likes(1),
+    lambda x, value, dtype=None: np.full(x.shape, value),
+    result="same",
+    gradient=False,
+    errors=[Error(TypeError, "input", 3, 1)],
+)
 
 
 def is_like(result, x, dtype=None):
@@ -87,33 +118,82 @@ def new(value):
 
 op("new_zeros", "Tensor", news, new(0), result="same", gradient=False, errors=[Error(ValueError, "negative", floats(3), -1)])
 op("new_ones", "Tensor", news, new(1), result="same", gradient=False, errors=[Error(ValueError, "negative", floats(3), -1)])
-op("new_full", "Tensor", lambda: (Sample(s.args[0], s.args[1:] if isinstance(s.args[1], int) else s.args[1], 1, **s.kwargs) for s in news()), lambda x, size, value, dtype=None: np.full(size, value),
-   result="same", gradient=False, errors=[Error(ValueError, "negative", floats(3), (-1,), 1)])  # fmt: skip
-op("new_tensor", "Tensor", lambda: (Sample(floats(2, dtype=d), [[1, 0], [3, 1]], dtype=D(d)) for d in ALL), lambda x, data, dtype=None: np.array(data), result="same", gradient=False)
+op(
+    "new_full",
+    "Tensor",
+    lambda: (Sample(s.args[0], s.args[1:] if isinstance(s.args[1], int) else s.args[1], 1, **s.kwargs) for s in news()),
+    lambda x, size, value, dtype=None: np.full(size, value),
+    result="same",
+    gradient=False,
+    errors=[Error(ValueError, "negative", floats(3), (-1,), 1)],
+)
+op(
+    "new_tensor",
+    "Tensor",
+    lambda: (Sample(floats(2, dtype=d), [[1, 0], [3, 1]], dtype=D(d)) for d in ALL),
+    lambda x, data, dtype=None: np.array(data),
+    result="same",
+    gradient=False,
+)
 
 
 # ---- by rule ---------------------------------------------------------------------------------------------------------
 
 
 def ranges():
-    yield from (Sample(5), Sample(2, 7), Sample(2, 11, 3), Sample(5, 0, -2), Sample(0), Sample(3, 3), Sample(67), Sample(0.5, 3), Sample(0, 1, 0.1), Sample(1.0, -1.0, -0.25), Sample(0, 5, -1).unlike_torch("raises"))
+    yield from (
+        Sample(5),
+        Sample(2, 7),
+        Sample(2, 11, 3),
+        Sample(5, 0, -2),
+        Sample(0),
+        Sample(3, 3),
+        Sample(67),
+        Sample(0.5, 3),
+        Sample(0, 1, 0.1),
+        Sample(1.0, -1.0, -0.25),
+        Sample(0, 5, -1).unlike_torch("raises"),
+    )
     yield Sample(0, 5, dtype=D("float32"))
     yield Sample(0, 5, dtype=D("float64"))
     yield Sample(0, 5, dtype=D("int8"))
     yield Sample(0, 5, 1, dtype=D("float16"))
 
 
-op("arange", "weft", ranges, lambda *a, dtype=None: np.arange(*a), result=lambda s: "int64" if all(isinstance(a, int) for a in s.args) else "float32", gradient=False,
-   errors=[Error(ValueError, "step", 0, 5, 0)])  # fmt: skip
+op(
+    "arange",
+    "weft",
+    ranges,
+    lambda *a, dtype=None: np.arange(*a),
+    result=lambda s: "int64" if all(isinstance(a, int) for a in s.args) else "float32",
+    gradient=False,
+    errors=[Error(ValueError, "step", 0, 5, 0)],
+)
 
 
 def spaces():
-    yield from (Sample(0, 1, 5), Sample(-3, 10, 67), Sample(1, 1, 3), Sample(5.0, -5.0, 11), Sample(0, 1, 1), Sample(0, 1, 0), Sample(0.1, 0.7, 7))
+    yield from (
+        Sample(0, 1, 5),
+        Sample(-3, 10, 67),
+        Sample(1, 1, 3),
+        Sample(5.0, -5.0, 11),
+        Sample(0, 1, 1),
+        Sample(0, 1, 0),
+        Sample(0.1, 0.7, 7),
+    )
     for dtype in ("float64", "float16", "bfloat16"):
         yield Sample(0, 8, 9, dtype=D(dtype))
 
 
-op("linspace", "weft", spaces, lambda start, end, steps, dtype=None: np.linspace(start, end, steps), result="float32", gradient=False, errors=[Error(ValueError, "negative", 0, 1, -1)])
+op(
+    "linspace",
+    "weft",
+    spaces,
+    lambda start, end, steps, dtype=None: np.linspace(start, end, steps),
+    result="float32",
+    gradient=False,
+    errors=[Error(ValueError, "negative", 0, 1, -1)],
+)
 
 
 def eyes():
@@ -122,14 +202,32 @@ def eyes():
         yield Sample(3, dtype=D(dtype))
 
 
-op("eye", "weft", eyes, lambda n, m=None, dtype=None: np.eye(n, m), result="float32", gradient=False, errors=[Error(ValueError, "negative", -1)])
+op(
+    "eye",
+    "weft",
+    eyes,
+    lambda n, m=None, dtype=None: np.eye(n, m),
+    result="float32",
+    gradient=False,
+    errors=[Error(ValueError, "negative", -1)],
+)
 
 
 # ---- from values -----------------------------------------------------------------------------------------------------
 
 
 def values():
-    yield from (Sample([1, 2, 3]), Sample([[1.5, 2], [3, 4]]), Sample(2.5), Sample(True), Sample([]), Sample([[], []]), Sample([True, False]), Sample((1, 2.0)), Sample(-(2**62)))
+    yield from (
+        Sample([1, 2, 3]),
+        Sample([[1.5, 2], [3, 4]]),
+        Sample(2.5),
+        Sample(True),
+        Sample([]),
+        Sample([[], []]),
+        Sample([True, False]),
+        Sample((1, 2.0)),
+        Sample(-(2**62)),
+    )
     for dtype in ALL:
         yield Sample([[1, 0], [1, 1]], dtype=D(dtype))
 
@@ -139,9 +237,28 @@ def kind_of_values(sample):
     return {"i": "int64", "f": "float32", "b": "bool"}[kind]
 
 
-op("tensor", "weft", values, lambda data, dtype=None: np.asarray(data), result=kind_of_values, gradient=False,
-   errors=[Error(ValueError, "a list of 2", [[1], [2, 3]]), Error(TypeError, "data", "text"), Error(ValueError, "256", 256, dtype=D("uint8"))])  # fmt: skip
-op("as_tensor", "weft", values, lambda data, dtype=None: np.asarray(data), result=kind_of_values, gradient=False, errors=[Error(ValueError, "a list of 2", [[1], [2, 3]])])
+op(
+    "tensor",
+    "weft",
+    values,
+    lambda data, dtype=None: np.asarray(data),
+    result=kind_of_values,
+    gradient=False,
+    errors=[
+        Error(ValueError, "a list of 2", [[1], [2, 3]]),
+        Error(TypeError, "data", "text"),
+        Error(ValueError, "256", 256, dtype=D("uint8")),
+    ],
+)
+op(
+    "as_tensor",
+    "weft",
+    values,
+    lambda data, dtype=None: np.asarray(data),
+    result=kind_of_values,
+    gradient=False,
+    errors=[Error(ValueError, "a list of 2", [[1], [2, 3]])],
+)
 
 
 def foreign():
@@ -152,8 +269,24 @@ def foreign():
         yield Sample(Raw(array))
 
 
-op("from_numpy", "weft", lambda: [*foreign(), Sample(Raw(floats(6)[::-1]))], lambda x: x, result=lambda s: s.args[0].array.dtype.name, gradient=False, errors=[Error(TypeError, "ndarray", [1, 2])])
-op("from_dlpack", "weft", foreign, lambda x: x, result=lambda s: s.args[0].array.dtype.name, gradient=False, errors=[Error(TypeError, "__dlpack__", 3)])
+op(
+    "from_numpy",
+    "weft",
+    lambda: [*foreign(), Sample(Raw(floats(6)[::-1]))],
+    lambda x: x,
+    result=lambda s: s.args[0].array.dtype.name,
+    gradient=False,
+    errors=[Error(TypeError, "ndarray", [1, 2])],
+)
+op(
+    "from_dlpack",
+    "weft",
+    foreign,
+    lambda x: x,
+    result=lambda s: s.args[0].array.dtype.name,
+    gradient=False,
+    errors=[Error(TypeError, "__dlpack__", 3)],
+)
 
 
 # ---- conversions -----------------------------------------------------------------------------------------------------
@@ -166,10 +299,27 @@ def conversions(*more):
         yield Sample(array, *more)
 
 
-for _name, _dtype in (("float", "float32"), ("double", "float64"), ("half", "float16"), ("bfloat16", "bfloat16"), ("long", "int64"), ("int", "int32"), ("short", "int16"),
-                      ("char", "int8"), ("byte", "uint8"), ("bool", "bool")):  # fmt: skip
-    op(_name, "Tensor", lambda d=_dtype: (s for s in conversions() if d != "uint8" or np.asarray(s.args[0]).min(initial=0) >= 0), lambda x: x, result=_dtype,
-       gradient=_dtype == "float64", promotes=False)  # fmt: skip
+for _name, _dtype in (
+    ("float", "float32"),
+    ("double", "float64"),
+    ("half", "float16"),
+    ("bfloat16", "bfloat16"),
+    ("long", "int64"),
+    ("int", "int32"),
+    ("short", "int16"),
+    ("char", "int8"),
+    ("byte", "uint8"),
+    ("bool", "bool"),
+):
+    op(
+        _name,
+        "Tensor",
+        lambda d=_dtype: (s for s in conversions() if d != "uint8" or np.asarray(s.args[0]).min(initial=0) >= 0),
+        lambda x: x,
+        result=_dtype,
+        gradient=_dtype == "float64",
+        promotes=False,
+    )
 
 
 def converted():
@@ -187,13 +337,46 @@ def wanted(sample):
     return dtype_of(target) if isinstance(target, np.ndarray) else str(target) if isinstance(target, D) else dtype_of(sample.args[0])
 
 
-op("to", "Tensor", converted, lambda x, *a, **k: x, result=wanted, gradient=(0,), errors=[Error(RuntimeError, "no device", floats(3), "gpu")], gradients=[Sample(floats(3, dtype="float64"), D("float64"))])
-op("type_as", "Tensor", lambda: (Sample(floats(2, 3, low=0, dtype=a), floats(1, dtype=b)) for a in ("float32", "int64", "bool") for b in ALL), lambda x, y: x,
-   result=lambda s: dtype_of(s.args[1]), gradient=False)  # fmt: skip
+op(
+    "to",
+    "Tensor",
+    converted,
+    lambda x, *a, **k: x,
+    result=wanted,
+    gradient=(0,),
+    errors=[Error(RuntimeError, "no device", floats(3), "gpu")],
+    gradients=[Sample(floats(3, dtype="float64"), D("float64"))],
+)
+op(
+    "type_as",
+    "Tensor",
+    lambda: (Sample(floats(2, 3, low=0, dtype=a), floats(1, dtype=b)) for a in ("float32", "int64", "bool") for b in ALL),
+    lambda x, y: x,
+    result=lambda s: dtype_of(s.args[1]),
+    gradient=False,
+)
 for _name, _forms in (("clone", "weft Tensor"), ("contiguous", "Tensor"), ("cpu", "Tensor")):
     op(_name, _forms, conversions, lambda x: x, result="same")
 op("detach", "weft Tensor", conversions, lambda x: x, result="same", gradient=False)
-op("copy", "Tensor_", lambda: (Sample(floats(2, 3, low=0, dtype=a), floats(*shape, low=0, dtype=b)) for a in ALL for b, shape in (("float32", (2, 3)), ("int64", (3,)))), lambda x, y: np.broadcast_to(y, x.shape), result="same",
-   gradient=False, errors=[Error(RuntimeError, "broadcast", floats(3), floats(4))])  # fmt: skip
-op("fill", "Tensor_", lambda: (Sample(floats(2, 3, dtype=d), True if d == "bool" else 1) for d in ALL), lambda x, value: np.full(x.shape, value), result="same", gradient=False)
+op(
+    "copy",
+    "Tensor_",
+    lambda: (
+        Sample(floats(2, 3, low=0, dtype=a), floats(*shape, low=0, dtype=b))
+        for a in ALL
+        for b, shape in (("float32", (2, 3)), ("int64", (3,)))
+    ),
+    lambda x, y: np.broadcast_to(y, x.shape),
+    result="same",
+    gradient=False,
+    errors=[Error(RuntimeError, "broadcast", floats(3), floats(4))],
+)
+op(
+    "fill",
+    "Tensor_",
+    lambda: (Sample(floats(2, 3, dtype=d), True if d == "bool" else 1) for d in ALL),
+    lambda x, value: np.full(x.shape, value),
+    result="same",
+    gradient=False,
+)
 op("zero", "Tensor_", lambda: (Sample(floats(2, 3, dtype=d)) for d in ALL), lambda x: np.zeros(x.shape), result="same", gradient=False)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .registry import NUMBERS, D, Error, Sample, floats, op, scan
+from .registry import D, Error, Sample, floats, op, scan
 
 BAD_AXIS = [Error(IndexError, "axis 2 is out of range", floats(3, 4), dim=2), Error(TypeError, "dim", floats(3))]
 

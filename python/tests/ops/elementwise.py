@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import special
 
-from .registry import ALL, FLOATS, INTEGERS, NUMBERS, D, Error, Sample, as_dtype, binary, bf16, floats, integers, op, unary
+from .registry import ALL, FLOATS, INTEGERS, NUMBERS, Error, Sample, as_dtype, binary, floats, integers, op, unary
 
 NO_TENSOR = Error(TypeError, "input", "text")
 NO_TENSORS = Error(TypeError, "input", "text", floats(3))
@@ -40,7 +40,14 @@ function("cosh", np.cosh)
 function("tanh", np.tanh, forms="weft Tensor Tensor_ F")
 function("erf", special.erf)
 
-function("neg", np.negative, dtypes=NUMBERS, result="promote", aliases="weft.negative", errors=[Error(TypeError, "bool", floats(3, dtype="bool"))])
+function(
+    "neg",
+    np.negative,
+    dtypes=NUMBERS,
+    result="promote",
+    aliases="weft.negative",
+    errors=[Error(TypeError, "bool", floats(3, dtype="bool"))],
+)
 function("abs", np.abs, dtypes=NUMBERS, result="promote", aliases="weft.absolute")
 function("sign", lambda x: np.where(np.isnan(x), 0, np.sign(x)), dtypes=NUMBERS, result="promote")
 function("square", np.square, dtypes=NUMBERS, result="promote")
@@ -53,9 +60,13 @@ function("isinf", np.isinf, forms="weft Tensor", dtypes=ALL, result="bool", grad
 function("isfinite", np.isfinite, forms="weft Tensor", dtypes=ALL, result="bool", gradient=False)
 function("logical_not", np.logical_not, dtypes=ALL, result="bool", gradient=False)
 op(
-    "bitwise_not", "weft Tensor Tensor_", lambda: (Sample(floats(*shape, low=-100, high=100, dtype=d)) for d in INTS for shape in ((9,), (2, 3), (0,))),
-    np.invert, gradient=False, errors=[Error(TypeError, "bits of f32", floats(3))],
-)  # fmt: skip
+    "bitwise_not",
+    "weft Tensor Tensor_",
+    lambda: (Sample(floats(*shape, low=-100, high=100, dtype=d)) for d in INTS for shape in ((9,), (2, 3), (0,))),
+    np.invert,
+    gradient=False,
+    errors=[Error(TypeError, "bits of f32", floats(3))],
+)
 
 
 # ---- of two tensors --------------------------------------------------------------------------------------------------
@@ -84,15 +95,23 @@ def wrapping(function):
 
 SOME = (floats(3, 4, dtype="float64"), floats(3, 4, dtype="float64", seed=1))
 pairwise(
-    "add", lambda x, y, alpha=1: np.add(x, y * np.asarray(alpha).astype(np.result_type(x))), forms="weft Tensor Tensor_", numbers=(2, 0.5),
+    "add",
+    lambda x, y, alpha=1: np.add(x, y * np.asarray(alpha).astype(np.result_type(x))),
+    forms="weft Tensor Tensor_",
+    numbers=(2, 0.5),
     more=[Sample(*SOME, alpha=0.5), Sample(floats(5, dtype="int64"), integers(5), alpha=3)],
     errors=[Error(ValueError, "256", floats(3, dtype="uint8"), 256)],
-)  # fmt: skip
+)
 pairwise(
-    "sub", lambda x, y, alpha=1: np.subtract(x, y * np.asarray(alpha).astype(np.result_type(x))), forms="weft Tensor Tensor_", dtypes=NUMBERS,
-    numbers=(2, 0.5), more=[Sample(*SOME, alpha=0.5)], aliases="weft.subtract",
+    "sub",
+    lambda x, y, alpha=1: np.subtract(x, y * np.asarray(alpha).astype(np.result_type(x))),
+    forms="weft Tensor Tensor_",
+    dtypes=NUMBERS,
+    numbers=(2, 0.5),
+    more=[Sample(*SOME, alpha=0.5)],
+    aliases="weft.subtract",
     errors=[Error(TypeError, "bool", floats(3, dtype="bool"), floats(3, dtype="bool"))],
-)  # fmt: skip
+)
 pairwise("mul", np.multiply, forms="weft Tensor Tensor_", numbers=(2, 0.5), aliases="weft.multiply")
 
 
@@ -100,7 +119,9 @@ def divided(x, y, rounding_mode=None):
     if rounding_mode is None:
         return np.asarray(x, "float64") / y
     exact = np.asarray(x, "float64") / y
-    return np.trunc(exact) if rounding_mode == "trunc" else np.where(np.isfinite(exact), np.floor_divide(np.asarray(x, "float64"), y), exact)
+    return (
+        np.trunc(exact) if rounding_mode == "trunc" else np.where(np.isfinite(exact), np.floor_divide(np.asarray(x, "float64"), y), exact)
+    )
 
 
 def division(sample):
@@ -109,12 +130,32 @@ def division(sample):
     return RESULT_RULES["promote" if sample.kwargs.get("rounding_mode") else "float"](sample)
 
 
-WHOLE = [Sample(integers(9, low=-20, high=20, dtype=d), integers(9, low=1, high=7, dtype=d, seed=1), rounding_mode=mode) for d in ("int64", "int8", "int32") for mode in ("trunc", "floor")]
-pairwise("div", divided, low2=0.5, high2=3, numbers=(2, 0.5), aliases="weft.divide weft.true_divide", result=division, promotes=True,
-         more=[*WHOLE, Sample(*SOME, rounding_mode="floor"), Sample(*SOME, rounding_mode="trunc")],
-         errors=[Error(ValueError, "rounding_mode", floats(3), 2, rounding_mode="up")])  # fmt: skip
-op("div", "Tensor_", lambda: binary(low2=0.5, high2=3, dtypes=FLOATS), np.divide, result="float", torch=lambda torch, x, y: x / y,
-   errors=[Error(TypeError, "i64", floats(3, dtype="int64"), 2)])  # fmt: skip
+WHOLE = [
+    Sample(integers(9, low=-20, high=20, dtype=d), integers(9, low=1, high=7, dtype=d, seed=1), rounding_mode=mode)
+    for d in ("int64", "int8", "int32")
+    for mode in ("trunc", "floor")
+]
+pairwise(
+    "div",
+    divided,
+    low2=0.5,
+    high2=3,
+    numbers=(2, 0.5),
+    aliases="weft.divide weft.true_divide",
+    result=division,
+    promotes=True,
+    more=[*WHOLE, Sample(*SOME, rounding_mode="floor"), Sample(*SOME, rounding_mode="trunc")],
+    errors=[Error(ValueError, "rounding_mode", floats(3), 2, rounding_mode="up")],
+)
+op(
+    "div",
+    "Tensor_",
+    lambda: binary(low2=0.5, high2=3, dtypes=FLOATS),
+    np.divide,
+    result="float",
+    torch=lambda torch, x, y: x / y,
+    errors=[Error(TypeError, "i64", floats(3, dtype="int64"), 2)],
+)
 
 
 def by_zero(function):
@@ -145,21 +186,45 @@ def power(x, y):
 
 
 pairwise(
-    "pow", power, low=0.2, high=3, low2=0, high2=3, dtypes=NUMBERS, numbers=(2, 3, 0),
-    more=[Sample(floats(9), 2), Sample(floats(9), 3.0), Sample(floats(9, low=0.1), -0.5), Sample(2, floats(5)), Sample(floats(3, dtype="float64"), 3)],
+    "pow",
+    power,
+    low=0.2,
+    high=3,
+    low2=0,
+    high2=3,
+    dtypes=NUMBERS,
+    numbers=(2, 3, 0),
+    more=[
+        Sample(floats(9), 2),
+        Sample(floats(9), 3.0),
+        Sample(floats(9, low=0.1), -0.5),
+        Sample(2, floats(5)),
+        Sample(floats(3, dtype="float64"), 3),
+    ],
     errors=[Error(ValueError, "negative", integers(3), -2), Error(TypeError, "bool", floats(3, dtype="bool"), floats(3, dtype="bool"))],
-)  # fmt: skip
+)
 
 for _name, _oracle, _alias in (
-    ("eq", np.equal, ""), ("ne", np.not_equal, "weft.not_equal"), ("lt", np.less, "weft.less"), ("le", np.less_equal, "weft.less_equal"),
-    ("gt", np.greater, "weft.greater"), ("ge", np.greater_equal, "weft.greater_equal"),
-):  # fmt: skip
+    ("eq", np.equal, ""),
+    ("ne", np.not_equal, "weft.not_equal"),
+    ("lt", np.less, "weft.less"),
+    ("le", np.less_equal, "weft.less_equal"),
+    ("gt", np.greater, "weft.greater"),
+    ("ge", np.greater_equal, "weft.greater_equal"),
+):
     pairwise(_name, _oracle, result="bool", gradient=False, aliases=_alias, numbers=(1, 0.5))
 for _name, _oracle in (("logical_and", np.logical_and), ("logical_or", np.logical_or), ("logical_xor", np.logical_xor)):
     pairwise(_name, _oracle, result="bool", gradient=False, promotes=False, numbers=(), more=NUMBER)
 for _name, _oracle in (("bitwise_and", np.bitwise_and), ("bitwise_or", np.bitwise_or), ("bitwise_xor", np.bitwise_xor)):
-    pairwise(_name, wrapping(_oracle), gradient=False, samples=lambda: (s for s in binary(-100, 100, dtypes=INTS) if not any(getattr(a, "dtype", np.dtype(int)).kind == "f" for a in s.args)),
-             errors=[Error(TypeError, "bits of f32", floats(3), floats(3)), Error(RuntimeError, "broadcast", integers(3), integers(4))])  # fmt: skip
+    pairwise(
+        _name,
+        wrapping(_oracle),
+        gradient=False,
+        samples=lambda: (
+            s for s in binary(-100, 100, dtypes=INTS) if not any(getattr(a, "dtype", np.dtype(int)).kind == "f" for a in s.args)
+        ),
+        errors=[Error(TypeError, "bits of f32", floats(3), floats(3)), Error(RuntimeError, "broadcast", integers(3), integers(4))],
+    )
 
 
 def shifts():
@@ -212,7 +277,15 @@ def clamped(x, min=None, max=None):
     return low if max is None else np.where(np.isnan(low), low, np.minimum(low, max))
 
 
-op("clamp", "weft Tensor", clamps, clamped, aliases="weft.clip", result=lambda s: _with_limits(s), errors=[NO_TENSOR, Error(ValueError, "min", floats(3))])
+op(
+    "clamp",
+    "weft Tensor",
+    clamps,
+    clamped,
+    aliases="weft.clip",
+    result=lambda s: _with_limits(s),
+    errors=[NO_TENSOR, Error(ValueError, "min", floats(3))],
+)
 op("clamp", "Tensor_", lambda: (s for s in clamps() if s.args[0].dtype.kind == "f"), clamped, result="same", promotes=False)
 
 
@@ -234,12 +307,22 @@ def choices():
     yield Sample(np.array([True, False]), np.array([1.0, np.nan], "float32"), np.array([np.nan, 2.0], "float32"))
 
 
-op("where", "weft", choices, np.where, result=lambda s: _chosen(s), errors=[Error(RuntimeError, "broadcast", floats(3) > 0, floats(4), floats(3))])
 op(
-    "where", "Tensor", lambda: (Sample(s.args[1], s.args[0], s.args[2]) for s in choices() if isinstance(s.args[1], np.ndarray)),
-    lambda x, c, y: np.where(c, x, y), result=lambda s: _chosen(Sample(s.args[1], s.args[0], s.args[2])),
+    "where",
+    "weft",
+    choices,
+    np.where,
+    result=lambda s: _chosen(s),
+    errors=[Error(RuntimeError, "broadcast", floats(3) > 0, floats(4), floats(3))],
+)
+op(
+    "where",
+    "Tensor",
+    lambda: (Sample(s.args[1], s.args[0], s.args[2]) for s in choices() if isinstance(s.args[1], np.ndarray)),
+    lambda x, c, y: np.where(c, x, y),
+    result=lambda s: _chosen(Sample(s.args[1], s.args[0], s.args[2])),
     gradients=[Sample(floats(2, 3, dtype="float64"), floats(2, 3) > 0, floats(3, dtype="float64", seed=1))],
-)  # fmt: skip
+)
 
 
 def _chosen(sample):
@@ -260,9 +343,13 @@ def filled():
 
 
 op(
-    "masked_fill", "weft Tensor Tensor_", filled, lambda x, mask, value: np.where(mask, np.asarray(value).astype(x.dtype), x), result="same",
+    "masked_fill",
+    "weft Tensor Tensor_",
+    filled,
+    lambda x, mask, value: np.where(mask, np.asarray(value).astype(x.dtype), x),
+    result="same",
     errors=[Error(TypeError, "bool", floats(3), floats(3), 1.0), Error(RuntimeError, "broadcast", floats(3), floats(4) > 0, 1.0)],
-)  # fmt: skip
+)
 
 
 def nearly():
@@ -270,7 +357,11 @@ def nearly():
         x = floats(9, dtype=dtype)
         yield Sample(x, x * 1 if dtype != "bfloat16" else x)
         yield Sample(x, as_dtype(np.asarray(x, "float64") * 1.001, dtype), rtol=1e-2)
-        yield Sample(as_dtype(np.array([np.nan, np.inf, -np.inf, np.inf]), dtype), as_dtype(np.array([np.nan, np.inf, np.inf, 1.0]), dtype), equal_nan=True)
+        yield Sample(
+            as_dtype(np.array([np.nan, np.inf, -np.inf, np.inf]), dtype),
+            as_dtype(np.array([np.nan, np.inf, np.inf, 1.0]), dtype),
+            equal_nan=True,
+        )
     yield Sample(floats(3, 1), floats(4), atol=0.5)
     yield Sample(np.array([np.nan, 1.0]), np.array([np.nan, 1.0]))
     yield Sample(floats(0), floats(0))
@@ -282,7 +373,14 @@ op("allclose", "weft", nearly, lambda *a, **k: bool(np.allclose(*a, **k)), gradi
 
 def same():
     x = floats(3, 4)
-    yield from (Sample(x, x), Sample(x, -x), Sample(x, x.T), Sample(floats(0), floats(0)), Sample(floats(), floats()), Sample(x[:, :2], x[:, :2].copy()))
+    yield from (
+        Sample(x, x),
+        Sample(x, -x),
+        Sample(x, x.T),
+        Sample(floats(0), floats(0)),
+        Sample(floats(), floats()),
+        Sample(x[:, :2], x[:, :2].copy()),
+    )
     for dtype in ("int64", "bool", "float16", "float64"):
         yield Sample(floats(5, dtype=dtype), floats(5, dtype=dtype))
     yield Sample(np.array([np.nan]), np.array([np.nan]))

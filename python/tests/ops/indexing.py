@@ -26,8 +26,18 @@ def gather(x, dim, index):
     return np.take_along_axis(x[cut], index, dim)
 
 
-op("gather", "weft Tensor", gathers, gather, result="same",
-   errors=[Error(IndexError, "out of range", floats(3), 1, integers(2)), Error(TypeError, "index", floats(3), 0, floats(2)), Error(RuntimeError, "as many axes", floats(3, 3), 0, integers(2))])  # fmt: skip
+op(
+    "gather",
+    "weft Tensor",
+    gathers,
+    gather,
+    result="same",
+    errors=[
+        Error(IndexError, "out of range", floats(3), 1, integers(2)),
+        Error(TypeError, "index", floats(3), 0, floats(2)),
+        Error(RuntimeError, "as many axes", floats(3, 3), 0, integers(2)),
+    ],
+)
 
 
 def alongs():
@@ -39,8 +49,14 @@ def alongs():
     yield Sample(floats(3, 4), integers(1, 4, high=3), 0)
 
 
-op("take_along_dim", "weft Tensor", alongs, lambda x, index, dim: np.take_along_axis(x, index, dim), result="same",
-   errors=[Error(TypeError, "ind", floats(3), floats(3), 0)])  # fmt: skip
+op(
+    "take_along_dim",
+    "weft Tensor",
+    alongs,
+    lambda x, index, dim: np.take_along_axis(x, index, dim),
+    result="same",
+    errors=[Error(TypeError, "ind", floats(3), floats(3), 0)],
+)
 
 
 def takes():
@@ -65,8 +81,14 @@ def selections():
     yield Sample(floats(2, 3, dtype="float64"), 1, integers(4, high=3))
 
 
-op("index_select", "weft Tensor", selections, lambda x, dim, index: np.take(x, index, dim), result="same",
-   errors=[Error(IndexError, "out of range", floats(3), 1, integers(2)), Error(TypeError, "index", floats(3), 0, floats(2))])  # fmt: skip
+op(
+    "index_select",
+    "weft Tensor",
+    selections,
+    lambda x, dim, index: np.take(x, index, dim),
+    result="same",
+    errors=[Error(IndexError, "out of range", floats(3), 1, integers(2)), Error(TypeError, "index", floats(3), 0, floats(2))],
+)
 
 
 def unique(*shape, high, seed=0):
@@ -112,9 +134,10 @@ def scattered(add):
 
 
 BAD_SCATTER = [
-    Error(IndexError, "out of range", floats(3), 1, integers(2), floats(2)), Error(TypeError, "index", floats(3), 0, floats(2), floats(2)),
+    Error(IndexError, "out of range", floats(3), 1, integers(2), floats(2)),
+    Error(TypeError, "index", floats(3), 0, floats(2), floats(2)),
     Error(RuntimeError, "source", floats(3), 0, integers(3), floats(2)),
-]  # fmt: skip
+]
 op("scatter", "weft Tensor Tensor_", scatters(), scattered(False), result="same", errors=BAD_SCATTER)
 op("scatter_add", "weft Tensor Tensor_", scatters(True), scattered(True), result="same", errors=BAD_SCATTER)
 
@@ -136,8 +159,17 @@ def index_add(x, dim, index, source):
     return result
 
 
-op("index_add", "weft Tensor Tensor_", additions, index_add, result="same",
-   errors=[Error(IndexError, "out of range", floats(3), 1, integers(2), floats(2)), Error(RuntimeError, "index_add", floats(3), 0, integers(3), floats(2))])  # fmt: skip
+op(
+    "index_add",
+    "weft Tensor Tensor_",
+    additions,
+    index_add,
+    result="same",
+    errors=[
+        Error(IndexError, "out of range", floats(3), 1, integers(2), floats(2)),
+        Error(RuntimeError, "index_add", floats(3), 0, integers(3), floats(2)),
+    ],
+)
 
 
 # ---- masks -----------------------------------------------------------------------------------------------------------
@@ -154,8 +186,14 @@ def masks():
     yield Sample(floats(2, 3, dtype="float64"), np.array([True, False, True]))
 
 
-op("masked_select", "weft Tensor", masks, lambda x, mask: np.broadcast_arrays(x, mask)[0][np.broadcast_to(mask, np.broadcast_shapes(x.shape, mask.shape))],
-   result="same", errors=[Error(TypeError, "bool", floats(3), floats(3)), Error(RuntimeError, "mask", floats(3), floats(4) > 0)])  # fmt: skip
+op(
+    "masked_select",
+    "weft Tensor",
+    masks,
+    lambda x, mask: np.broadcast_arrays(x, mask)[0][np.broadcast_to(mask, np.broadcast_shapes(x.shape, mask.shape))],
+    result="same",
+    errors=[Error(TypeError, "bool", floats(3), floats(3)), Error(RuntimeError, "mask", floats(3), floats(4) > 0)],
+)
 
 
 def counted():
@@ -193,7 +231,15 @@ def one_hot(x, num_classes=-1):
     return np.eye(x.max() + 1 if num_classes == -1 else num_classes, dtype="int64")[x]
 
 
-op("one_hot", "F", labels, one_hot, result="int64", gradient=False, errors=[Error(TypeError, "one_hot", floats(3)), Error(ValueError, "no elements", integers(0))])
+op(
+    "one_hot",
+    "F",
+    labels,
+    one_hot,
+    result="int64",
+    gradient=False,
+    errors=[Error(TypeError, "one_hot", floats(3)), Error(ValueError, "no elements", integers(0))],
+)
 
 
 def tables():
@@ -208,5 +254,11 @@ def tables():
     yield Sample(integers(4, high=3), floats(3, 2, dtype="float64"))
 
 
-op("embedding", "F", tables, lambda index, weight, padding_idx=None: weight[index], result=lambda s: "bfloat16" if type(s.args[1]) is not np.ndarray else s.args[1].dtype.name,
-   errors=[Error(TypeError, "ind", floats(3), floats(4, 3)), Error(RuntimeError, "weight", integers(3), floats(4))])  # fmt: skip
+op(
+    "embedding",
+    "F",
+    tables,
+    lambda index, weight, padding_idx=None: weight[index],
+    result=lambda s: "bfloat16" if type(s.args[1]) is not np.ndarray else s.args[1].dtype.name,
+    errors=[Error(TypeError, "ind", floats(3), floats(4, 3)), Error(RuntimeError, "weight", integers(3), floats(4))],
+)

@@ -18,19 +18,37 @@ def linears():
     yield Sample(floats(2, 3, dtype="float64"), floats(2, 3, dtype="float64", seed=1), floats(2, dtype="float64"))
 
 
-op("linear", "F", linears, lambda x, w, b=None: x @ w.T + (0 if b is None else b), result="same", errors=[Error(RuntimeError, "must equal", floats(3, 4), floats(5, 3))])
+op(
+    "linear",
+    "F",
+    linears,
+    lambda x, w, b=None: x @ w.T + (0 if b is None else b),
+    result="same",
+    errors=[Error(RuntimeError, "must equal", floats(3, 4), floats(5, 3))],
+)
 
 
 def bilinears():
     for dtype in FLOATS:
-        yield Sample(floats(3, 4, dtype=dtype), floats(3, 2, dtype=dtype, seed=1), floats(5, 4, 2, dtype=dtype, seed=2), floats(5, dtype=dtype, seed=3))
+        yield Sample(
+            floats(3, 4, dtype=dtype),
+            floats(3, 2, dtype=dtype, seed=1),
+            floats(5, 4, 2, dtype=dtype, seed=2),
+            floats(5, dtype=dtype, seed=3),
+        )
     yield from (Sample(floats(*shape, 4), floats(*shape, 2, seed=1), floats(5, 4, 2, seed=2)) for shape in ((0,), (1,), (2, 3), (7,)))
     yield Sample(floats(4, 3).T, floats(3, 2)[::-1], floats(5, 4, 2)[..., ::-1])
     yield Sample(floats(2, 2, dtype="float64"), floats(2, 2, dtype="float64", seed=1), floats(1, 2, 2, dtype="float64", seed=2))
 
 
-op("bilinear", "F", bilinears, lambda a, b, w, bias=None: np.einsum("...i,oij,...j->...o", a, w, b) + (0 if bias is None else bias), result="same",
-   errors=[Error(RuntimeError, "must equal", floats(3, 4), floats(3, 2), floats(5, 3, 2))])  # fmt: skip
+op(
+    "bilinear",
+    "F",
+    bilinears,
+    lambda a, b, w, bias=None: np.einsum("...i,oij,...j->...o", a, w, b) + (0 if bias is None else bias),
+    result="same",
+    errors=[Error(RuntimeError, "must equal", floats(3, 4), floats(3, 2), floats(5, 3, 2))],
+)
 
 # ---- convolutions ----------------------------------------------------------------------------------------------------
 
@@ -62,7 +80,11 @@ def convolution(n):
         for g in range(groups):
             channels, outputs = x.shape[1] // groups, len(w) // groups
             part = view[:, g * channels : (g + 1) * channels]
-            parts.append(np.moveaxis(np.tensordot(part, w[g * outputs : (g + 1) * outputs], ([1, *range(n + 2, 2 * n + 2)], [1, *range(2, n + 2)])), -1, 1))
+            parts.append(
+                np.moveaxis(
+                    np.tensordot(part, w[g * outputs : (g + 1) * outputs], ([1, *range(n + 2, 2 * n + 2)], [1, *range(2, n + 2)])), -1, 1
+                )
+            )
         result = np.concatenate(parts, 1)
         if bias is not None:
             result = result + bias.reshape(-1, *(1,) * n)
@@ -75,14 +97,22 @@ def transposed(n):
     def oracle(x, w, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
         single = x.ndim == n + 1
         x = x[None] if single else x
-        stride, dilation, padding, extra, kernel = tuples(stride, n), tuples(dilation, n), tuples(padding, n), tuples(output_padding, n), w.shape[2:]
+        stride, dilation, padding, extra, kernel = (
+            tuples(stride, n),
+            tuples(dilation, n),
+            tuples(padding, n),
+            tuples(output_padding, n),
+            w.shape[2:],
+        )
         full = [(i - 1) * s + d * (k - 1) + 1 + e for i, s, d, k, e in zip(x.shape[2:], stride, dilation, kernel, extra)]
         per = w.shape[1]
         result = np.zeros((len(x), per * groups, *full))
         ins = x.shape[1] // groups
         for g in range(groups):
             for place in itertools.product(*(range(k) for k in kernel)):
-                part = np.moveaxis(np.tensordot(x[:, g * ins : (g + 1) * ins], w[(slice(g * ins, (g + 1) * ins), slice(None), *place)], ([1], [0])), -1, 1)
+                part = np.moveaxis(
+                    np.tensordot(x[:, g * ins : (g + 1) * ins], w[(slice(g * ins, (g + 1) * ins), slice(None), *place)], ([1], [0])), -1, 1
+                )
                 where = tuple(slice(p * d, p * d + (i - 1) * s + 1, s) for p, d, i, s in zip(place, dilation, x.shape[2:], stride))
                 result[(slice(None), slice(g * per, (g + 1) * per), *where)] += part
         result = result[(..., *(slice(p, size - p) for p, size in zip(padding, full)))]
@@ -123,14 +153,33 @@ def convolutions(n, transpose=False):
 
 def tiny(n, transpose=False, **kwargs):
     shape = (1, 2, *(3, 2, 2)[:n])
-    return Sample(floats(*shape, dtype="float64"), floats(2, 2, *(2, 1, 1)[:n], dtype="float64", seed=1), floats(2, dtype="float64"), **kwargs)
+    return Sample(
+        floats(*shape, dtype="float64"), floats(2, 2, *(2, 1, 1)[:n], dtype="float64", seed=1), floats(2, dtype="float64"), **kwargs
+    )
 
 
 for _n in (1, 2, 3):
-    op(f"conv{_n}d", "F", convolutions(_n), convolution(_n), result="same", gradients=[tiny(_n), tiny(_n, stride=2, padding=1)],
-       errors=[Error(RuntimeError, "channels", floats(1, 3, *(4,) * _n), floats(2, 4, *(2,) * _n)), Error(ValueError, "stride", floats(1, 4, *(4,) * _n), floats(2, 4, *(2,) * _n), stride=0)])  # fmt: skip
-    op(f"conv_transpose{_n}d", "F", convolutions(_n, True), transposed(_n), result="same", gradients=[tiny(_n), tiny(_n, stride=2)],
-       errors=[Error(RuntimeError, "channels", floats(1, 3, *(4,) * _n), floats(4, 2, *(2,) * _n))])  # fmt: skip
+    op(
+        f"conv{_n}d",
+        "F",
+        convolutions(_n),
+        convolution(_n),
+        result="same",
+        gradients=[tiny(_n), tiny(_n, stride=2, padding=1)],
+        errors=[
+            Error(RuntimeError, "channels", floats(1, 3, *(4,) * _n), floats(2, 4, *(2,) * _n)),
+            Error(ValueError, "stride", floats(1, 4, *(4,) * _n), floats(2, 4, *(2,) * _n), stride=0),
+        ],
+    )
+    op(
+        f"conv_transpose{_n}d",
+        "F",
+        convolutions(_n, True),
+        transposed(_n),
+        result="same",
+        gradients=[tiny(_n), tiny(_n, stride=2)],
+        errors=[Error(RuntimeError, "channels", floats(1, 3, *(4,) * _n), floats(4, 2, *(2,) * _n))],
+    )
 
 # ---- pooling ---------------------------------------------------------------------------------------------------------
 
@@ -213,7 +262,11 @@ def values_and_places(sample):
 
 def adaptive(n, function):
     def oracle(x, output_size):
-        sizes = [x.shape[-n + i] if s is None else s for i, s in enumerate(tuples(output_size, n))] if not isinstance(output_size, int) else [output_size] * n
+        sizes = (
+            [x.shape[-n + i] if s is None else s for i, s in enumerate(tuples(output_size, n))]
+            if not isinstance(output_size, int)
+            else [output_size] * n
+        )
         result = np.empty((*x.shape[:-n], *sizes))
         for place in itertools.product(*(range(s) for s in sizes)):
             cut = tuple(slice(i * a // s, -(-(i + 1) * a // s)) for i, s, a in zip(place, sizes, x.shape[-n:]))
@@ -241,8 +294,24 @@ def adaptives(n):
 for _n in (1, 2, 3):
     _small = floats(1, 1, *(4, 3, 2)[:_n], dtype="float64")
     _bad = [Error(RuntimeError, "x must be", floats(3), 2), Error(ValueError, "window", floats(1, 1, *(3,) * _n), 0)]
-    op(f"avg_pool{_n}d", "F", pools(_n, True), average(_n), result="same", gradients=[Sample(_small, 2), Sample(_small, 2, 1, 1)], errors=_bad)
-    op(f"max_pool{_n}d", "F", pools(_n, False), maximum(_n), result=values_and_places, gradients=[Sample(_small, 2), Sample(_small, 2, 1, 1)], errors=_bad)
+    op(
+        f"avg_pool{_n}d",
+        "F",
+        pools(_n, True),
+        average(_n),
+        result="same",
+        gradients=[Sample(_small, 2), Sample(_small, 2, 1, 1)],
+        errors=_bad,
+    )
+    op(
+        f"max_pool{_n}d",
+        "F",
+        pools(_n, False),
+        maximum(_n),
+        result=values_and_places,
+        gradients=[Sample(_small, 2), Sample(_small, 2, 1, 1)],
+        errors=_bad,
+    )
     op(f"adaptive_avg_pool{_n}d", "F", adaptives(_n), adaptive(_n, np.mean), result="same", gradients=[Sample(_small, 2)])
     op(f"adaptive_max_pool{_n}d", "F", adaptives(_n), adaptive(_n, np.max), result="same", gradients=[Sample(_small, 2)])
 
@@ -271,7 +340,13 @@ def rms_norm(x, shape, weight=None, eps=None):
 def layers(bias=True):
     def samples():
         for dtype in FLOATS:
-            yield Sample(floats(3, 8, dtype=dtype), (8,), floats(8, dtype=dtype, seed=1), *([floats(8, dtype=dtype, seed=2)] if bias else []), eps=1e-5)
+            yield Sample(
+                floats(3, 8, dtype=dtype),
+                (8,),
+                floats(8, dtype=dtype, seed=1),
+                *([floats(8, dtype=dtype, seed=2)] if bias else []),
+                eps=1e-5,
+            )
         for shape, last in (((3, 8), (8,)), ((2, 3, 4), (3, 4)), ((5,), (5,)), ((0, 4), (4,)), ((33, 67), (67,)), ((3, 1), (1,))):
             yield Sample(floats(*shape), last, eps=1e-5)
         yield Sample(floats(8, 3).T, (8,), eps=1e-2)
@@ -283,11 +358,29 @@ def layers(bias=True):
 
 
 # A value of 100 leaves the variance with half the digits of the mean.
-op("layer_norm", "F", layers(), layer_norm, result="same", gradients=[Sample(floats(2, 3, dtype="float64"), (3,), floats(3, dtype="float64"), floats(3, dtype="float64", seed=1))],
-   errors=[Error(RuntimeError, "last sizes", floats(3, 4), (3,)), Error(RuntimeError, "weight must have shape", floats(3, 4), (4,), floats(3))],
-   tolerance={"float32": (1e-5, 5e-5)}, reason="inputs far from 0 lose the digits of their mean")  # fmt: skip
-op("rms_norm", "F", layers(False), rms_norm, result="same", gradients=[Sample(floats(2, 3, dtype="float64"), (3,), floats(3, dtype="float64"), 1e-5)],
-   errors=[Error(RuntimeError, "last sizes", floats(3, 4), (3,))])  # fmt: skip
+op(
+    "layer_norm",
+    "F",
+    layers(),
+    layer_norm,
+    result="same",
+    gradients=[Sample(floats(2, 3, dtype="float64"), (3,), floats(3, dtype="float64"), floats(3, dtype="float64", seed=1))],
+    errors=[
+        Error(RuntimeError, "last sizes", floats(3, 4), (3,)),
+        Error(RuntimeError, "weight must have shape", floats(3, 4), (4,), floats(3)),
+    ],
+    tolerance={"float32": (1e-5, 5e-5)},
+    reason="inputs far from 0 lose the digits of their mean",
+)
+op(
+    "rms_norm",
+    "F",
+    layers(False),
+    rms_norm,
+    result="same",
+    gradients=[Sample(floats(2, 3, dtype="float64"), (3,), floats(3, dtype="float64"), 1e-5)],
+    errors=[Error(RuntimeError, "last sizes", floats(3, 4), (3,))],
+)
 
 
 def group_norm(x, groups, weight=None, bias=None, eps=1e-5):
@@ -305,8 +398,15 @@ def groups():
     yield Sample(floats(2, 4), 2)
 
 
-op("group_norm", "F", groups, group_norm, result="same", gradients=[Sample(floats(1, 4, 2, dtype="float64"), 2, floats(4, dtype="float64"), floats(4, dtype="float64", seed=1))],
-   errors=[Error(RuntimeError, "3 groups", floats(2, 4, 3), 3)])  # fmt: skip
+op(
+    "group_norm",
+    "F",
+    groups,
+    group_norm,
+    result="same",
+    gradients=[Sample(floats(1, 4, 2, dtype="float64"), 2, floats(4, dtype="float64"), floats(4, dtype="float64", seed=1))],
+    errors=[Error(RuntimeError, "3 groups", floats(2, 4, 3), 3)],
+)
 
 
 def batch_norm(x, mean, var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5):
@@ -320,16 +420,33 @@ def batch_norm(x, mean, var, weight=None, bias=None, training=False, momentum=0.
 def batches():
     for dtype in ("float32", "float64"):
         for training in (False, True):
-            yield Sample(floats(4, 3, 5, dtype=dtype), floats(3, dtype=dtype), floats(3, low=0.5, dtype=dtype), floats(3, dtype=dtype, seed=1), floats(3, dtype=dtype, seed=2), training)
+            yield Sample(
+                floats(4, 3, 5, dtype=dtype),
+                floats(3, dtype=dtype),
+                floats(3, low=0.5, dtype=dtype),
+                floats(3, dtype=dtype, seed=1),
+                floats(3, dtype=dtype, seed=2),
+                training,
+            )
     yield from (Sample(floats(4, 3, *rest), None, None, training=True) for rest in ((), (5,), (3, 5), (2, 2, 3), (67,)))
     yield Sample(floats(3, 3, 4).T, floats(3), floats(3, low=0.5), eps=0.1)
     yield Sample(floats(4, 3)[::-1], floats(3), floats(3, low=0.5), floats(3))
     yield Sample(floats(0, 3), floats(3), floats(3, low=0.5))
 
 
-op("batch_norm", "F", batches, batch_norm, result="same", gradient=(0, 3, 4),
-   gradients=[Sample(floats(3, 2, dtype="float64"), None, None, floats(2, dtype="float64"), floats(2, dtype="float64", seed=1), True), Sample(floats(3, 2, dtype="float64"), floats(2, dtype="float64"), floats(2, low=0.5, dtype="float64"))],
-   errors=[Error(RuntimeError, "running_mean must have shape", floats(4, 3), floats(2), floats(2))])  # fmt: skip
+op(
+    "batch_norm",
+    "F",
+    batches,
+    batch_norm,
+    result="same",
+    gradient=(0, 3, 4),
+    gradients=[
+        Sample(floats(3, 2, dtype="float64"), None, None, floats(2, dtype="float64"), floats(2, dtype="float64", seed=1), True),
+        Sample(floats(3, 2, dtype="float64"), floats(2, dtype="float64"), floats(2, low=0.5, dtype="float64")),
+    ],
+    errors=[Error(RuntimeError, "running_mean must have shape", floats(4, 3), floats(2), floats(2))],
+)
 
 
 def instance_norm(x, mean=None, var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-5):
@@ -347,8 +464,16 @@ def instances():
     yield Sample(floats(4, 3, 5)[::-1, :, ::-1])
 
 
-op("instance_norm", "F", instances, instance_norm, result="same", gradient=(0, 3, 4), gradients=[Sample(floats(1, 2, 3, dtype="float64"), None, None, floats(2, dtype="float64"), floats(2, dtype="float64", seed=1))],
-   errors=[Error(RuntimeError, "weight must have shape", floats(4, 3, 5), None, None, floats(2))])  # fmt: skip
+op(
+    "instance_norm",
+    "F",
+    instances,
+    instance_norm,
+    result="same",
+    gradient=(0, 3, 4),
+    gradients=[Sample(floats(1, 2, 3, dtype="float64"), None, None, floats(2, dtype="float64"), floats(2, dtype="float64", seed=1))],
+    errors=[Error(RuntimeError, "weight must have shape", floats(4, 3, 5), None, None, floats(2))],
+)
 
 # ---- attention -------------------------------------------------------------------------------------------------------
 
@@ -357,7 +482,24 @@ def heads_of(x, count):
     return np.moveaxis(x.reshape(*x.shape[:-1], count, -1), -2, -3)
 
 
-def multi_head(query, key, value, width, heads, in_weight, in_bias, bias_k, bias_v, zero, dropout, out_weight, out_bias, training=True, need_weights=True, attn_mask=None):
+def multi_head(
+    query,
+    key,
+    value,
+    width,
+    heads,
+    in_weight,
+    in_bias,
+    bias_k,
+    bias_v,
+    zero,
+    dropout,
+    out_weight,
+    out_bias,
+    training=True,
+    need_weights=True,
+    attn_mask=None,
+):
     """Batches first inside; the arguments have the length first."""
     weights, biases = np.split(in_weight, 3), np.split(in_bias, 3)
     q, k, v = (heads_of(np.moveaxis(x, 0, 1) @ w.T + b, heads) for x, w, b in zip((query, key, value), weights, biases))
@@ -374,8 +516,22 @@ def multi_head(query, key, value, width, heads, in_weight, in_bias, bias_k, bias
 def multi(length, keys, batch, width, heads, dtype="float32", **kwargs):
     sizes = ((length, batch, width), (keys, batch, width), (keys, batch, width))
     q, k, v = (floats(*s, dtype=dtype, seed=i) for i, s in enumerate(sizes))
-    return Sample(q, k, v, width, heads, floats(3 * width, width, low=-0.5, high=0.5, dtype=dtype, seed=3), floats(3 * width, dtype=dtype, seed=4), None, None, False, 0.0,
-                  floats(width, width, low=-0.5, high=0.5, dtype=dtype, seed=5), floats(width, dtype=dtype, seed=6), **kwargs)  # fmt: skip
+    return Sample(
+        q,
+        k,
+        v,
+        width,
+        heads,
+        floats(3 * width, width, low=-0.5, high=0.5, dtype=dtype, seed=3),
+        floats(3 * width, dtype=dtype, seed=4),
+        None,
+        None,
+        False,
+        0.0,
+        floats(width, width, low=-0.5, high=0.5, dtype=dtype, seed=5),
+        floats(width, dtype=dtype, seed=6),
+        **kwargs,
+    )
 
 
 def multis():
@@ -389,4 +545,12 @@ def multis():
     yield multi(33, 33, 1, 8, 2)
 
 
-op("multi_head_attention_forward", "F", multis, multi_head, result="same", gradients=[multi(2, 2, 1, 2, 1, "float64")], errors=[Error(ValueError, "cannot be divided into 3 heads", *multi(3, 3, 1, 4, 2).args[:3], 4, 3, *multi(3, 3, 1, 4, 2).args[5:])])
+op(
+    "multi_head_attention_forward",
+    "F",
+    multis,
+    multi_head,
+    result="same",
+    gradients=[multi(2, 2, 1, 2, 1, "float64")],
+    errors=[Error(ValueError, "cannot be divided into 3 heads", *multi(3, 3, 1, 4, 2).args[:3], 4, 3, *multi(3, 3, 1, 4, 2).args[5:])],
+)

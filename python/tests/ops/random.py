@@ -45,7 +45,14 @@ def normal(result, *size, dtype="float32"):
         near((np.abs(x) < 1).mean(), 0.6827, 0.5 / np.sqrt(x.size), "share within one deviation")
 
 
-op("rand", "weft", sizes, check=uniform, gradient=False, errors=[Error(ValueError, "negative", -1), Error(TypeError, "float type", 3, dtype=D("int64"))])
+op(
+    "rand",
+    "weft",
+    sizes,
+    check=uniform,
+    gradient=False,
+    errors=[Error(ValueError, "negative", -1), Error(TypeError, "float type", 3, dtype=D("int64"))],
+)
 op("randn", "weft", sizes, check=normal, gradient=False, errors=[Error(ValueError, "negative", -1)])
 
 
@@ -56,12 +63,33 @@ def likes():
     yield from (Sample(floats(0, 3)), Sample(floats()), Sample(floats(30, 200).T), Sample(floats(4), dtype=D("float64")))
 
 
-op("rand_like", "weft", likes, check=lambda r, x, dtype=None: uniform(r, *x.shape, dtype=dtype or dtype_of(x)), gradient=False, errors=[Error(TypeError, "input", 3)])
-op("randn_like", "weft", likes, check=lambda r, x, dtype=None: normal(r, *x.shape, dtype=dtype or dtype_of(x)), gradient=False, errors=[Error(TypeError, "input", 3)])
+op(
+    "rand_like",
+    "weft",
+    likes,
+    check=lambda r, x, dtype=None: uniform(r, *x.shape, dtype=dtype or dtype_of(x)),
+    gradient=False,
+    errors=[Error(TypeError, "input", 3)],
+)
+op(
+    "randn_like",
+    "weft",
+    likes,
+    check=lambda r, x, dtype=None: normal(r, *x.shape, dtype=dtype or dtype_of(x)),
+    gradient=False,
+    errors=[Error(TypeError, "input", 3)],
+)
 
 
 def draws():
-    yield from (Sample(10, (20000,)), Sample(-5, 5, (100, 200)), Sample(3, 4, (5,)), Sample(2, (0,)), Sample(2, ()), Sample(high=7, low=3, size=(3000,)))
+    yield from (
+        Sample(10, (20000,)),
+        Sample(-5, 5, (100, 200)),
+        Sample(3, 4, (5,)),
+        Sample(2, (0,)),
+        Sample(2, ()),
+        Sample(high=7, low=3, size=(3000,)),
+    )
     for dtype in (*INTEGERS[:5], "float32"):
         yield Sample(0, 100, (2000,), dtype=D(dtype))
 
@@ -81,13 +109,29 @@ def shuffled(result, n, dtype="int64"):
     assert sorted(values(result, (n,), dtype)) == list(range(n))
 
 
-op("randperm", "weft", lambda: [*(Sample(n) for n in (0, 1, 2, 3, 7, 67, 100, 500)), Sample(9, dtype=D("int32")), Sample(9, dtype=D("int16"))], check=shuffled, gradient=False, errors=[Error(ValueError, "negative", -1)])
+op(
+    "randperm",
+    "weft",
+    lambda: [*(Sample(n) for n in (0, 1, 2, 3, 7, 67, 100, 500)), Sample(9, dtype=D("int32")), Sample(9, dtype=D("int16"))],
+    check=shuffled,
+    gradient=False,
+    errors=[Error(ValueError, "negative", -1)],
+)
 
 
 def chances():
     for dtype in FLOATS:
-        yield Sample(np.full(5000, 0.25, "float32").astype(dtype) if dtype != "bfloat16" else floats(5000, low=0.25, high=0.2500001, dtype=dtype))
-    yield from (Sample(np.zeros(99, "float32")), Sample(np.ones(99, "float32")), Sample(floats(0)), Sample(floats(low=0, high=1)), Sample(floats(40, 50, low=0, high=1).T), Sample(floats(4000, low=0, high=1)[::-2]))
+        yield Sample(
+            np.full(5000, 0.25, "float32").astype(dtype) if dtype != "bfloat16" else floats(5000, low=0.25, high=0.2500001, dtype=dtype)
+        )
+    yield from (
+        Sample(np.zeros(99, "float32")),
+        Sample(np.ones(99, "float32")),
+        Sample(floats(0)),
+        Sample(floats(low=0, high=1)),
+        Sample(floats(40, 50, low=0, high=1).T),
+        Sample(floats(4000, low=0, high=1)[::-2]),
+    )
 
 
 def tossed(result, p):
@@ -99,15 +143,21 @@ def tossed(result, p):
 
 
 op("bernoulli", "weft Tensor", chances, check=tossed, gradient=False, errors=[Error(TypeError, "input", 3)])
+
+
 def written():
     yield from (Sample(*s.args) for s in likes())
     yield Sample(floats(5000), 2.0, 5.0)
 
 
-op("uniform", "Tensor_", written, gradient=False,
-   check=lambda r, x, a=0.0, b=1.0: moments(values(r, x.shape, dtype_of(x)), (a + b) / 2, (b - a) / np.sqrt(12), True))  # fmt: skip
-op("normal", "Tensor_", written, gradient=False,
-   check=lambda r, x, a=0.0, b=1.0: moments(values(r, x.shape, dtype_of(x)), a, b, True))  # fmt: skip
+op(
+    "uniform",
+    "Tensor_",
+    written,
+    gradient=False,
+    check=lambda r, x, a=0.0, b=1.0: moments(values(r, x.shape, dtype_of(x)), (a + b) / 2, (b - a) / np.sqrt(12), True),
+)
+op("normal", "Tensor_", written, gradient=False, check=lambda r, x, a=0.0, b=1.0: moments(values(r, x.shape, dtype_of(x)), a, b, True))
 
 
 # ---- dropout ---------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy import special
 
-from .registry import ALL, FLOATS, INTEGERS, NUMBERS, D, Error, Sample, as_dtype, dtype_of, floats, integers, op, reduction
+from .registry import ALL, FLOATS, INTEGERS, D, Error, Sample, as_dtype, dtype_of, floats, integers, op, reduction
 
 BAD_AXIS = [Error(IndexError, "axis 2 is out of range", floats(3, 4), dim=2), Error(TypeError, "input", [1.0])]
 
@@ -52,11 +52,35 @@ def products():
 
 op("prod", "weft Tensor", products, summed(np.prod), result="sum", errors=BAD_AXIS)
 op(
-    "mean", "weft Tensor", lambda: reduction(dtypes=FLOATS), reduced(np.mean), result="same",
+    "mean",
+    "weft Tensor",
+    lambda: reduction(dtypes=FLOATS),
+    reduced(np.mean),
+    result="same",
     errors=[*BAD_AXIS, Error(RuntimeError, "i64", integers(3))],
-)  # fmt: skip
-op("any", "weft Tensor", lambda: reduction(), reduced(np.any), result="bool", promotes=False, gradient=False, errors=BAD_AXIS, torch=lambda torch, x, **k: torch.any(x.bool(), **k))
-op("all", "weft Tensor", lambda: reduction(), reduced(np.all), result="bool", promotes=False, gradient=False, errors=BAD_AXIS, torch=lambda torch, x, **k: torch.all(x.bool(), **k))
+)
+op(
+    "any",
+    "weft Tensor",
+    lambda: reduction(),
+    reduced(np.any),
+    result="bool",
+    promotes=False,
+    gradient=False,
+    errors=BAD_AXIS,
+    torch=lambda torch, x, **k: torch.any(x.bool(), **k),
+)
+op(
+    "all",
+    "weft Tensor",
+    lambda: reduction(),
+    reduced(np.all),
+    result="bool",
+    promotes=False,
+    gradient=False,
+    errors=BAD_AXIS,
+    torch=lambda torch, x, **k: torch.all(x.bool(), **k),
+)
 
 
 def spread(function):
@@ -106,12 +130,21 @@ def norm(x, p="fro", dim=None, keepdim=False, dtype=None):
     return (size**p).sum(axis=axis, keepdims=keepdim) ** (1 / p)
 
 
-op("norm", "weft Tensor", norms, norm, result="same", errors=[*BAD_AXIS, Error(ValueError, "'p'", floats(3), "nuc")],
-   gradients=[Sample(floats(2, 3, dtype="float64"), p, 1) for p in (2, 1, 3, math.inf)])  # fmt: skip
+op(
+    "norm",
+    "weft Tensor",
+    norms,
+    norm,
+    result="same",
+    errors=[*BAD_AXIS, Error(ValueError, "'p'", floats(3), "nuc")],
+    gradients=[Sample(floats(2, 3, dtype="float64"), p, 1) for p in (2, 1, 3, math.inf)],
+)
 
 
 def logsumexp(x, dim, keepdim=False):
-    return special.logsumexp(x, axis=axes(x, dim), keepdims=keepdim) if x.size else np.log(np.exp(x).sum(axis=axes(x, dim), keepdims=keepdim))
+    return (
+        special.logsumexp(x, axis=axes(x, dim), keepdims=keepdim) if x.size else np.log(np.exp(x).sum(axis=axes(x, dim), keepdims=keepdim))
+    )
 
 
 def logsums():
@@ -166,8 +199,16 @@ def max_samples():
 
 
 for _name, _function, _place in (("max", np.max, np.argmax), ("min", np.min, np.argmin)):
-    op(_name, "weft Tensor", max_samples, with_indices(_function, _place), result=pairs, promotes=False, errors=[*BAD_AXIS, EMPTY],
-       gradients=[*NO_TIES, Sample(NO_TIES[0].args[0]), Sample(floats(3, dtype="float64"), floats(3, dtype="float64", seed=1))])  # fmt: skip
+    op(
+        _name,
+        "weft Tensor",
+        max_samples,
+        with_indices(_function, _place),
+        result=pairs,
+        promotes=False,
+        errors=[*BAD_AXIS, EMPTY],
+        gradients=[*NO_TIES, Sample(NO_TIES[0].args[0]), Sample(floats(3, dtype="float64"), floats(3, dtype="float64", seed=1))],
+    )
 
 
 def places(function):
@@ -175,5 +216,12 @@ def places(function):
 
 
 for _name, _place in (("argmax", np.argmax), ("argmin", np.argmin)):
-    op(_name, "weft Tensor", lambda: (s.unlike_torch("S37") if dtype_of(s.args[0]) in ("bool", *INTEGERS) else s for s in extremes(tuples=False)()), places(_place),
-       result="int64", gradient=False, errors=[*BAD_AXIS, EMPTY])  # fmt: skip
+    op(
+        _name,
+        "weft Tensor",
+        lambda: (s.unlike_torch("S37") if dtype_of(s.args[0]) in ("bool", *INTEGERS) else s for s in extremes(tuples=False)()),
+        places(_place),
+        result="int64",
+        gradient=False,
+        errors=[*BAD_AXIS, EMPTY],
+    )

@@ -122,7 +122,9 @@ def dtype_of(array):
 def bf16(values):
     """The nearest values that bfloat16 has."""
     bits = np.ascontiguousarray(values, "float32").view("uint32").astype("uint64")
-    rounded = ((bits + 0x7FFF + ((bits >> np.uint64(16)) & np.uint64(1))) >> np.uint64(16) << np.uint64(16)).astype("uint32").view("float32")
+    rounded = (
+        ((bits + 0x7FFF + ((bits >> np.uint64(16)) & np.uint64(1))) >> np.uint64(16) << np.uint64(16)).astype("uint32").view("float32")
+    )
     return np.where(np.isnan(values), np.float32(np.nan), rounded).reshape(np.shape(values)).view(BF16)
 
 
@@ -183,7 +185,17 @@ def binary(low=-2.0, high=2.0, low2=None, high2=None, dtypes=ALL, special=True, 
     """Samples of two tensors that broadcast, of a tensor and a number; the second in [low2, high2)."""
     first = {"low": low, "high": high}
     second = {"low": low if low2 is None else low2, "high": high if high2 is None else high2, "seed": 1}
-    pairs = [((), ()), ((0,), (0,)), ((0,), (1,)), ((1,), (7,)), ((67,), (67,)), ((67,), ()), ((), (5,)), ((3, 1), (1, 5)), ((2, 3, 5), (3, 1))]
+    pairs = [
+        ((), ()),
+        ((0,), (0,)),
+        ((0,), (1,)),
+        ((1,), (7,)),
+        ((67,), (67,)),
+        ((67,), ()),
+        ((), (5,)),
+        ((3, 1), (1, 5)),
+        ((2, 3, 5), (3, 1)),
+    ]
     for a, b in [*pairs, ((4, 0), (1, 0))]:
         yield Sample(floats(*a, **first), floats(*b, **second), **kwargs)
     for a, b in zip(strided(4, 5, **first), [*strided(4, 5, **second)][::-1]):
@@ -191,7 +203,14 @@ def binary(low=-2.0, high=2.0, low2=None, high2=None, dtypes=ALL, special=True, 
     for dtype in dtypes:
         yield Sample(floats(3, 4, dtype=dtype, **first), floats(3, 4, dtype=dtype, **second), **kwargs)
         yield Sample(floats(21, dtype=dtype, **first), floats(21, dtype=dtype, **second), **kwargs)
-    for a, b in (("int64", "float32"), ("uint8", "int8"), ("float16", "bfloat16"), ("bool", "int32"), ("float32", "float64"), ("int8", "float16")):
+    for a, b in (
+        ("int64", "float32"),
+        ("uint8", "int8"),
+        ("float16", "bfloat16"),
+        ("bool", "int32"),
+        ("float32", "float64"),
+        ("int8", "float16"),
+    ):
         if a in dtypes and b in dtypes:
             yield Sample(floats(5, dtype=a, **first), floats(5, dtype=b, **second), **kwargs)
     for number in numbers:
@@ -231,7 +250,11 @@ def reduction(low=-2.0, high=2.0, dtypes=ALL, special=True, empty=True, tuples=T
         yield Sample(floats(3, 9, dtype=dtype, **how), dim=0, **kwargs)
     if special:
         for dtype in (d for d in dtypes if d in FLOATS):
-            yield Sample(as_dtype([[math.nan, 1, 2], [math.inf, 1, 2], [-math.inf, 1, 2], [math.inf, -math.inf, 1], [0.0, -0.0, 0.0]], dtype), dim=1, **kwargs)
+            yield Sample(
+                as_dtype([[math.nan, 1, 2], [math.inf, 1, 2], [-math.inf, 1, 2], [math.inf, -math.inf, 1], [0.0, -0.0, 0.0]], dtype),
+                dim=1,
+                **kwargs,
+            )
 
 
 def scan(low=-2.0, high=2.0, dtypes=NUMBERS, special=True, **kwargs):
@@ -248,7 +271,9 @@ def scan(low=-2.0, high=2.0, dtypes=NUMBERS, special=True, **kwargs):
         yield Sample(floats(3, 5, dtype=dtype, **how), dim=0, **kwargs)
     if special:
         for dtype in (d for d in dtypes if d in FLOATS):
-            yield Sample(as_dtype([[1, math.nan, 2], [1, math.inf, 2], [-math.inf, 1, 2], [math.inf, -math.inf, 1]], dtype), dim=1, **kwargs)
+            yield Sample(
+                as_dtype([[1, math.nan, 2], [1, math.inf, 2], [-math.inf, 1, 2], [math.inf, -math.inf, 1]], dtype), dim=1, **kwargs
+            )
     yield Sample(floats(2, 3, dtype="float64", **how), dim=1, **kwargs)
 
 
@@ -349,8 +374,17 @@ def result_dtypes(entry, sample, rule=None):
 
 
 class Entry:
-    def __init__(self, name, forms, samples, oracle, aliases, result, errors, tolerance, reason, gradient, gradients, check, torch, promotes):
-        self.name, self.oracle, self.result, self.errors, self.tolerance, self.reason = name, oracle, result, errors, tolerance or {}, reason
+    def __init__(
+        self, name, forms, samples, oracle, aliases, result, errors, tolerance, reason, gradient, gradients, check, torch, promotes
+    ):
+        self.name, self.oracle, self.result, self.errors, self.tolerance, self.reason = (
+            name,
+            oracle,
+            result,
+            errors,
+            tolerance or {},
+            reason,
+        )
         self.gradient, self.own_gradients, self.check, self.torch = gradient, gradients, check, torch
         self.promotes = result in ("promote", "float", "bool") if promotes is None else promotes
         self.names = [form[:-1] + f".{name}_" if form.endswith("_") else f"{form}.{name}" for form in forms.split()] + aliases.split()
@@ -516,7 +550,9 @@ def assert_close(got, want, dtype, tolerances, what):
             want = np.where(np.abs(want) > limit * (1 + 2.0**-12), np.copysign(np.inf, want), want)
             rtol, atol = tolerances.get(dtype, TOLERANCES[dtype])
             near_the_limit = (np.abs(want) >= limit * (1 - rtol)) & (np.sign(values) == np.sign(want))
-            wrong = ~np.isclose(values.astype("float64"), want, rtol=rtol, atol=atol, equal_nan=True) & ~(near_the_limit & np.isfinite(want))
+            wrong = ~np.isclose(values.astype("float64"), want, rtol=rtol, atol=atol, equal_nan=True) & ~(
+                near_the_limit & np.isfinite(want)
+            )
     if wrong.any():
         at = tuple(int(i) for i in np.argwhere(wrong)[0])
         raise AssertionError(f"{what}: {int(wrong.sum())} of {want.size} elements differ; at {at} {values[at]!r} instead of {want[at]!r}")
