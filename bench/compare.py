@@ -30,6 +30,10 @@ ROWS = [
     "matmul 256", "matmul 512", "matmul 1024", "matmul 2048", "linear relu", "conv",
     "mlp sgd", "mlp adam", "cnn adam", "transformer adam", "tiny mlp sgd", "one add", COLD,
 ]  # fmt: skip
+OPERATORS = [  # single ops, against PyTorch alone
+    "sort", "sort rows", "topk", "cumsum", "cumsum columns", "gather", "scatter_add", "embedding gradient", "mask", "einsum", "cat",
+    "max pool", "avg pool", "batch norm",
+]  # fmt: skip
 
 
 def cores():
@@ -171,9 +175,9 @@ def arguments():
     options.peers = [name for name in options.peers.split(",") if name]
     if unknown := set(options.peers) - set(PEERS):
         parser.error(f"no such peer: {', '.join(sorted(unknown))}; there are {', '.join(PEERS)}")
-    options.rows = [row for row in ROWS if not options.only or any(part in row for part in options.only)]
+    options.rows = [row for row in [*ROWS, *OPERATORS] if not options.only or any(part in row for part in options.only)]
     if not options.rows:
-        parser.error(f"no row has that in its name; there are {', '.join(ROWS)}")
+        parser.error(f"no row has that in its name; there are {', '.join([*ROWS, *OPERATORS])}")
     return options
 
 
@@ -184,19 +188,22 @@ def main():
         bench = Bench(options, cache)
         print(line("row", names, "best peer / weft"), flush=True)
         for row in options.rows:
-            result = measure(bench, row, names)
+            result = measure(bench, row, [name for name in names if name != "jax" or row not in OPERATORS])
             results.append(result)
             last = f"{result['ratio']:.2f}" if result["ratio"] else "-"
             print(line(row, [spoken(result["seconds"].get(name)) for name in names], last), flush=True)
             for note in result["notes"]:
                 print(f"  {note}", flush=True)
         bench.close()
-    ratios = [result["ratio"] for result in results if result["ratio"]]
-    mean = math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else None
-    if mean:
-        print(line("geometric mean", [""] * len(names), f"{mean:.2f}"))
+    means = {}
+    for name, rows in (("geometric mean", ROWS), ("… of single ops", OPERATORS)):
+        ratios = [result["ratio"] for result in results if result["ratio"] and result["row"] in rows]
+        if ratios:
+            means[name] = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            print(line(name, [""] * len(names), f"{means[name]:.2f}"))
     if options.json:
-        Path(options.json).write_text(json.dumps({"threads": THREADS, "geometric_mean": mean, "rows": results}, indent=1) + "\n")
+        report = {"threads": THREADS, "geometric_mean": means.get("geometric mean"), "rows": results}
+        Path(options.json).write_text(json.dumps(report, indent=1) + "\n")
     return int(any(result["notes"] for result in results))
 
 

@@ -44,7 +44,22 @@ OPS = {
     "linear relu": lambda x, weight, bias: F.relu(F.linear(x, weight, bias)),
     "conv": lambda x, weight, bias: F.conv2d(x, weight, bias, padding=1),
     "one add": lambda a, b: a + b,
+    "sort": lambda a: torch.sort(a)[0],
+    "sort rows": lambda a: torch.sort(a)[0],
+    "topk": lambda a: torch.topk(a, 10)[0],
+    "cumsum": lambda a: torch.cumsum(a, 1),
+    "cumsum columns": lambda a: torch.cumsum(a, 0),
+    "gather": lambda a, index: torch.gather(a, 1, index),
+    "scatter_add": lambda a, index, source: torch.scatter_add(a, 1, index, source),
+    "embedding gradient": lambda weight, index, g: torch.autograd.grad((F.embedding(index, weight) * g).sum(), weight)[0],
+    "mask": lambda a: a[a > 0],
+    "einsum": lambda a, b: torch.einsum("bij,bjk->bik", a, b),
+    "cat": lambda *parts: torch.cat(parts, 1),
+    "max pool": lambda x: F.max_pool2d(x, 2),
+    "avg pool": lambda x: F.avg_pool2d(x, 3, 1, 1),
+    "batch norm": lambda x, weight, bias: F.batch_norm(x, None, None, weight, bias, training=True),
 }
+UNCAPTURED = ("mask", "embedding gradient")  # their result's size depends on values, or they differentiate: nothing to capture
 
 
 def own_layout(tensor):
@@ -91,12 +106,14 @@ def network(kind, shapes):
 
 def prepare_op(row):
     tensors = [torch.from_numpy(array) for array in work.arguments(row)]
-    if row == "conv":
-        tensors = [own_layout(tensor) for tensor in tensors]
-    function = compiled(OPS.get(row, lambda a, b: a @ b))
+    tensors = [own_layout(tensor) for tensor in tensors]
+    function = OPS.get(row, lambda a, b: a @ b)
+    if row not in UNCAPTURED:
+        function = compiled(function)
+    tensors[0].requires_grad_(row == "embedding gradient")
 
     def call():
-        with torch.no_grad():
+        with torch.set_grad_enabled(row == "embedding gradient"):
             result = force(function(*tensors))
         return result.numpy
 
@@ -163,7 +180,7 @@ def prepare_torch_step(row):
 
 
 def prepare(row):
-    if row in work.OPS:
+    if row in work.OPS or row in work.OPERATORS:
         return prepare_op(row)
     return (prepare_weft_step if WEFT else prepare_torch_step)(row)
 

@@ -51,6 +51,24 @@ OPS = {  # row: the shapes of its arguments
     "conv": ((32, 64, 28, 28), (64, 64, 3, 3), (64,)),
     "one add": ((16,), (16,)),
 }
+_MILLION, _IMAGES = (1024, 1024), (16, 64, 32, 32)
+_PLACES = ("int", _MILLION, 1024)
+OPERATORS = {  # of single ops, a million elements each, against PyTorch: a shape, or a kind of numbers with a shape
+    "sort": ((1 << 20,),),
+    "sort rows": (_MILLION,),
+    "topk": (_MILLION,),
+    "cumsum": (_MILLION,),
+    "cumsum columns": (_MILLION,),
+    "gather": (_MILLION, _PLACES),
+    "scatter_add": (_MILLION, _PLACES, _MILLION),
+    "embedding gradient": ((10_000, 256), ("int", (4096,), 10_000), (4096, 256)),
+    "mask": (_MILLION,),
+    "einsum": ((64, 128, 128), (64, 128, 128)),
+    "cat": ((1024, 256),) * 4,
+    "max pool": (_IMAGES,),
+    "avg pool": (_IMAGES,),
+    "batch norm": (_IMAGES, (64,), (64,)),
+}
 STEPS = {  # row: kind of network, optimiser, its rate, weights, shape of the input
     "mlp sgd": ("mlp", "sgd", 0.05, _MLP, (128, 784)),
     "mlp adam": ("mlp", "adam", 1e-3, _MLP, (128, 784)),
@@ -61,9 +79,15 @@ STEPS = {  # row: kind of network, optimiser, its rate, weights, shape of the in
 
 
 def arguments(row):
-    """The arrays of an op's row, from -1 to 1, the same in every process."""
+    """The arrays of an op's row, from -1 to 1 or integers below a limit, the same in every process."""
     random = np.random.default_rng(1)
-    return [random.uniform(-1, 1, shape).astype(np.float32) for shape in OPS[row]]
+
+    def make(kind):
+        if kind[0] == "int":
+            return random.integers(0, kind[2], kind[1])
+        return random.uniform(-1, 1, kind).astype(np.float32)
+
+    return [make(kind) for kind in (OPS.get(row) or OPERATORS[row])]
 
 
 def weights(row):
