@@ -14,6 +14,11 @@ namespace weft {
 Tensor nonzero(const Tensor& x);
 std::vector<Tensor> nonzero_by_axis(const Tensor& x);  // the same, a 1-d tensor per axis: what index() takes
 
+// x[mask]: the mask covers the axes of x from `axis` on, and one axis takes their place, with the elements where it holds.
+//
+//     select_by_mask(x, x > 0);
+Tensor select_by_mask(const Tensor& x, const Tensor& mask, int axis = 0);
+
 // The elements of x where the mask holds, in row-major order; both are broadcast. Gradients flow to the elements picked.
 Tensor masked_select(const Tensor& x, const Tensor& mask);
 

@@ -194,7 +194,8 @@ Tensor index_with(const Tensor& x, PyObject* index) {
     if (PyLong_Check(index) && !PyBool_Check(index)) return x[to_int(index, kSite)];
     Taken taken = take_apart(x, index);
     const Tensor view = viewed(x, taken);
-    expand_mask(taken);
+    if (taken.mask.defined())
+        return without_gil([&] { return select_by_mask(view, taken.mask, taken.picks[0].first); });
     if (taken.picks.empty()) return view;
     if (taken.picks.size() == 1) return take(view, taken.picks[0].second, taken.picks[0].first);
     const Order order = picked_first(view.rank(), taken.picks);

@@ -5,6 +5,7 @@
 #include "kernel/nest.h"
 
 #include "core/str.h"
+#include "ir/walk.h"
 
 #include <weft/error.h>
 
@@ -34,10 +35,17 @@ AxisLoops axis_loops(Kernel& kernel, const Shape& shape, int axis) {
     return loops;
 }
 
+const Node& scan_in(const KernelGraph& graph) {
+    std::vector<NodeRef> values;
+    for (const KernelGraph::Output& output : graph.outputs) values.push_back(output.value);
+    for (const Node* node : ir::topological_order(values))
+        if (node->op == Op::Scan) return *node;
+    throw InternalError("lower_scan: there is no scan");
+}
+
 Kernel lower_scan(const KernelGraph& graph) {
     Kernel kernel = empty_kernel(graph);
-    const KernelGraph::Output& output = graph.outputs.at(0);
-    const Node& scan = *output.value;
+    const Node& scan = scan_in(graph);
     const auto& arg = scan.as<ir::ReduceArg>();
     kernel.name = str("scan_", ir::name_of(arg.op));
     Elements elements(kernel);
@@ -45,8 +53,12 @@ Kernel lower_scan(const KernelGraph& graph) {
     const int acc = kernel.new_local("acc", scan.dtype, 1);
     const NodeRef zero = kernel.index(0), running = kernel.load(acc, zero);
     const NodeRef first = kernel.make(Op::Const, scan.dtype, {}, ir::ConstArg{ir::identity_word(arg.op, scan.dtype)});
-    Body step{Store{acc, zero, kernel.binary(arg.op, running, elements.value(scan.source(), loops.index))},
-              Store{output.param, ir::strided_position(*kernel.interner, loops.index, output.strides), running}};
+    Body step{Store{acc, zero, kernel.binary(arg.op, running, elements.value(scan.source(), loops.index))}};
+    elements.bind(scan, loops.index, acc);
+    for (const KernelGraph::Output& output :
+         graph.outputs)  // the running value, or what is computed from it at the same place
+        step.emplace_back(Store{output.param, ir::strided_position(*kernel.interner, loops.index, output.strides),
+                                elements.value(*output.value, loops.index)});
     Body body = nested({loops.along}, std::move(step), false);
     body.insert(body.begin(), Store{acc, zero, first});
     kernel.body = nested(loops.others, std::move(body), true);

@@ -8,7 +8,7 @@
 //       columns:  sum[c] = ((sum[c] + x[k, c]) + x[k + 1, c]) + …
 //     columns:  store what follows from sum[c]
 //
-// Each column's sum has the order that it had.
+// Each column's sum has the order that it had. A scatter of whole rows is the same without an array: its columns are in memory.
 #include "kernel/lower_special.h"
 #include "kernel/nest.h"
 #include "kernel/passes.h"
@@ -40,7 +40,7 @@ public:
 
     bool run() {
         if (!find_nest() || !suits(body_)) return false;
-        if (steps_ < kFewestSteps || along_ == 0 || locals_.empty()) return false;
+        if (steps_ < kFewestSteps || along_ == 0) return false;
         make_arrays();
         rewrite();
         kernel_.schedule.push_back(str("columns in strips of ", width_, " of ", extent_of(column_)));
@@ -82,7 +82,8 @@ private:
 
     bool suits(const NodeRef& root) {
         for (const ir::Node* node : ir::topological_order(std::span(&root, 1))) {
-            if (node->op == Op::Check) return false;  // reported in the order of the loops
+            if (node->op == Op::Check && ir::depends_on(NodeRef(node), id_of(column_)))
+                return false;  // failures are reported in the order of the loops
             if (node->op != Op::Load || kernel_.buffers[node->as<ir::LoadArg>().buffer].role == Buffer::Role::Local)
                 continue;
             const auto step = stride(node->sources[0]);

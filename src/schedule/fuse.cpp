@@ -452,13 +452,16 @@ private:
         return true;
     }
 
+    static bool takes_epilogues(const Group& g) {
+        return g.kind == KernelGraph::Kind::Rows || g.kind == KernelGraph::Kind::Scan;
+    }
+
     // Elementwise work on the result of a group joins that group, if nothing it also reads must come later.
     bool join(const Node& node) {
         int best = -1;
         for (const NodeRef& source : node.sources) {
             const int id = home(*source);
-            if (id >= 0 && groups_[id].kind == KernelGraph::Kind::Rows &&
-                (best < 0 || groups_[id].level > groups_[best].level))
+            if (id >= 0 && takes_epilogues(groups_[id]) && (best < 0 || groups_[id].level > groups_[best].level))
                 best = id;
         }
         if (best < 0) return false;

@@ -109,3 +109,31 @@ TEST_CASE("a long array summed along its leading axes is cut by rows: two kernel
     CHECK(x.sum({0, 1}).to_vector<float>() == expected);
     CHECK(count.kernels_launched() == 2);
 }
+
+TEST_CASE("rows are scattered whole, with repeated places and a failing one reported") {
+    for (const std::int64_t columns : {64, 100, 300}) {
+        CAPTURE(columns);
+        const Tensor places = (arange(50) * 13) % 20, rows = some({50, columns}), base = some({20, columns});
+        places.realize();
+        check([&] { return index_add(base, 0, places, rows); });
+    }
+    const Tensor wrong = tensor({0, 25, 30}), rows = some({3, 100});
+    wrong.realize();
+    CHECK_THROWS_WITH_AS(index_add(zeros({20, 100}), 0, tensor({0, 1, 2}) * 0 + wrong, rows).realize(),
+                         doctest::Contains("got 25"), IndexError);
+}
+
+TEST_CASE("a scan takes what is computed from it along") {
+    const Tensor x = some({70, 100}), y = some({70, 100});
+    for (const int axis : {0, 1}) {
+        CAPTURE(axis);
+        check([&] { return cumsum(x, axis) * y + 1; }, axis == 0);
+        const CounterScope count;
+        (cumsum(x, axis) * y + 1).realize();
+        CHECK(count.kernels_launched() == 1);
+    }
+    const Tensor running = cumsum(x, 0), both[] = {running, running * 2};
+    realize(both);
+    CHECK(values(both[0] * 2) == values(both[1]));
+    CHECK(values(running + running.flip({0})) == values(both[0] + both[0].flip({0})));
+}

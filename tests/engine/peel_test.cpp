@@ -40,3 +40,27 @@ TEST_CASE("a padded array has the same elements with its borders peeled off and 
             CHECK(padded().to_vector<float>() == expected);
         }
 }
+
+TEST_CASE("arrays side by side are copied piece by piece") {
+    for (const std::int64_t width : {16, 40, 100}) {
+        CAPTURE(width);
+        std::vector<Tensor> parts;
+        for (int i = 0; i < 4; ++i) {
+            parts.push_back((arange(8 * (width + i)).to(f32) + 1000 * i).reshape({8, width + i}).contiguous());
+            parts.back().realize();
+        }
+        std::vector<float> expected;
+        for (std::int64_t row = 0; row < 8; ++row)
+            for (int i = 0; i < 4; ++i)
+                for (std::int64_t c = 0; c < width + i; ++c)
+                    expected.push_back(static_cast<float>(row * (width + i) + c + 1000 * i));
+        for (const std::string& backend : testing::backends()) {
+            CAPTURE(backend);
+            const BackendScope scope(backend);
+            const Explanation plan = explain(cat(parts, 1));
+            REQUIRE(plan.kernels.size() == 1);
+            CHECK(plan.kernels[0].loops.find("where") == std::string::npos);
+            CHECK(cat(parts, 1).to_vector<float>() == expected);
+        }
+    }
+}
