@@ -217,8 +217,38 @@ Grads grad_gather(const NodeRef& out, const NodeRef& g) {
     return {scatter(Op::Add, zeros_like(src(out)), src(out, 1), g, out->as<IndexArg>().axis), nullptr};
 }
 
+// Each factor of a product gets the product of the others: of the factors that are not 0, divided by itself, and if
+// another one is 0, nothing.
+Grads grad_scatter_product(const NodeRef& out, const NodeRef& g) {
+    const auto& [axis, mode] = out->as<IndexArg>();
+    const NodeRef &base = src(out), &index = src(out, 1), &value = src(out, 2);
+    const auto is_zero = [](const NodeRef& x) { return equal_to(x, zeros_like(x)); };
+    const auto without_zeros = [&](const NodeRef& x) { return where(is_zero(x), like(x, 1), x); };
+    const auto count = [&](const NodeRef& x) { return cast(is_zero(x), DType::I64); };
+    const NodeRef product = scatter(mode, without_zeros(base), index, without_zeros(value), axis);
+    const NodeRef zeros = scatter(Op::Add, count(base), index, count(value), axis);
+    const auto others = [&](const NodeRef& x, const NodeRef& all, const NodeRef& zeros_of_all) {
+        const NodeRef only = equal_to(zeros_of_all, count(x));  // no other factor is 0
+        return where(only, all / without_zeros(x), zeros_like(x));
+    };
+    return {g * others(base, product, zeros), nullptr,
+            gather(g, index, axis) * others(value, gather(product, index, axis), gather(zeros, index, axis))};
+}
+
+// All that equal the maximum (minimum) share its gradient evenly, as in a reduction.
+Grads grad_scatter_winner(const NodeRef& out, const NodeRef& g) {
+    const auto& [axis, mode] = out->as<IndexArg>();
+    const NodeRef &base = src(out), &index = src(out, 1), &value = src(out, 2);
+    const NodeRef base_wins = cast(equal_to(base, out), out->dtype);
+    const NodeRef value_wins = cast(equal_to(value, gather(out, index, axis)), out->dtype);
+    const NodeRef share = g / scatter(Op::Add, base_wins, index, value_wins, axis);
+    return {base_wins * share, nullptr, value_wins * gather(share, index, axis)};
+}
+
 Grads grad_scatter(const NodeRef& out, const NodeRef& g) {
     const auto& [axis, mode] = out->as<IndexArg>();
+    if (mode == Op::Mul) return grad_scatter_product(out, g);
+    if (mode == Op::Max || mode == Op::Min) return grad_scatter_winner(out, g);
     const NodeRef &index = src(out, 1), to_value = gather(g, index, axis);
     if (mode == Op::Add) return {g, nullptr, to_value};
     return {scatter(Op::Where, g, index, zeros_like(to_value), axis), nullptr, to_value};

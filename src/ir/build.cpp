@@ -387,13 +387,13 @@ NodeRef gather(const NodeRef& source, const NodeRef& index, int axis) {
 
 NodeRef scatter(Op mode, const NodeRef& base, const NodeRef& index, const NodeRef& value, int axis) {
     check_index(Op::Scatter, base, index, axis);
-    require(mode == Op::Add || mode == Op::Where, Op::Scatter, "mode ", name_of(mode));
+    require(is_scatter_mode(mode), Op::Scatter, "mode ", name_of(mode));
     require(base->dtype == value->dtype, Op::Scatter, value->dtype, " into ", base->dtype);
     require(value->shape == index->shape, Op::Scatter, "values ", value->shape, " for index ", index->shape);
-    require(mode != Op::Add || !is_bool(base->dtype), Op::Scatter, "add of bool");
+    require((mode != Op::Add && mode != Op::Mul) || !is_bool(base->dtype), Op::Scatter, name_of(mode), " of bool");
     require(base->shape[axis] > 0 || numel(index->shape) == 0, Op::Scatter, "into nothing: ", base->shape);
     if (numel(index->shape) == 0) return base;
-    if (mode == Op::Add && is_half(base->dtype))
+    if (mode != Op::Where && is_half(base->dtype))
         return cast(scatter(mode, cast(base, DType::F32), index, cast(value, DType::F32), axis), base->dtype);
     return graph().make(Op::Scatter, base->dtype, base->shape, {base, index, value}, IndexArg{axis, mode});
 }

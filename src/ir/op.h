@@ -74,6 +74,10 @@ struct OpInfo {
 };
 
 const OpInfo& info(Op op);
+// How a Scatter joins a value with what is there; Where: it replaces it.
+inline bool is_scatter_mode(Op op) {
+    return op == Op::Add || op == Op::Mul || op == Op::Max || op == Op::Min || op == Op::Where;
+}
 inline std::string_view name_of(Op op) { return info(op).name; }
 inline bool is_movement(Op op) { return info(op).kind == OpKind::Movement; }
 inline bool is_math(Op op) { return info(op).kind == OpKind::Math; }

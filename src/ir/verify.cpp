@@ -180,8 +180,8 @@ std::string index_problem(const Node& node) {
     for (int d = 0; d < base.rank(); ++d)
         if (d != arg->axis && base.shape[d] != index.shape[d]) return "another axis differs in size";
     if (node.op == Op::Gather) return node.shape == index.shape ? kFine : "the result has the index's shape";
-    if (arg->mode != Op::Add && arg->mode != Op::Where) return "scatter adds or sets";
-    if (arg->mode == Op::Add && !accepts(Op::Add, node.dtype)) return str("not defined for ", node.dtype);
+    if (!is_scatter_mode(arg->mode)) return "scatter sets, adds, multiplies, or takes the larger or the smaller";
+    if (arg->mode != Op::Where && !accepts(arg->mode, node.dtype)) return str("not defined for ", node.dtype);
     const bool fits =
         node.shape == base.shape && node.source(2).shape == index.shape && node.source(2).dtype == node.dtype;
     return fits ? kFine : "values and index, or base and result, differ";

@@ -65,7 +65,7 @@ Kernel lower_scan(const KernelGraph& graph) {
     return kernel;
 }
 
-// out = base; then, along the axis in order: out[index] += value (or = value: the last one wins).
+// out = base; then, along the axis in order: out[index] = out[index] + value (or *, max, min, or just value: the last one wins).
 Kernel lower_scatter(const KernelGraph& graph) {
     Kernel kernel = empty_kernel(graph);
     const KernelGraph::Output& output = graph.outputs.at(0);
@@ -87,7 +87,7 @@ Kernel lower_scatter(const KernelGraph& graph) {
         target[arg.axis] = elements.value(scatter.source(1), loops.index);
         const NodeRef at = ir::strided_position(*kernel.interner, target, output.strides);
         NodeRef value = elements.value(scatter.source(2), loops.index);
-        if (arg.mode == Op::Add) value = kernel.binary(Op::Add, kernel.load(output.param, at), value);
+        if (arg.mode != Op::Where) value = kernel.binary(arg.mode, kernel.load(output.param, at), value);
         append(body, nested({loops.along}, Body{Store{output.param, at, value}}, false));
     }
     kernel.body = nested(loops.others, std::move(body), true);

@@ -174,7 +174,7 @@ NodeRef split_contraction(const Match& m) {
     return reshape(reduce(Op::Add, parts, {cut}), reduce_node.shape);
 }
 
-// One index per row: out[r, j] = base[r, j] + (j == index[r] ? value[r] : 0). It fuses; a scatter does not.
+// One index per row: out[r, j] = j == index[r] ? base[r, j] + value[r] : base[r, j]. It fuses; a scatter does not.
 NodeRef scatter_to_where(const Match& m) {
     const Node& scatter_node = *m.root;
     const auto& arg = scatter_node.as<IndexArg>();
@@ -185,10 +185,10 @@ NodeRef scatter_to_where(const Match& m) {
     const NodeRef here =
         equal_to(expand(reshape(iota(base->shape[arg.axis]), line), base->shape), expand(index, base->shape));
     const NodeRef spread = expand(value, base->shape);
-    if (arg.mode != Op::Add) return where(here, spread, base);
+    if (arg.mode == Op::Where) return where(here, spread, base);
     const Node* zero = constant_value(base);
-    if (zero && zero->as<ConstArg>().value == 0) return where(here, spread, base);
-    return where(here, base + spread, base);
+    if (arg.mode == Op::Add && zero && zero->as<ConstArg>().value == 0) return where(here, spread, base);
+    return where(here, binary(arg.mode, base, spread), base);
 }
 
 const std::vector<Rule> kReductionRules = {

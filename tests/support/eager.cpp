@@ -233,7 +233,8 @@ Words scatter_words(const Node& node, const Words& base, const Words& index, con
     for_each_index(node.source(1).shape, [&](const Dims& at, std::int64_t position) {
         Word& place = words[indexed(node, at, index[position])];
         const Word both[] = {place, value[position]};
-        place = node.as<IndexArg>().mode == Op::Add ? info(Op::Add).eval(node.dtype, both) : value[position];
+        const Op mode = node.as<IndexArg>().mode;
+        place = mode == Op::Where ? value[position] : info(mode).eval(node.dtype, both);
     });
     return words;
 }

@@ -279,7 +279,8 @@ private:
         shape[axis] = rng_.chance(0.4) ? 1 : rng_.within(1, 9);
         if (numel(shape) > options_.most_elements) return nullptr;
         const NodeRef index = indices(shape, base->shape[axis]);
-        const Op mode = is_bool(base->dtype) || rng_.chance(0.4) ? Op::Where : Op::Add;
+        constexpr Op kModes[] = {Op::Where, Op::Max, Op::Min, Op::Add, Op::Mul};  // bools: the first three
+        const Op mode = kModes[rng_.within(0, is_bool(base->dtype) ? 2 : 4)];
         return scatter(mode, base, index, leaf(base->dtype, shape), axis);
     }
 
