@@ -28,6 +28,18 @@ OVERLOADS = {
         "(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]",
     ],
 }
+for name in ("atleast_1d", "atleast_2d", "atleast_3d"):
+    OVERLOADS[name] = [
+        "(tensor: Tensor, /) -> Tensor",
+        "(*tensors: Tensor) -> tuple[Tensor, ...]",
+        "(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]",
+    ]
+OVERLOADS["Tensor.stride"] = ["(self, dim: None = None) -> tuple[int, ...]", "(self, dim: int) -> int"]
+OVERLOADS["Tensor.type"] = ["(self, dtype: None = None) -> str", "(self, dtype: dtype | str) -> Tensor"]
+OVERLOADS["where"] = [
+    "(condition: Tensor) -> tuple[Tensor, ...]",
+    "(condition: Tensor, input: Tensor | Number, other: Tensor | Number) -> Tensor",
+]
 OVERLOADS["Tensor.min"], OVERLOADS["min"] = OVERLOADS["Tensor.max"], OVERLOADS["max"]
 TYPES = {
     "promote_types": {"return": "dtype"},
@@ -38,6 +50,16 @@ TYPES = {
     "realize": {"tensors": "Tensor"},
     "clamp": {"min": "Tensor | Number | None", "max": "Tensor | Number | None"},
     "split": {"split_size_or_sections": "int | Sequence[int]"},
+    "tensor_split": {"indices_or_sections": "int | Sequence[int] | Tensor"},
+    "hsplit": {"sections": "int | Sequence[int]"},
+    "vsplit": {"sections": "int | Sequence[int]"},
+    "dsplit": {"sections": "int | Sequence[int]"},
+    "repeat_interleave": {"repeats": "int | Sequence[int] | Tensor | None"},
+    "_broadcast_shapes": {"shapes": "Sequence[int | Sequence[int]]", "return": "Size"},
+    "scatter": {"src": "Tensor | Number | None", "value": "Tensor | Number | None"},
+    "interpolate": {"scale_factor": "float | Sequence[float] | None"},
+    "get_default_dtype": {"return": "dtype"},
+    "set_printoptions": {"threshold": "float | None"},
     "var": {"dim": "int | Sequence[int] | bool | None", "unbiased": "bool | None"},
     "norm": {"p": "float | str"},
     "item": {"return": "Number"},
@@ -148,6 +170,8 @@ TENSOR = '''
     itemsize: _int
     nbytes: _int
     is_cuda: _bool
+    is_cpu: _bool
+    is_sparse: _bool
     requires_grad: _bool
     is_leaf: _bool
     grad: Tensor | None

@@ -74,8 +74,8 @@ Tensor from_memory(void* elements, const Shape& shape, const Dims& strides, DTyp
 
 // ---- from nothing ----------------------------------------------------------------------------------------------------
 
-Tensor zeros(const Shape& shape, DType dtype = f32);  // zeros({2, 3})
-Tensor ones(const Shape& shape, DType dtype = f32);   // ones({8}, f16)
+Tensor zeros(const Shape& shape, DType dtype = default_dtype());  // zeros({2, 3})
+Tensor ones(const Shape& shape, DType dtype = default_dtype());   // ones({8}, f16)
 
 // Every element is `value`; the type is the value's own if none is given.
 //
@@ -97,12 +97,30 @@ Tensor arange(Scalar start, Scalar stop, Scalar step = 1, std::optional<DType> d
 // `count` numbers at equal distances, both ends included.
 //
 //     linspace(0, 1, 5);                // 0 0.25 0.5 0.75 1
-Tensor linspace(double start, double stop, std::int64_t count, DType dtype = f32);
+Tensor linspace(double start, double stop, std::int64_t count, DType dtype = default_dtype());
+
+// base to the power of `count` numbers at equal distances.
+//
+//     logspace(0, 3, 4);                // 1 10 100 1000
+Tensor logspace(double start, double stop, std::int64_t count, double base = 10, DType dtype = default_dtype());
+
+// The powers of a vector's elements as columns, `columns` of them (as many as elements, if none are given): falling to x⁰, or
+// rising from it. Integers give i64.
+Tensor vander(const Tensor& x, std::optional<std::int64_t> columns = {}, bool increasing = false);
+
+// Windows for spectra: `length` weights that rise from the ends to the middle. Periodic ones are those of length + 1 without the
+// last, for transforms; the others are symmetric.
+Tensor hann_window(std::int64_t length, bool periodic = true, DType dtype = default_dtype());
+Tensor hamming_window(std::int64_t length, bool periodic = true, double alpha = 0.54, double beta = 0.46,
+                      DType dtype = default_dtype());
+Tensor blackman_window(std::int64_t length, bool periodic = true, DType dtype = default_dtype());
+Tensor bartlett_window(std::int64_t length, bool periodic = true, DType dtype = default_dtype());
+Tensor kaiser_window(std::int64_t length, bool periodic = true, double beta = 12, DType dtype = default_dtype());
 
 // Ones on the diagonal, zeros elsewhere. `columns` is `rows` unless given.
 //
 //     eye(3);
-Tensor eye(std::int64_t rows, std::optional<std::int64_t> columns = {}, DType dtype = f32);
+Tensor eye(std::int64_t rows, std::optional<std::int64_t> columns = {}, DType dtype = default_dtype());
 
 // The lower (upper) triangle of the last two axes; the rest is 0. `diagonal` moves the edge up.
 //

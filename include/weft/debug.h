@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -94,6 +95,16 @@ private:
     std::set<std::string, std::less<>> before_;
     bool donate_before_;
 };
+
+// How tensors are printed: digits behind the point, from how many elements on only `edge_items` at each end are shown, the width
+// of a line, and whether floats are always or never written with an exponent.
+struct PrintOptions {
+    int precision = 4;
+    std::int64_t threshold = 1000, edge_items = 3, line_width = 80;
+    std::optional<bool> scientific = {};
+};
+PrintOptions print_options();
+void set_print_options(const PrintOptions& options);
 
 // What runs the kernels here, for reports: `python -m weft` prints it.
 struct SystemInfo {

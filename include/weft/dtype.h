@@ -64,6 +64,10 @@ constexpr DType dtype_of() {
     }
 }
 
+// The type of floats that are given none: of numbers, of zeros(), rand() …, and of float functions of integers. f32 unless set.
+DType default_dtype();
+void set_default_dtype(DType dtype);  // DTypeError: it must be a float type
+
 // A number written in the program (`x * 2`, `full({3}, true)`): it takes the type of the tensor it meets, and raises
 // only the kind (bool < integer < float), never the width: `f16 tensor * 2.5` stays f16, `i8 tensor * 2.5` becomes f32.
 class Scalar {
@@ -84,8 +88,8 @@ public:
         return huge_ ? static_cast<double>(static_cast<std::uint64_t>(int_)) : static_cast<double>(int_);
     }
     constexpr std::int64_t as_int() const { return int_; }  // only for Bool and Int
-    constexpr DType dtype() const {
-        return kind_ == Kind::Bool ? DType::Bool : kind_ == Kind::Int ? DType::I64 : DType::F32;
+    DType dtype() const {
+        return kind_ == Kind::Bool ? DType::Bool : kind_ == Kind::Int ? DType::I64 : default_dtype();
     }
 
 private:

@@ -13,6 +13,7 @@
 #include <weft/nn/activations.h>
 #include <weft/nn/attention.h>
 #include <weft/nn/convolution.h>
+#include <weft/nn/images.h>
 #include <weft/nn/linear.h>
 #include <weft/nn/module.h>
 #include <weft/nn/norm.h>

@@ -4,6 +4,9 @@
 
 #include <weft/creation.h>
 #include <weft/functional.h>
+#include <weft/images.h>
+#include <weft/indexing.h>
+#include <weft/movement.h>
 #include <weft/products.h>
 #include <weft/random.h>
 #include <weft/tensor.h>
@@ -142,57 +145,6 @@ Tensor cast(const Tensor& x, DType dtype);  // floats to integers truncate and s
 Tensor clone(const Tensor& x);              // a value of its own: writing to it leaves x alone
 Tensor contiguous(const Tensor& x);         // the same value, stored densely when it runs
 
-// ---- movement: views of x, writable through, unless they say "copy" --------------------------------------------------
-
-Tensor reshape(const Tensor& x, const Shape& shape);  // one size may be -1
-Tensor permute(const Tensor& x, const Dims& axes);    // permute(x, {2, 0, 1})
-Tensor transpose(const Tensor& x, int a, int b);
-Tensor expand(const Tensor& x, const Shape& shape);  // -1 keeps a size; cannot be written through
-Tensor squeeze(const Tensor& x);                     // drops every axis of size 1
-Tensor squeeze(const Tensor& x, int axis);           // drops this one, if its size is 1
-Tensor unsqueeze(const Tensor& x, int axis);
-Tensor flatten(const Tensor& x, int first = 0, int last = -1);  // joins the axes first … last
-Tensor flip(const Tensor& x, const Axes& axes);
-Tensor slice(const Tensor& x, int axis, Slice range);  // slice(x, 0, {1, 9, 2}) is x[1:9:2]
-Tensor broadcast_to(const Tensor& x, const Shape& shape);
-Tensor moveaxis(const Tensor& x, int from, int to);
-
-// Pieces along an axis: of this size each (the last may be smaller), of these sizes, or so many pieces.
-//
-//     split(x, 2);  split_with_sizes(x, {1, 3}, -1);  chunk(x, 4);
-std::vector<Tensor> split(const Tensor& x, std::int64_t size, int axis = 0);
-std::vector<Tensor> split_with_sizes(const Tensor& x, const Dims& sizes, int axis = 0);
-std::vector<Tensor> chunk(const Tensor& x, std::int64_t pieces, int axis = 0);
-
-// Copy: tensors one after the other along an axis, and along a new axis.
-//
-//     cat({a, b}, 1);  stack({a, b});
-Tensor cat(std::span<const Tensor> tensors, int axis = 0);
-Tensor stack(std::span<const Tensor> tensors, int axis = 0);
-inline Tensor cat(std::initializer_list<Tensor> tensors, int axis = 0) {
-    return cat(std::span<const Tensor>(tensors.begin(), tensors.size()), axis);
-}
-inline Tensor stack(std::initializer_list<Tensor> tensors, int axis = 0) {
-    return stack(std::span<const Tensor>(tensors.begin(), tensors.size()), axis);
-}
-
-// Copy: x with elements around it. The widths are pairs (before, after), the last axis first, as in PyTorch; a negative
-// width cuts off.
-//
-//     pad(x, {1, 1});                  // one column left and right
-//     pad(x, {0, 0, 2, 0}, -1);        // two rows of -1 on top
-Tensor pad(const Tensor& x, const Dims& widths, const Scalar& value = 0);
-
-// The same with elements of x: mirrored at its ends (1 2 3 → 2 1 2 3 2), its ends again (1 1 2 3 3), or from the other
-// end (3 1 2 3 1).
-enum class PadMode : std::uint8_t { Reflect, Replicate, Circular };
-Tensor pad(const Tensor& x, const Dims& widths, PadMode mode);
-
-Tensor tile(const Tensor& x, const Dims& repeats);    // copy: tile(x, {2, 3}): twice down, three times across
-Tensor repeat(const Tensor& x, const Dims& repeats);  // the same, with a number for each axis of x at least
-Tensor repeat_interleave(const Tensor& x, std::int64_t count, int axis);  // copy: a b → a a b b
-Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes);       // copy: what leaves at the end comes in first
-
 // ---- reductions ------------------------------------------------------------------------------------------------------
 // Axes may be negative; none means all of them. keepdim keeps them with size 1.
 //
@@ -231,39 +183,5 @@ Tensor cumprod(const Tensor& x, int axis);
 Tensor matmul(const Tensor& a, const Tensor& b);
 Tensor dot(const Tensor& a, const Tensor& b);    // of two 1-d tensors of one length
 Tensor outer(const Tensor& a, const Tensor& b);  // of two 1-d tensors: [n] and [m] give [n, m]
-
-// ---- indices that are data -------------------------------------------------------------------------------------------
-// Index tensors are integers. A bad index throws IndexError when the graph runs; negative ones are bad, except for index(),
-// take() and take_along_dim(), where they count from the end.
-
-// x[positions] along an axis; the result has the positions' shape in place of that axis.
-//
-//     take(tensor({10, 20, 30}), tensor({2, -1, 0}));    // 30 30 10
-Tensor take(const Tensor& x, const Tensor& positions, int axis = 0);
-
-// x[i, j, …]: one tensor for each of the first axes; they broadcast.
-//
-//     index(logits, {arange(n), labels});
-Tensor index(const Tensor& x, std::span<const Tensor> positions);
-inline Tensor index(const Tensor& x, std::initializer_list<Tensor> positions) {
-    return index(x, std::span<const Tensor>(positions.begin(), positions.size()));
-}
-
-Tensor index_select(const Tensor& x, int axis, const Tensor& index);  // `index` is 1-d: picks rows, columns …
-
-// out[i][j][k] = x[i][index[i][j][k]][k] for axis 1. take_along_dim broadcasts x and index against each other first.
-Tensor gather(const Tensor& x, int axis, const Tensor& index);
-Tensor take_along_dim(const Tensor& x, const Tensor& index, int axis);
-
-// x with out[i][index[i][j][k]][k] = source[i][j][k] for axis 1 (of several, the last one wins), or += for scatter_add.
-Tensor scatter(const Tensor& x, int axis, const Tensor& index, const Operand& source);
-Tensor scatter_add(const Tensor& x, int axis, const Tensor& index, const Tensor& source);
-
-// x with source's slices added at `index` (1-d) along an axis.
-//
-//     index_add(counts, 0, labels, ones({n}));
-Tensor index_add(const Tensor& x, int axis, const Tensor& index, const Tensor& source);
-
-Tensor one_hot(const Tensor& index, std::int64_t classes);  // i64[…, classes]: 1 at the index, else 0
 
 }  // namespace weft

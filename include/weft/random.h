@@ -52,8 +52,9 @@ private:
     std::shared_ptr<Generator> before_;
 };
 
-Tensor rand(const Shape& shape, DType dtype = f32);   // uniform in [0, 1): 24 random bits for f32, 53 for f64
-Tensor randn(const Shape& shape, DType dtype = f32);  // normal, with mean 0 and variance 1
+Tensor rand(const Shape& shape,
+            DType dtype = default_dtype());  // uniform in [0, 1): 24 random bits for f32, 53 for f64
+Tensor randn(const Shape& shape, DType dtype = default_dtype());  // normal, with mean 0 and variance 1
 
 // Integers in [low, high), each as likely as any other.
 //
@@ -67,17 +68,18 @@ Tensor bernoulli(const Tensor& probability);
 
 // ---- other distributions ---------------------------------------------------------------------------------------------
 
-Tensor uniform(const Shape& shape, double low, double high, DType dtype = f32);  // in [low, high)
+Tensor uniform(const Shape& shape, double low, double high, DType dtype = default_dtype());  // in [low, high)
 
 // Normal with this mean and deviation for each element, which are broadcast; or all with the same, of any shape.
 //
 //     normal(zeros({3}), tensor({1, 2, 3}, f32));
 Tensor normal(const Operand& mean, const Operand& deviation);
-Tensor normal(const Shape& shape, double mean, double deviation, DType dtype = f32);
-Tensor log_normal(const Shape& shape, double mean, double deviation, DType dtype = f32);  // exp of it
-Tensor exponential(const Shape& shape, double rate, DType dtype = f32);  // density rate * exp(-rate * x)
-Tensor cauchy(const Shape& shape, double median, double scale, DType dtype = f32);
-Tensor geometric(const Shape& shape, double probability, DType dtype = f32);  // tries up to the first success: 1, 2 …
+Tensor normal(const Shape& shape, double mean, double deviation, DType dtype = default_dtype());
+Tensor log_normal(const Shape& shape, double mean, double deviation, DType dtype = default_dtype());  // exp of it
+Tensor exponential(const Shape& shape, double rate, DType dtype = default_dtype());  // density rate * exp(-rate * x)
+Tensor cauchy(const Shape& shape, double median, double scale, DType dtype = default_dtype());
+Tensor geometric(const Shape& shape, double probability,
+                 DType dtype = default_dtype());  // tries up to the first success: 1, 2 …
 
 // How often something happens that happens `rate` times on average; of the rates' shape and type.
 Tensor poisson(const Tensor& rate);

@@ -69,7 +69,7 @@ std::size_t Signature::find(PyObject* key) const {
     const auto is = [&](const char* text) { return PyUnicode_CompareWithASCIIString(key, text) == 0; };
     const char* const other = is("axis") ? "dim" : is("keepdims") ? "keepdim" : nullptr;
     for (std::size_t i = 0; other && i < parameters_.size(); ++i)
-        if (parameters_[i].name == other) return i;
+        if (parameters_[i].name == other || (is("axis") && parameters_[i].name == "dims")) return i;
     return parameters_.size();
 }
 

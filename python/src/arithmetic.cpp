@@ -1,5 +1,6 @@
 // python/src/arithmetic.cpp: elementwise ops as functions, methods and in-place methods.
 #include "arguments.h"
+#include "interrupt.h"
 #include "topics.h"
 
 #include <weft/ops.h>
@@ -127,8 +128,15 @@ void bind_choice(nb::module_& m, nb::handle t) {
                nb::inst_ptr<Tensor>(self)->assign(decltype(clamped)()(tensor_in(self.ptr()), low, high));
                return nb::borrow(self);
            });
-    function(m, "where", "condition, input, other", "`input` where the condition holds, else `other`.",
-             [](const Tensor& condition, const Operand& a, const Operand& b) { return where(condition, a, b); });
+    function(m, "where", "condition, input=None, other=None",
+             "`input` where the condition holds, else `other`; of a condition alone: where it holds, a tensor for each "
+             "axis.",
+             [](const Tensor& condition, nb::handle a, nb::handle b) -> nb::object {
+                 if (a.is_none() && b.is_none())
+                     return nb::steal(to_python(without_gil([&] { return nonzero_by_axis(atleast_1d(condition)); })));
+                 const OperandHolder input(a.ptr(), {"where", "input"}), other(b.ptr(), {"where", "other"});
+                 return nb::steal(to_python(where(condition, input.get(), other.get())));
+             });
     method(t, "where", "condition, other", "This tensor where the condition holds, else `other`.",
            [](const Tensor& self, const Tensor& condition, const Operand& other) {
                return where(condition, self, other);

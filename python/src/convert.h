@@ -40,6 +40,7 @@ std::int64_t to_int(PyObject* object, const Site& site);
 double to_double(PyObject* object, const Site& site);
 bool to_bool(PyObject* object, const Site& site);
 DType to_dtype(PyObject* object, const Site& site);
+bool is_dtype(PyObject* object);                   // weft.float32, say; not float
 Dims to_dims(PyObject* object, const Site& site);  // an int or a sequence of ints
 std::string_view to_text(PyObject* object, const Site& site);
 std::optional<Scalar> number_in(PyObject* object);  // a Python or NumPy number; none: it is something else

@@ -42,15 +42,15 @@ void bind_copies(nb::module_& m) {
 void bind_constants(nb::module_& m) {
     function(m, "zeros", "*size, dtype=None, device=None, requires_grad=False", "Zeros: zeros(2, 3) or zeros((2, 3)).",
              [](const Dims& size, std::optional<DType> dtype, Device, bool requires_grad) {
-                 return leaf_if(zeros(size, dtype.value_or(f32)), requires_grad);
+                 return leaf_if(zeros(size, dtype.value_or(default_dtype())), requires_grad);
              });
     function(m, "empty", "*size, dtype=None, device=None, requires_grad=False", "Zeros; nothing is ever uninitialised.",
              [](const Dims& size, std::optional<DType> dtype, Device, bool requires_grad) {
-                 return leaf_if(zeros(size, dtype.value_or(f32)), requires_grad);
+                 return leaf_if(zeros(size, dtype.value_or(default_dtype())), requires_grad);
              });
     function(m, "ones", "*size, dtype=None, device=None, requires_grad=False", "Ones: ones(2, 3) or ones((2, 3)).",
              [](const Dims& size, std::optional<DType> dtype, Device, bool requires_grad) {
-                 return leaf_if(ones(size, dtype.value_or(f32)), requires_grad);
+                 return leaf_if(ones(size, dtype.value_or(default_dtype())), requires_grad);
              });
     function(m, "full", "size, fill_value, *, dtype=None, device=None, requires_grad=False",
              "Every element is `fill_value`.",
@@ -87,12 +87,64 @@ void bind_constants(nb::module_& m) {
     function(m, "linspace", "start, end, steps, *, dtype=None, device=None, requires_grad=False",
              "`steps` numbers at equal distances, both ends included.",
              [](double start, double end, std::int64_t steps, std::optional<DType> dtype, Device, bool requires_grad) {
-                 return leaf_if(linspace(start, end, steps, dtype.value_or(f32)), requires_grad);
+                 return leaf_if(linspace(start, end, steps, dtype.value_or(default_dtype())), requires_grad);
              });
-    function(m, "eye", "n, m=None, *, dtype=None, device=None, requires_grad=False",
-             "Ones on the diagonal, zeros elsewhere.",
-             [](std::int64_t n, std::optional<std::int64_t> columns, std::optional<DType> dtype, Device,
-                bool requires_grad) { return leaf_if(eye(n, columns, dtype.value_or(f32)), requires_grad); });
+    function(m, "logspace", "start, end, steps, base=10.0, *, dtype=None, device=None, requires_grad=False",
+             "`base` to the power of `steps` numbers at equal distances.",
+             [](double start, double end, std::int64_t steps, double base, std::optional<DType> dtype, Device,
+                bool requires_grad) {
+                 return leaf_if(logspace(start, end, steps, base, dtype.value_or(default_dtype())), requires_grad);
+             });
+    function(m, "vander", "x, N=None, increasing=False",
+             "The powers of a vector's elements as columns, falling or rising.",
+             [](const Tensor& x, std::optional<std::int64_t> columns, bool increasing) {
+                 return vander(x, columns, increasing);
+             });
+    function(
+        m, "eye", "n, m=None, *, dtype=None, device=None, requires_grad=False",
+        "Ones on the diagonal, zeros elsewhere.",
+        [](std::int64_t n, std::optional<std::int64_t> columns, std::optional<DType> dtype, Device,
+           bool requires_grad) { return leaf_if(eye(n, columns, dtype.value_or(default_dtype())), requires_grad); });
+}
+
+template <Tensor (*make)(std::int64_t, bool, DType)>
+void bind_window(nb::module_& m, const char* name) {
+    function(m, name, "window_length, periodic=True, *, dtype=None, device=None, requires_grad=False",
+             "The weights of a window for spectra.",
+             [](std::int64_t length, bool periodic, std::optional<DType> dtype, Device, bool requires_grad) {
+                 return leaf_if(make(length, periodic, dtype.value_or(default_dtype())), requires_grad);
+             });
+}
+
+void bind_windows_of_spectra(nb::module_& m) {
+    bind_window<hann_window>(m, "hann_window");
+    bind_window<blackman_window>(m, "blackman_window");
+    bind_window<bartlett_window>(m, "bartlett_window");
+    function(m, "hamming_window",
+             "window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, device=None, requires_grad=False",
+             "The weights of a window for spectra.",
+             [](std::int64_t length, bool periodic, double alpha, double beta, std::optional<DType> dtype, Device,
+                bool requires_grad) {
+                 return leaf_if(hamming_window(length, periodic, alpha, beta, dtype.value_or(default_dtype())),
+                                requires_grad);
+             });
+    function(
+        m, "kaiser_window", "window_length, periodic=True, beta=12.0, *, dtype=None, device=None, requires_grad=False",
+        "The weights of a window for spectra.",
+        [](std::int64_t length, bool periodic, double beta, std::optional<DType> dtype, Device, bool requires_grad) {
+            return leaf_if(kaiser_window(length, periodic, beta, dtype.value_or(default_dtype())), requires_grad);
+        });
+}
+
+template <Tensor (*triangle)(const Tensor&, std::int64_t)>
+void bind_triangle(nb::module_& m, nb::handle tensor, const char* name, const char* doc) {
+    both(m, tensor, name, "diagonal=0", doc,
+         [](const Tensor& x, std::int64_t diagonal) { return triangle(x, diagonal); });
+    method(tensor, (std::string(name) + "_").c_str(), "diagonal=0", "The same, in place.",
+           [](nb::handle self, std::int64_t diagonal) {
+               nb::inst_ptr<Tensor>(self)->assign(triangle(tensor_in(self.ptr()), diagonal));
+               return nb::borrow(self);
+           });
 }
 
 }  // namespace
@@ -100,26 +152,36 @@ void bind_constants(nb::module_& m) {
 void bind_creation(nb::module_& m, nb::handle tensor) {
     bind_copies(m);
     bind_constants(m);
-    both(m, tensor, "tril", "diagonal=0", "The lower triangle of the last two axes; the rest is 0.",
-         [](const Tensor& x, std::int64_t diagonal) { return tril(x, diagonal); });
-    both(m, tensor, "triu", "diagonal=0", "The upper triangle of the last two axes; the rest is 0.",
-         [](const Tensor& x, std::int64_t diagonal) { return triu(x, diagonal); });
-    method(tensor, "new_tensor", "data, *, dtype=None", "weft.tensor(data) of this tensor's type.",
-           [](const Tensor& self, nb::handle data, std::optional<DType> dtype) {
-               return tensor_from(data.ptr(), dtype.value_or(self.dtype()), {"new_tensor", "data"});
+    bind_windows_of_spectra(m);
+    bind_triangle<tril>(m, tensor, "tril", "The lower triangle of the last two axes; the rest is 0.");
+    bind_triangle<triu>(m, tensor, "triu", "The upper triangle of the last two axes; the rest is 0.");
+    function(m, "set_default_dtype", "d", "Sets the type of floats without one: float32 until then.",
+             [](DType dtype) { set_default_dtype(dtype); });
+    function(m, "get_default_dtype", "", "The type of floats without one.",
+             [] { return dtype_object(default_dtype()); });
+    method(tensor, "new_tensor", "data, *, dtype=None, device=None, requires_grad=False",
+           "weft.tensor(data) of this tensor's type.",
+           [](const Tensor& self, nb::handle data, std::optional<DType> dtype, Device, bool requires_grad) {
+               return leaf_if(tensor_from(data.ptr(), dtype.value_or(self.dtype()), {"new_tensor", "data"}),
+                              requires_grad);
            });
-    method(tensor, "new_zeros", "*size, dtype=None", "Zeros of this tensor's type.",
-           [](const Tensor& self, const Dims& size, std::optional<DType> dtype) {
-               return zeros(size, dtype.value_or(self.dtype()));
+    method(tensor, "new_zeros", "*size, dtype=None, device=None, requires_grad=False", "Zeros of this tensor's type.",
+           [](const Tensor& self, const Dims& size, std::optional<DType> dtype, Device, bool requires_grad) {
+               return leaf_if(zeros(size, dtype.value_or(self.dtype())), requires_grad);
            });
-    method(tensor, "new_ones", "*size, dtype=None", "Ones of this tensor's type.",
-           [](const Tensor& self, const Dims& size, std::optional<DType> dtype) {
-               return ones(size, dtype.value_or(self.dtype()));
+    method(tensor, "new_empty", "*size, dtype=None, device=None, requires_grad=False",
+           "Zeros of this tensor's type; nothing is ever uninitialised.",
+           [](const Tensor& self, const Dims& size, std::optional<DType> dtype, Device, bool requires_grad) {
+               return leaf_if(zeros(size, dtype.value_or(self.dtype())), requires_grad);
            });
-    method(tensor, "new_full", "size, fill_value, *, dtype=None", "`fill_value` everywhere, of this tensor's type.",
-           [](const Tensor& self, const Dims& size, Scalar value, std::optional<DType> dtype) {
-               return full(size, value, dtype.value_or(self.dtype()));
+    method(tensor, "new_ones", "*size, dtype=None, device=None, requires_grad=False", "Ones of this tensor's type.",
+           [](const Tensor& self, const Dims& size, std::optional<DType> dtype, Device, bool requires_grad) {
+               return leaf_if(ones(size, dtype.value_or(self.dtype())), requires_grad);
            });
+    method(tensor, "new_full", "size, fill_value, *, dtype=None, device=None, requires_grad=False",
+           "`fill_value` everywhere, of this tensor's type.",
+           [](const Tensor& self, const Dims& size, Scalar value, std::optional<DType> dtype, Device,
+              bool requires_grad) { return leaf_if(full(size, value, dtype.value_or(self.dtype())), requires_grad); });
 }
 
 }  // namespace weft::python

@@ -29,6 +29,8 @@ DType dtype_of(const ElementType& type) { return type.dtype; }
 
 nb::object dtype_object(DType dtype) { return nb::borrow(element_types[static_cast<int>(dtype)]); }
 
+bool is_dtype(PyObject* object) { return PyObject_TypeCheck(object, element_type); }
+
 DType to_dtype(PyObject* object, const Site& site) {
     if (PyObject_TypeCheck(object, element_type)) return nb::inst_ptr<ElementType>(object)->dtype;
     if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) return f64;

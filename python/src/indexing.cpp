@@ -9,8 +9,6 @@
 #include <weft/ops.h>
 #include <weft/selection.h>
 
-#include <numeric>
-
 namespace weft::python {
 
 namespace {
@@ -149,44 +147,14 @@ void expand_mask(Taken& taken) {
         taken.picks.emplace_back(first + offset++, each);
 }
 
-// The axes of the view with the picked ones first; and where the picked axes' result belongs: at the first of them if they
-// stand together, else in front.
-struct Order {
-    Dims axes;
-    int place = 0;
-};
-Order picked_first(int rank, const std::vector<std::pair<int, Tensor>>& picks) {
-    Order order;
-    std::vector<bool> picked(static_cast<std::size_t>(rank));
-    for (const auto& [axis, pick] : picks) {
-        order.axes.push_back(axis);
-        picked[static_cast<std::size_t>(axis)] = true;
-    }
-    for (int axis = 0; axis < rank; ++axis)
-        if (!picked[static_cast<std::size_t>(axis)]) order.axes.push_back(axis);
-    const int first = picks.front().first, last = picks.back().first;
-    if (last - first + 1 == static_cast<int>(picks.size())) order.place = first;
-    return order;
-}
-
-// Moves `count` axes from the front to `place`, or back.
-Dims move_block(int rank, int count, int place, bool back) {
-    Dims there;
-    for (int i = 0; i < place; ++i) there.push_back(count + i);
-    for (int i = 0; i < count; ++i) there.push_back(i);
-    for (int i = count + place; i < rank; ++i) there.push_back(i);
-    if (!back) return there;
-    Dims inverse(there.size(), 0);
-    for (std::size_t i = 0; i < there.size(); ++i)
-        inverse[static_cast<std::size_t>(there[i])] = static_cast<std::int64_t>(i);
-    return inverse;
+// One tensor for each axis of the view up to the last picked one; undefined: the whole axis.
+std::vector<Tensor> by_axis(const Taken& taken) {
+    std::vector<Tensor> positions(static_cast<std::size_t>(taken.picks.back().first) + 1);
+    for (const auto& [axis, pick] : taken.picks) positions[static_cast<std::size_t>(axis)] = pick;
+    return positions;
 }
 
 Tensor viewed(const Tensor& x, const Taken& taken) { return x.index_by(taken.view); }
-
-std::int64_t product(const Shape& shape, std::size_t from, std::size_t to) {
-    return std::accumulate(shape.begin() + from, shape.begin() + to, std::int64_t{1}, std::multiplies<>());
-}
 
 }  // namespace
 
@@ -198,13 +166,7 @@ Tensor index_with(const Tensor& x, PyObject* index) {
         return without_gil([&] { return select_by_mask(view, taken.mask, taken.picks[0].first); });
     if (taken.picks.empty()) return view;
     if (taken.picks.size() == 1) return take(view, taken.picks[0].second, taken.picks[0].first);
-    const Order order = picked_first(view.rank(), taken.picks);
-    std::vector<Tensor> picks;
-    for (const auto& [axis, pick] : taken.picks) picks.push_back(pick);
-    const Tensor result = weft::index(view.permute(order.axes), picks);  // [picked…, rest…]
-    const int rest = view.rank() - static_cast<int>(picks.size());
-    return order.place == 0 ? result
-                            : result.permute(move_block(result.rank(), result.rank() - rest, order.place, false));
+    return weft::index(view, by_axis(taken));
 }
 
 void assign_with(Tensor& x, PyObject* index, const Operand& value) {
@@ -224,32 +186,11 @@ void assign_with(Tensor& x, PyObject* index, const Operand& value) {
         return;
     }
     expand_mask(taken);
-    const Order order = picked_first(view.rank(), taken.picks);
-    Tensor target = view.permute(order.axes);  // [picked…, rest…], a view of x
-    const Shape sizes = target.shape();
-    const std::size_t count = taken.picks.size();
-
-    // One position in the flattened picked axes; take() counts negative ones from the end and checks them.
-    Tensor at;
-    for (std::size_t i = 0; i < count; ++i) {
-        const Tensor checked = take(arange(sizes[i]), taken.picks[i].second) * product(sizes, i + 1, count);
-        at = at.defined() ? at + checked : checked;
-    }
-    const Shape block = at.shape();
-    Shape spread = block;
-    for (std::size_t i = count; i < sizes.size(); ++i) spread.push_back(sizes[i]);
-    const std::int64_t positions_count = numel(block), rest = product(sizes, count, sizes.size());
-
-    Tensor source = value.is_scalar() ? full({}, value.scalar(), view.dtype()) : value.tensor().to(view.dtype());
-    const Dims back = move_block(static_cast<int>(spread.size()), static_cast<int>(block.size()), order.place, true);
-    const Dims there = move_block(static_cast<int>(spread.size()), static_cast<int>(block.size()), order.place, false);
-    Shape as_read;  // the shape that reading would give, to which the value is broadcast
-    for (const std::int64_t axis : there) as_read.push_back(spread[static_cast<std::size_t>(axis)]);
-    source = broadcast_to(source, as_read).permute(back).reshape({positions_count, rest});
-
-    Tensor flat = target.reshape({product(sizes, 0, count), rest});
-    const Tensor rows = at.reshape({positions_count, 1}).expand({positions_count, rest});
-    flat.assign(scatter(flat, 0, rows, source));
+    if (taken.picks.empty()) return;
+    const Operand& source = value;
+    if (source.is_scalar() || source.tensor().dtype() == view.dtype())
+        view.assign(index_put(view, by_axis(taken), source));
+    else view.assign(index_put(view, by_axis(taken), source.tensor().to(view.dtype())));
 }
 
 void bind_indexing(nb::module_& m, nb::handle tensor) {
@@ -257,37 +198,11 @@ void bind_indexing(nb::module_& m, nb::handle tensor) {
          [](const Tensor& x, int dim, const Tensor& index) { return index_select(x, dim, index); });
     both(m, tensor, "gather", "dim, index", "The element at each index along an axis.",
          [](const Tensor& x, int dim, const Tensor& index) { return gather(x, dim, index); });
-    both(m, tensor, "take_along_dim", "indices, dim",
-         "gather() with broadcasting; negative indices count from the end.",
-         [](const Tensor& x, const Tensor& index, int dim) { return take_along_dim(x, index, dim); });
-    both(m, tensor, "scatter", "dim, index, src", "A copy with `src` written at the indices along an axis.",
-         [](const Tensor& x, int dim, const Tensor& index, const Operand& source) {
-             return scatter(x, dim, index, source);
+    both(m, tensor, "take_along_dim", "indices, dim=None",
+         "gather() with broadcasting; negative indices count from the end. Without an axis both are flattened.",
+         [](const Tensor& x, const Tensor& index, std::optional<int> dim) {
+             return dim ? take_along_dim(x, index, *dim) : take_along_dim(x.flatten(), index.flatten(), 0);
          });
-    both(m, tensor, "scatter_add", "dim, index, src", "A copy with `src` added at the indices along an axis.",
-         [](const Tensor& x, int dim, const Tensor& index, const Tensor& source) {
-             return scatter_add(x, dim, index, source);
-         });
-    both(m, tensor, "index_add", "dim, index, source",
-         "A copy with the slices of `source` added at the indices along an axis.",
-         [](const Tensor& x, int dim, const Tensor& index, const Tensor& source) {
-             return index_add(x, dim, index, source);
-         });
-    method(tensor, "scatter_", "dim, index, src", "The same as scatter(), in place.",
-           [](nb::handle self, int dim, const Tensor& index, const Operand& source) {
-               nb::inst_ptr<Tensor>(self)->assign(scatter(tensor_in(self.ptr()), dim, index, source));
-               return nb::borrow(self);
-           });
-    method(tensor, "scatter_add_", "dim, index, src", "The same as scatter_add(), in place.",
-           [](nb::handle self, int dim, const Tensor& index, const Tensor& source) {
-               nb::inst_ptr<Tensor>(self)->assign(scatter_add(tensor_in(self.ptr()), dim, index, source));
-               return nb::borrow(self);
-           });
-    method(tensor, "index_add_", "dim, index, source", "The same as index_add(), in place.",
-           [](nb::handle self, int dim, const Tensor& index, const Tensor& source) {
-               nb::inst_ptr<Tensor>(self)->assign(index_add(tensor_in(self.ptr()), dim, index, source));
-               return nb::borrow(self);
-           });
     both(m, tensor, "nonzero", "*, as_tuple=False", "Where the elements are not 0. Runs the graph.",
          [](const Tensor& x, bool as_tuple) -> nb::object {
              if (as_tuple && x.rank() > 0) return nb::steal(to_python(positions(x)));
@@ -297,8 +212,13 @@ void bind_indexing(nb::module_& m, nb::handle tensor) {
          });
     both(m, tensor, "masked_select", "mask", "The elements where the mask holds. Runs the graph.",
          [](const Tensor& x, const Tensor& mask) { return without_gil([&] { return masked_select(x, mask); }); });
-    function(m, "take", "input, index", "The elements at positions in the flattened tensor.",
-             [](const Tensor& x, const Tensor& index) { return take(x.flatten(), index); });
+    both(m, tensor, "argwhere", "", "Where the elements are not 0, a row each. Runs the graph.",
+         [](const Tensor& x) { return without_gil([&] { return nonzero(x); }); });
+    both(m, tensor, "take", "index, *, dim=None",
+         "The elements at positions in the flattened tensor, or along an axis; negative positions count from the end.",
+         [](const Tensor& x, const Tensor& index, std::optional<int> dim) {
+             return dim ? take(x, index, *dim) : take(x.flatten(), index);
+         });
 }
 
 }  // namespace weft::python

@@ -16,11 +16,6 @@ void bind_linear(nb::module_& f) {
              [](const Tensor& a, const Tensor& b, const Tensor& weight, const MaybeTensor& bias) {
                  return bilinear(a, b, weight, bias.tensor);
              });
-    function(f, "embedding", "input, weight, padding_idx=None",
-             "Rows of weight, by index; one row may get no gradient.",
-             [](const Tensor& index, const Tensor& weight, std::optional<std::int64_t> padding) {
-                 return embedding(weight, index, padding);
-             });
 }
 
 void bind_dropout(nb::module_& f) {

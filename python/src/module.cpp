@@ -13,9 +13,12 @@ NB_MODULE(_weft, m) {
     bind_arithmetic(m, tensor);
     bind_products(m, tensor);
     bind_movement(m, tensor);
+    bind_joining(m, tensor);
     bind_reductions(m, tensor);
     bind_indexing(m, tensor);
     bind_sorting(m, tensor);
+    bind_scatter(m, tensor);
+    bind_layout(m, tensor);
     bind_functional(m, tensor);
     bind_autograd(m, tensor);
     bind_custom(m, tensor);

@@ -65,18 +65,35 @@ void bind_uniform_and_normal(nb::module_& m) {
     function(m, "rand", "*size, generator=None, dtype=None, device=None, requires_grad=False", "Uniform in [0, 1).",
              [](const Dims& size, nb::handle generator, std::optional<DType> dtype, Device, bool requires_grad) {
                  const Drawing drawing(generator, "rand");
-                 return leaf_if(rand(size, dtype.value_or(f32)), requires_grad);
+                 return leaf_if(rand(size, dtype.value_or(default_dtype())), requires_grad);
              });
     function(m, "randn", "*size, generator=None, dtype=None, device=None, requires_grad=False",
              "Normal, with mean 0 and variance 1.",
              [](const Dims& size, nb::handle generator, std::optional<DType> dtype, Device, bool requires_grad) {
                  const Drawing drawing(generator, "randn");
-                 return leaf_if(randn(size, dtype.value_or(f32)), requires_grad);
+                 return leaf_if(randn(size, dtype.value_or(default_dtype())), requires_grad);
              });
-    function(m, "rand_like", "input, *, dtype=None", "Uniform in [0, 1), of a tensor's shape and type.",
-             [](const Tensor& x, std::optional<DType> dtype) { return rand(x.shape(), dtype.value_or(x.dtype())); });
-    function(m, "randn_like", "input, *, dtype=None", "Normal, of a tensor's shape and type.",
-             [](const Tensor& x, std::optional<DType> dtype) { return randn(x.shape(), dtype.value_or(x.dtype())); });
+    function(m, "rand_like", "input, *, generator=None, dtype=None, device=None, requires_grad=False",
+             "Uniform in [0, 1), of a tensor's shape and type.",
+             [](const Tensor& x, nb::handle generator, std::optional<DType> dtype, Device, bool requires_grad) {
+                 const Drawing drawing(generator, "rand_like");
+                 return leaf_if(rand(x.shape(), dtype.value_or(x.dtype())), requires_grad);
+             });
+    function(m, "randn_like", "input, *, generator=None, dtype=None, device=None, requires_grad=False",
+             "Normal, of a tensor's shape and type.",
+             [](const Tensor& x, nb::handle generator, std::optional<DType> dtype, Device, bool requires_grad) {
+                 const Drawing drawing(generator, "randn_like");
+                 return leaf_if(randn(x.shape(), dtype.value_or(x.dtype())), requires_grad);
+             });
+    function(m, "randint_like", "input, low, high=None, *, generator=None, dtype=None, device=None",
+             "Integers in [low, high), of a tensor's shape and type; randint_like(x, 10) starts at 0.",
+             [](const Tensor& x, std::int64_t low, std::optional<std::int64_t> high, nb::handle generator,
+                std::optional<DType> dtype, Device) {
+                 const Drawing drawing(generator, "randint_like");
+                 const DType type = dtype.value_or(x.dtype());
+                 const Tensor drawn = randint(high ? low : 0, high.value_or(low), x.shape(), is_int(type) ? type : i64);
+                 return is_int(type) ? drawn : drawn.to(type);
+             });
     function(m, "randperm", "n, *, generator=None, dtype=None, device=None",
              "The numbers 0 … n - 1 in random order. Runs the graph.",
              [](std::int64_t n, nb::handle generator, std::optional<DType> dtype, Device) {
@@ -109,7 +126,7 @@ Tensor normal_of(const Operand& mean, const Operand& deviation, nb::handle size,
     if (!mean.is_scalar() || !deviation.is_scalar())
         raise(PyExc_TypeError, "normal(): with the argument 'size', 'mean' and 'std' must be numbers");
     return normal(to_dims(size.ptr(), {"normal", "size"}), mean.scalar().as_double(), deviation.scalar().as_double(),
-                  dtype.value_or(f32));
+                  dtype.value_or(default_dtype()));
 }
 
 void bind_distributions(nb::module_& m, nb::handle t) {

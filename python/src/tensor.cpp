@@ -110,7 +110,7 @@ void construct(Tensor* self, nb::args arguments, nb::kwargs keywords) {
     if (arguments.size() == 1 && is_tensor(arguments[0].ptr())) {
         new (self) Tensor(tensor_in(nb::object(arguments[0]).ptr()));
     } else if (arguments.size() == 1 && !PyLong_Check(nb::object(arguments[0]).ptr())) {
-        new (self) Tensor(tensor_from(nb::object(arguments[0]).ptr(), f32, {"Tensor", "data"}));
+        new (self) Tensor(tensor_from(nb::object(arguments[0]).ptr(), default_dtype(), {"Tensor", "data"}));
     } else if (arguments.size() == 0) {
         new (self) Tensor(zeros({0}));
     } else {
@@ -132,6 +132,8 @@ void bind_facts(nb::class_<Tensor>& tensor) {
     tensor.def_prop_ro(
         "nbytes", [](const Tensor& self) { return size_of(self.dtype()) * self.numel(); }, "Bytes in all.");
     tensor.def_prop_ro("is_cuda", [](const Tensor&) { return false; });
+    tensor.def_prop_ro("is_cpu", [](const Tensor&) { return true; });
+    tensor.def_prop_ro("is_sparse", [](const Tensor&) { return false; });
     method(tensor, "size", "dim=None", "The sizes, or the size along one axis.",
            [](const Tensor& self, std::optional<int> dim) -> nb::object {
                return dim ? nb::object(nb::int_(self.size(*dim))) : shape_object(self.shape());

@@ -48,8 +48,3 @@ def numel(input: Tensor) -> builtins.int:
 def is_floating_point(input: Tensor) -> builtins.bool:
     """Whether the elements are floats."""
     return input.is_floating_point()
-
-
-def get_default_dtype() -> _weft.dtype:
-    """The type of floats without one: always float32."""
-    return _weft.float32

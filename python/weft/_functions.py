@@ -14,7 +14,11 @@ if TYPE_CHECKING:
     from os import PathLike
     from typing import IO, Any
 
-__all__ = ["allclose", "describe_api", "equal", "finfo", "hstack", "iinfo", "isclose", "load", "save", "search_api", "vstack"]
+    from ._types import Size
+
+__all__ = [
+    "allclose", "asarray", "broadcast_shapes", "describe_api", "equal", "finfo", "frombuffer", "iinfo", "isclose", "load", "save", "search_api",
+]  # fmt: skip
 
 
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
@@ -34,15 +38,9 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return input.shape == other.shape and bool((input == other).all())
 
 
-def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors below each other."""
-    return _weft.cat([t.reshape(1, -1) if t.ndim < 2 else t for t in tensors], 0)
-
-
-def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """Tensors beside each other."""
-    tensors = [t.reshape(1) if t.ndim == 0 else t for t in tensors]
-    return _weft.cat(tensors, 0 if tensors[0].ndim == 1 else 1)
+def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
+    """The shape that all shapes broadcast to."""
+    return _weft._broadcast_shapes(shapes)
 
 
 class finfo:
@@ -93,14 +91,82 @@ def save(obj: object, f: str | PathLike[str] | IO[bytes]) -> None:
         pickle.dump(obj, file, protocol=5)
 
 
-def load(f: str | PathLike[str] | IO[bytes]) -> Any:
-    """Reads what save() wrote. Like all of pickle: only from those whom you trust."""
+def load(
+    f: str | PathLike[str] | IO[bytes], map_location: Any = None, pickle_module: Any = None, *, weights_only: bool = False, mmap: bool | None = None
+) -> Any:
+    """Reads what save() wrote. Like all of pickle: only from those whom you trust, unless `weights_only` admits tensors and
+    plain containers alone. Tensors live on the CPU whatever `map_location` says; `mmap` is not needed."""
+    if not isinstance(f, (str, os.PathLike)):
+        return _unpickle(f, pickle_module, weights_only)
+    with open(f, "rb") as file:
+        return _unpickle(file, pickle_module, weights_only)
+
+
+def _unpickle(file: IO[bytes], module: Any, weights_only: bool) -> Any:
     import pickle
 
-    if not isinstance(f, (str, os.PathLike)):
-        return pickle.load(f)
-    with open(f, "rb") as file:
-        return pickle.load(file)
+    if not weights_only:
+        return (module or pickle).load(file)
+
+    class TensorsOnly(pickle.Unpickler):
+        def find_class(self, place: str, name: str) -> Any:
+            if place.split(".")[0] == "weft" or (place, name) in _CONTAINERS:
+                found = super().find_class(place, name)
+                if place.split(".")[0] != "weft" or name in _WEIGHTS or isinstance(found, _weft.dtype):
+                    return found
+            raise pickle.UnpicklingError(f"load(): weights_only admits tensors and containers, and the file has {place}.{name}")
+
+    return TensorsOnly(file).load()
+
+
+_WEIGHTS = {"_rebuild", "Tensor", "Parameter", "Size", "device"}
+_CONTAINERS = {("collections", "OrderedDict"), ("collections", "defaultdict"), ("builtins", "set"), ("builtins", "slice"), ("builtins", "complex")}
+
+
+def frombuffer(buffer: Any, *, dtype: _weft.dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A 1-d tensor over the memory of an object that offers it, from a byte on; read when the graph runs, never written."""
+    data = memoryview(buffer).cast("B")
+    size = dtype.itemsize
+    if len(data) == 0:
+        raise ValueError("frombuffer(): the buffer is empty")
+    if not 0 <= offset < len(data):
+        raise ValueError(f"frombuffer(): argument 'offset' is {offset}, but the buffer has {len(data)} bytes")
+    if count < 0 and (len(data) - offset) % size:
+        raise ValueError(f"frombuffer(): {len(data) - offset} bytes are no whole number of elements of {size} bytes")
+    count = (len(data) - offset) // size if count < 0 else count
+    if count == 0:
+        raise ValueError("frombuffer(): argument 'count' must not be 0")
+    if offset + count * size > len(data):
+        raise ValueError(f"frombuffer(): {count} elements of {size} bytes from byte {offset} on exceed the buffer's {len(data)} bytes")
+    part = data[offset : offset + count * size]
+    if offset % size:
+        part = memoryview(bytes(part))  # elements in memory are aligned
+    halves = dtype is _weft.bfloat16  # Python knows no such elements: their bits, then
+    code: Any = "H" if halves else _BUFFER_CODES[dtype]
+    tensor = _weft.from_numpy(part.cast(code))
+    tensor = tensor.view(dtype) if halves else tensor
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+_BUFFER_CODES = {
+    _weft.bool: "?", _weft.uint8: "B", _weft.uint16: "H", _weft.uint32: "I", _weft.uint64: "L", _weft.int8: "b", _weft.int16: "h",
+    _weft.int32: "i", _weft.int64: "l", _weft.float16: "e", _weft.float32: "f", _weft.float64: "d",
+}  # fmt: skip
+
+
+def asarray(
+    obj: Any, *, dtype: _weft.dtype | None = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor of numbers, an array or a tensor: over the same memory where that is possible, unless `copy` says otherwise."""
+    if copy:
+        tensor: Tensor = _weft.tensor(obj, dtype=dtype, device=device)
+    else:
+        tensor = _weft.as_tensor(obj, dtype, device)
+        shared = isinstance(obj, Tensor) or hasattr(obj, "__array_interface__") or hasattr(obj, "__buffer__")
+        kept = dtype is None or getattr(obj, "dtype", None) == dtype
+        if copy is False and not (shared and kept):
+            raise ValueError("asarray(): this object needs a copy, and copy=False forbids it")
+    return tensor.detach().requires_grad_() if requires_grad else tensor
 
 
 def _public() -> Iterator[tuple[str, Any]]:

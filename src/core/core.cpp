@@ -5,6 +5,7 @@
 
 #include <weft/error.h>
 
+#include <atomic>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -44,9 +45,20 @@ DType promote(DType tensor, const Scalar& scalar) {
     switch (scalar.kind()) {
         case Scalar::Kind::Bool: return tensor;
         case Scalar::Kind::Int: return is_bool(tensor) ? DType::I64 : tensor;
-        case Scalar::Kind::Float: return is_float(tensor) ? tensor : DType::F32;
+        case Scalar::Kind::Float: return is_float(tensor) ? tensor : default_dtype();
     }
     __builtin_unreachable();
+}
+
+namespace {
+std::atomic<DType> default_float = DType::F32;
+}
+
+DType default_dtype() { return default_float.load(std::memory_order_relaxed); }
+
+void set_default_dtype(DType dtype) {
+    if (!is_float(dtype)) throw DTypeError(str("set_default_dtype(dtype: ", dtype, "): it must be a float type"));
+    default_float.store(dtype, std::memory_order_relaxed);
 }
 
 // ---- half precision --------------------------------------------------------------------------------------------------

@@ -39,17 +39,38 @@ Bilinear::Bilinear(std::int64_t in1, std::int64_t in2, std::int64_t out, bool wi
     parameter("bias", bias);
 }
 
+namespace {
+
+// A table of normal rows; the row of the padding is 0.
+Tensor table(const char* layer, std::int64_t count, std::int64_t features, std::optional<std::int64_t> padding) {
+    check_positive(layer, {count, features});
+    if (!padding) return randn({count, features});
+    if (*padding < -count || *padding >= count)
+        throw ValueError(std::string(layer) + ": there is no row " + std::to_string(*padding) + " of " +
+                         std::to_string(count));
+    const Tensor weight = randn({count, features}).contiguous();
+    weight[*padding].fill_(0);
+    return weight;
+}
+
+}  // namespace
+
 Embedding::Embedding(std::int64_t count, std::int64_t features, std::optional<std::int64_t> padding_row)
     : padding(padding_row) {
-    check_positive("Embedding", {count, features});
-    weight = randn({count, features});
-    if (padding) {
-        if (*padding < -count || *padding >= count)
-            throw ValueError("Embedding: there is no row " + std::to_string(*padding) + " of " + std::to_string(count));
-        weight = weight.contiguous();
-        weight[*padding < 0 ? *padding + count : *padding].fill_(0);
-    }
+    weight = table("Embedding", count, features, padding);
     parameter("weight", weight);
+}
+
+EmbeddingBag::EmbeddingBag(std::int64_t count, std::int64_t features, BagMode mode,
+                           std::optional<std::int64_t> padding_row)
+    : mode(mode), padding(padding_row) {
+    weight = table("EmbeddingBag", count, features, padding);
+    parameter("weight", weight);
+}
+
+Tensor EmbeddingBag::operator()(const Tensor& index, const Tensor& offsets, const Tensor& per_sample_weights) {
+    return embedding_bag(weight, index, offsets,
+                         {.mode = mode, .per_sample_weights = per_sample_weights, .padding = padding});
 }
 
 Dropout::Dropout(double p) : probability(p) {
@@ -61,17 +82,7 @@ Tensor Dropout1d::forward(const Tensor& x) { return dropout1d(x, probability, tr
 Tensor Dropout2d::forward(const Tensor& x) { return dropout2d(x, probability, training()); }
 Tensor Dropout3d::forward(const Tensor& x) { return dropout3d(x, probability, training()); }
 
-Tensor Unflatten::forward(const Tensor& x) {
-    const int rank = x.rank(), at = axis < 0 ? axis + rank : axis;
-    if (at < 0 || at >= rank)
-        throw IndexError("Unflatten: there is no axis " + std::to_string(axis) + " in the shape " +
-                         to_string(x.shape()));
-    const Shape shape = x.shape();
-    Shape result(shape.begin(), shape.begin() + at);
-    result.append(sizes.begin(), sizes.end());
-    result.append(shape.begin() + at + 1, shape.end());
-    return x.reshape(result);
-}
+Tensor Unflatten::forward(const Tensor& x) { return unflatten(x, axis, sizes); }
 
 PReLU::PReLU(std::int64_t parameters, double start) {
     check_positive("PReLU", {parameters});

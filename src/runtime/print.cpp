@@ -2,23 +2,25 @@
 #include "core/str.h"
 
 #include <weft/autograd.h>
+#include <weft/debug.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <mutex>
 #include <ostream>
 
 namespace weft {
 namespace {
 
-constexpr std::int64_t kSummariseFrom = 1000, kEdge = 3;
-constexpr int kPrecision = 4;
-constexpr std::size_t kLineWidth = 80;
+std::mutex options_lock;
+PrintOptions options;  // under the lock
 
 // How all floats of a tensor are written: decided once from the values that are shown.
 enum class FloatStyle { Whole, Fixed, Scientific };
 
 struct Printer {
+    const PrintOptions how;
     const Shape& shape;
     DType dtype;
     bool summarise;
@@ -28,7 +30,9 @@ struct Printer {
     FloatStyle style = FloatStyle::Fixed;
     std::size_t width = 0;
 
-    bool shown(std::int64_t i, std::int64_t size) const { return !summarise || i < kEdge || i >= size - kEdge; }
+    bool shown(std::int64_t i, std::int64_t size) const {
+        return !summarise || i < how.edge_items || i >= size - how.edge_items;
+    }
     std::string element(std::size_t at) const;
     void measure();
     void write(std::ostream& out, std::size_t axis, std::size_t at, std::size_t indent) const;
@@ -37,18 +41,18 @@ struct Printer {
     void for_each_shown(std::size_t axis, std::size_t at, F&& f) const;
 };
 
-std::string float_text(double value, FloatStyle style) {
+std::string float_text(double value, FloatStyle style, int precision) {
     if (std::isnan(value)) return "nan";
     if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
     char text[400];
     const auto format = style == FloatStyle::Scientific ? std::chars_format::scientific : std::chars_format::fixed;
     const auto end =
-        std::to_chars(text, text + sizeof text, value, format, style == FloatStyle::Whole ? 0 : kPrecision).ptr;
+        std::to_chars(text, text + sizeof text, value, format, style == FloatStyle::Whole ? 0 : precision).ptr;
     return std::string(text, end) + (style == FloatStyle::Whole ? "." : "");
 }
 
 std::string Printer::element(std::size_t at) const {
-    if (is_float(dtype)) return float_text(floats[at], style);
+    if (is_float(dtype)) return float_text(floats[at], style, how.precision);
     if (is_bool(dtype)) return integers[at] ? "True" : "False";
     return dtype == u64 ? str(naturals[at]) : str(integers[at]);
 }
@@ -76,6 +80,8 @@ void Printer::measure() {
         const bool wide = largest > 0 && largest / smallest > 1000;
         if (whole) style = wide || largest > 1e8 ? FloatStyle::Scientific : FloatStyle::Whole;
         else style = wide || largest > 1e8 || smallest < 1e-4 ? FloatStyle::Scientific : FloatStyle::Fixed;
+        if (how.scientific)
+            style = *how.scientific ? FloatStyle::Scientific : whole ? FloatStyle::Whole : FloatStyle::Fixed;
     }
     // Zeros and what is not finite are written as wide as they are.
     for_each_shown(0, 0, [&](std::size_t at) {
@@ -87,12 +93,13 @@ void Printer::measure() {
 // One row, broken into lines where it is too long.
 void Printer::write_row(std::ostream& out, std::size_t at, std::size_t indent) const {
     const std::int64_t size = shape.back();
-    const std::size_t outside = std::min(kLineWidth, indent - 1);  // as PyTorch counts: without this row's bracket
-    const std::size_t per_line = std::max<std::size_t>(1, (kLineWidth - outside) / (width + 2));
+    const auto line_width = static_cast<std::size_t>(how.line_width);
+    const std::size_t outside = std::min(line_width, indent - 1);  // as PyTorch counts: without this row's bracket
+    const std::size_t per_line = std::max<std::size_t>(1, (line_width - outside) / (width + 2));
     std::size_t written = 0;
     for (std::int64_t i = 0; i < size; ++i) {
         const bool gap = !shown(i, size);
-        if (gap && i > kEdge) continue;
+        if (gap && i > how.edge_items) continue;
         const std::string text = gap ? " ..." : element(at + static_cast<std::size_t>(i));
         if (written > 0) out << (written % per_line == 0 ? ",\n" + std::string(indent, ' ') : ", ");
         if (!gap) out << std::string(width - std::min(width, text.size()), ' ');
@@ -115,7 +122,7 @@ void Printer::write(std::ostream& out, std::size_t axis, std::size_t at, std::si
         const std::string separator = "," + std::string(shape.size() - axis - 1, '\n') + std::string(indent + 1, ' ');
         for (std::int64_t i = 0; i < shape[axis]; ++i) {
             const bool gap = !shown(i, shape[axis]);
-            if (gap && i > kEdge) continue;
+            if (gap && i > how.edge_items) continue;
             if (i > 0) out << separator;
             if (gap) out << "...";
             else write(out, axis + 1, at + static_cast<std::size_t>(i) * below, indent + 1);
@@ -125,6 +132,19 @@ void Printer::write(std::ostream& out, std::size_t axis, std::size_t at, std::si
 }
 
 }  // namespace
+
+PrintOptions print_options() {
+    const std::lock_guard lock(options_lock);
+    return options;
+}
+
+void set_print_options(const PrintOptions& wanted) {
+    if (wanted.precision < 0 || wanted.precision > 300 || wanted.threshold < 0 || wanted.edge_items < 0 ||
+        wanted.line_width < 0)
+        throw ValueError("set_print_options(): a number is negative, or the precision is above 300");
+    const std::lock_guard lock(options_lock);
+    options = wanted;
+}
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
     if (!tensor.defined()) return out << "tensor(undefined)";
@@ -139,14 +159,15 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
             out << ')';
         }
     } else {
-        Printer printer{.shape = shape, .dtype = dtype, .summarise = numel(shape) > kSummariseFrom};
+        const PrintOptions how = print_options();
+        Printer printer{.how = how, .shape = shape, .dtype = dtype, .summarise = numel(shape) > how.threshold};
         if (is_float(dtype)) printer.floats = tensor.to_vector<double>();
         else if (dtype == u64) printer.naturals = tensor.to_vector<std::uint64_t>();
         else printer.integers = tensor.to_vector<std::int64_t>();
         printer.measure();
         printer.write(out, 0, 0, std::string_view("tensor(").size());
     }
-    if (dtype != f32 && (numel(shape) == 0 || (dtype != i64 && dtype != bool_))) out << ", dtype=" << dtype;
+    if (dtype != default_dtype() && (numel(shape) == 0 || (dtype != i64 && dtype != bool_))) out << ", dtype=" << dtype;
     if (const std::string name = grad_fn_name(tensor); !name.empty()) out << ", grad_fn=<" << name << '>';
     else if (tensor.requires_grad()) out << ", requires_grad=True";
     return out << ')';

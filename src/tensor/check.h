@@ -95,7 +95,9 @@ ir::NodeRef as_node(const Operand& operand, DType dtype, const Checker& check);
 
 Shape shape_of(const Operand& operand);
 
-inline DType float_type(DType t) { return is_float(t) ? t : DType::F32; }  // what float functions compute integers in
+inline DType float_type(DType t) {
+    return is_float(t) ? t : default_dtype();
+}  // what float functions compute integers in
 inline DType accumulator_of(DType t) { return is_half(t) ? DType::F32 : t; }  // what f16 and bf16 are summed in
 
 }  // namespace weft

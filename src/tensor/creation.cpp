@@ -36,7 +36,7 @@ Shape shape_of_nested(const Nested& values) {
 
 DType type_of_nested(const Nested& values) {
     if (!values.is_list) return values.scalar.dtype();
-    if (values.list.empty()) return DType::F32;
+    if (values.list.empty()) return default_dtype();
     DType dtype = DType::Bool;
     for (const Nested& entry : values.list) dtype = promote(dtype, type_of_nested(entry));
     return dtype;
@@ -182,7 +182,7 @@ Tensor arange(Scalar start, Scalar stop, Scalar step, std::optional<DType> dtype
     const std::int64_t length = range_length(check, start.as_double(), stop.as_double(), step.as_double());
     const NodeRef index = ir::cast(ir::iota(length), DType::F64);
     const NodeRef value = nodes::number(index, start.as_double()) + index * nodes::number(index, step.as_double());
-    return make_tensor(ir::cast(value, dtype.value_or(DType::F32)));
+    return make_tensor(ir::cast(value, dtype.value_or(default_dtype())));
 }
 
 Tensor linspace(double start, double stop, std::int64_t count, DType dtype) {

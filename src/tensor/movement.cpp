@@ -187,6 +187,24 @@ Tensor repeat_interleave(const Tensor& x, std::int64_t count, int axis) {
     return make_tensor(ir::reshape(ir::expand(split, expanded), result));
 }
 
+Tensor repeat_interleave(const Tensor& x, const Tensor& counts, int axis) {
+    const Checker check("repeat_interleave", {{"x", x}, {"counts", counts}, {"axis", axis}});
+    const int d = check.axis(axis, x.rank());
+    check.dtype(is_int(counts.dtype()), "counts must be integers, not ", counts.dtype());
+    check.that(counts.rank() <= 1, "counts must have one axis at most");
+    const std::int64_t slices = x.size(d), given = counts.numel();
+    check.that(given == slices || given == 1, "there must be one count for each of the ", slices, " slices, not ",
+               given);
+    const std::vector<std::int64_t> times = counts.detach().to_vector<std::int64_t>();
+    std::vector<std::int64_t> index;
+    for (std::int64_t i = 0; i < slices; ++i) {
+        const std::int64_t count = times[given == 1 ? 0 : static_cast<std::size_t>(i)];
+        check.value(count >= 0, "count ", count, " is negative");
+        index.insert(index.end(), static_cast<std::size_t>(count), i);
+    }
+    return take(x, from_data(index), d);
+}
+
 Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes) {
     const Checker check("roll", {{"x", x}, {"shifts", shifts}, {"axes", axes}});
     check.value(shifts.size() == axes.size() && !axes.empty(),

@@ -293,55 +293,210 @@ Tensor expand(const Tensor& x, const Shape& shape) { return x.expand(shape); }
 Tensor broadcast_to(const Tensor& x, const Shape& shape) { return x.expand(shape); }
 Tensor squeeze(const Tensor& x) { return x.squeeze(); }
 Tensor squeeze(const Tensor& x, int axis) { return x.squeeze(axis); }
+
+Tensor squeeze(const Tensor& x, const Dims& axes) {
+    const Checker check("squeeze", {{"x", x}, {"axes", axes}});
+    if (axes.empty()) return reshaped_view(x, x.shape());
+    const Dims dropped = check.axes(axes, x.rank());
+    Shape kept;
+    for (int d = 0; d < x.rank(); ++d)
+        if (x.size(d) != 1 || std::find(dropped.begin(), dropped.end(), d) == dropped.end()) kept.push_back(x.size(d));
+    return reshaped_view(x, kept);
+}
+
+Tensor unflatten(const Tensor& x, int axis, const Shape& sizes) {
+    const Checker check("unflatten", {{"x", x}, {"axis", axis}, {"sizes", sizes}});
+    const Shape whole = x.shape();
+    const int d = check.axis(axis, x.rank());
+    check.value(!sizes.empty(), "there must be one size at least");
+    const Shape inner = with_inferred_size(check, sizes, whole[d]);
+    Shape result(whole.begin(), whole.begin() + d);
+    result.append(inner.begin(), inner.end());
+    result.append(whole.begin() + d + 1, whole.end());
+    return reshaped_view(x, result);
+}
+
+Tensor select(const Tensor& x, int axis, std::int64_t index) {
+    const Checker check("select", {{"x", x}, {"axis", axis}, {"index", index}});
+    Shape shape = x.shape();
+    const int d = check.axis(axis, x.rank());
+    Region region(shape);
+    take_integer(check, region, d, index, shape[d]);
+    shape.erase(shape.begin() + d);
+    return region_view(x, region, shape);
+}
+
 Tensor unsqueeze(const Tensor& x, int axis) { return x.unsqueeze(axis); }
 Tensor flatten(const Tensor& x, int first, int last) { return x.flatten(first, last); }
 Tensor flip(const Tensor& x, const Axes& axes) { return x.flip(axes); }
 Tensor slice(const Tensor& x, int axis, Slice range) { return x.slice(axis, range); }
 
-Tensor moveaxis(const Tensor& x, int from, int to) {
+Tensor moveaxis(const Tensor& x, int from, int to) { return moveaxis(x, Dims{from}, Dims{to}); }
+
+Tensor moveaxis(const Tensor& x, const Dims& from, const Dims& to) {
     const Checker check("moveaxis", {{"x", x}, {"from", from}, {"to", to}});
-    const int source = check.axis(from, x.rank()), target = check.axis(to, x.rank());
-    Dims order;
-    for (int d = 0; d < x.rank(); ++d)
-        if (d != source) order.push_back(d);
-    order.insert(order.begin() + target, source);
+    check.value(from.size() == to.size(), "there must be one new place for each axis");
+    const int rank = x.rank();
+    if (rank == 0 && from.size() <= 1) {  // a scalar has a "last" axis here, as in PyTorch
+        for (const Dims* axes : {&from, &to})
+            for (const std::int64_t axis : *axes) check.axis(axis, 1);
+        return x.permute({});
+    }
+    Dims order(static_cast<std::size_t>(rank), -1), moved(static_cast<std::size_t>(rank), 0);
+    for (std::size_t i = 0; i < from.size(); ++i) {
+        const int source = check.axis(from[i], rank), target = check.axis(to[i], rank);
+        check.value(!moved[source], "axis ", from[i], " is moved twice");
+        check.value(order[target] < 0, "two axes are moved to ", to[i]);
+        order[target] = source;
+        moved[source] = 1;
+    }
+    int next = 0;
+    for (std::int64_t& place : order) {
+        if (place >= 0) continue;
+        while (moved[next]) ++next;
+        place = next++;
+    }
     return x.permute(order);
 }
 
-std::vector<Tensor> split_with_sizes(const Tensor& x, const Dims& sizes, int axis) {
-    const Checker check("split_with_sizes", {{"x", x}, {"sizes", sizes}, {"axis", axis}});
-    const int d = check.axis(axis, x.rank());
-    std::int64_t total = 0;
-    for (const std::int64_t size : sizes) {
-        check.value(size >= 0, "size ", size, " is negative");
-        total = checked_add(total, size);
-    }
-    check.that(total == x.size(d), "the sizes add up to ", total, ", the axis has ", x.size(d));
-    std::vector<Tensor> pieces;
-    std::int64_t start = 0;
-    for (const std::int64_t size : sizes) {
-        pieces.push_back(x.narrow(d, start, size));
-        start += size;
-    }
-    return pieces;
+Tensor fliplr(const Tensor& x) {
+    const Checker check("fliplr", {{"x", x}});
+    check.that(x.rank() >= 2, "x must have two axes at least");
+    return x.flip(1);
 }
 
-std::vector<Tensor> split(const Tensor& x, std::int64_t size, int axis) {
-    const Checker check("split", {{"x", x}, {"size", size}, {"axis", axis}});
-    const int d = check.axis(axis, x.rank());
-    const std::int64_t whole = x.size(d);
-    check.value(size > 0 || (size == 0 && whole == 0), "the size must be positive");
-    Dims sizes;
-    for (std::int64_t start = 0; start < whole; start += size) sizes.push_back(std::min(size, whole - start));
-    if (sizes.empty()) sizes.push_back(0);
-    return split_with_sizes(x, sizes, d);
+Tensor flipud(const Tensor& x) {
+    const Checker check("flipud", {{"x", x}});
+    check.that(x.rank() >= 1, "x must have one axis at least");
+    return x.flip(0);
 }
 
-std::vector<Tensor> chunk(const Tensor& x, std::int64_t pieces, int axis) {
-    const Checker check("chunk", {{"x", x}, {"pieces", pieces}, {"axis", axis}});
-    const int d = check.axis(axis, x.rank());
-    check.value(pieces > 0, "the number of pieces must be positive");
-    return split(x, std::max<std::int64_t>(1, ceil_div(x.size(d), pieces)), d);
+Tensor rot90(const Tensor& x, std::int64_t turns, const Dims& axes) {
+    const Checker check("rot90", {{"x", x}, {"turns", turns}, {"axes", axes}});
+    check.value(axes.size() == 2, "a turn has two axes");
+    const int from = check.axis(axes[0], x.rank()), to = check.axis(axes[1], x.rank());
+    check.value(from != to, "the axes of a turn must differ");
+    switch (floor_mod(turns, 4)) {
+        case 1: return x.flip(to).transpose(from, to);
+        case 2: return x.flip({from, to});
+        case 3: return x.flip(from).transpose(from, to);
+        default: return reshaped_view(x, x.shape());
+    }
+}
+
+Tensor atleast_1d(const Tensor& x) {
+    const Checker check("atleast_1d", {{"x", x}});
+    return x.rank() == 0 ? reshaped_view(x, {1}) : x;
+}
+
+Tensor atleast_2d(const Tensor& x) {
+    const Checker check("atleast_2d", {{"x", x}});
+    return x.rank() >= 2 ? x : reshaped_view(x, {1, x.numel()});
+}
+
+Tensor atleast_3d(const Tensor& x) {
+    const Checker check("atleast_3d", {{"x", x}});
+    if (x.rank() >= 3) return x;
+    return x.rank() == 2 ? x.unsqueeze(-1) : reshaped_view(x, {1, x.numel(), 1});
+}
+
+// ---- diagonals, windows, any strides -----------------------------------------------------------------------------------
+
+Tensor diagonal(const Tensor& x, std::int64_t offset, int axis1, int axis2) {
+    const Checker check("diagonal", {{"x", x}, {"offset", offset}, {"axis1", axis1}, {"axis2", axis2}});
+    const int from = check.axis(axis1, x.rank()), to = check.axis(axis2, x.rank());
+    check.value(from != to, "the two axes must differ");
+    const std::int64_t rows = x.size(from), columns = x.size(to);
+    const std::int64_t length =
+        std::max<std::int64_t>(0, offset >= 0 ? std::min(rows, columns - std::min(offset, columns))
+                                              : std::min(rows + std::max(offset, -rows), columns));
+    const Tensor matrices = moveaxis(x, {from, to}, {-2, -1});
+    if (length == 0) return matrices.narrow(-1, 0, 0).narrow(-2, 0, std::min<std::int64_t>(1, rows)).flatten(-2, -1);
+    const std::int64_t first = offset >= 0 ? offset : -offset * columns;
+    return matrices.flatten(-2, -1).slice(-1, {first, first + (length - 1) * (columns + 1) + 1, columns + 1});
+}
+
+Tensor unfold(const Tensor& x, int axis, std::int64_t size, std::int64_t step) {
+    const Checker check("unfold", {{"x", x}, {"axis", axis}, {"size", size}, {"step", step}});
+    const int d = check.axis(axis, std::max(1, x.rank()));
+    const std::int64_t whole = x.rank() == 0 ? 1 : x.size(d);
+    check.value(step > 0, "the step must be positive");
+    check.value(size >= 0, "the size must not be negative");
+    check.that(size <= whole, "a window of ", size, " does not fit axis ", axis, " of size ", whole);
+    if (x.rank() == 0) return reshaped_view(x, {1}).narrow(0, 0, size);
+    const std::int64_t outputs = (whole - size) / step + 1;
+    if (size == 0) {
+        Shape none = x.shape();
+        none[d] = outputs;
+        none.push_back(0);
+        return reshaped_view(x.narrow(d, 0, 0), none);
+    }
+    const nodes::Window window{.axis = d, .size = size, .stride = step};
+    return make_view(
+        x,
+        [window](const NodeRef& base) {
+            return nodes::windows(base, {&window, 1});
+        },
+        [window, outputs](const NodeRef& base, const NodeRef& value) -> NodeRef {
+            if (window.stride < window.size)
+                throw ValueError(str("writing through an unfolded view ", value->dtype, value->shape, " of ",
+                                     base->dtype, base->shape,
+                                     ": several of its elements share one place; clone() it first"));
+            // The windows as blocks of `stride` elements, of which the first `size` are replaced.
+            const int axis = window.axis, rank = base->rank();
+            const std::int64_t reach = (outputs - 1) * window.stride + window.size;
+            Dims order;
+            for (int i = 0; i < rank; ++i) {
+                order.push_back(i);
+                if (i == axis) order.push_back(rank);
+            }
+            Dims none(order.size(), 0), after = none;
+            after[axis + 1] = window.stride - window.size;
+            const NodeRef blocks = ir::pad(ir::permute(value, order), none, after);
+            Shape flat = base->shape, part = base->shape;
+            flat[axis] = outputs * window.stride;
+            part[axis] = reach;
+            const Dims start(flat.size(), 0);
+            const NodeRef inside = ir::shrink(ir::reshape(blocks, flat), start, part);
+            const NodeRef at = nodes::positions(reach, axis, rank);
+            const NodeRef seen =
+                ir::less(ir::binary(ir::Op::Mod, at, nodes::number(at, window.stride)), nodes::number(at, window.size));
+            return ir::insert(base, ir::where(seen, inside, ir::shrink(base, start, part)), start);
+        });
+}
+
+Tensor as_strided(const Tensor& x, const Shape& size, const Dims& strides, std::int64_t offset) {
+    const Checker check("as_strided", {{"x", x}, {"size", size}, {"strides", strides}, {"offset", offset}});
+    check.value(size.size() == strides.size(), "there must be one stride for each size");
+    check.sizes(size);
+    const std::int64_t count = weft::numel(size), all = x.numel();
+    std::int64_t last = offset;
+    NodeRef place = ir::constant(DType::I64, Scalar(offset));
+    for (std::size_t d = 0; d < size.size(); ++d) {
+        check.value(strides[d] >= 0, "stride ", strides[d], " is negative");
+        last = checked_add(last, checked_mul(std::max<std::int64_t>(0, size[d] - 1), strides[d]));
+        const NodeRef at = nodes::positions(size[d], static_cast<int>(d), static_cast<int>(size.size()));
+        place = place + at * nodes::number(at, strides[d]);
+    }
+    check.value(count == 0 || (offset >= 0 && last < all), "elements ", offset, " to ", last, " are not all among x's ",
+                all);
+    const NodeRef places = ir::reshape(ir::expand(place, size), {count});
+    const auto flat = [](const NodeRef& base) { return ir::reshape(base, {weft::numel(base->shape)}); };
+    if (count == 0) return reshaped_view(x.flatten().narrow(0, 0, 0), size);
+    return make_view(
+        x, [=](const NodeRef& base) { return ir::reshape(ir::gather(flat(base), places, 0), size); },
+        [=](const NodeRef& base, const NodeRef& value) {
+            const NodeRef done = ir::scatter(ir::Op::Where, flat(base), places, ir::reshape(value, {count}), 0);
+            return ir::reshape(done, base->shape);
+        });
+}
+
+Tensor bit_view(const Tensor& x, DType dtype) {
+    const Checker check("bit_view", {{"x", x}, {"dtype", dtype}});
+    check.dtype(size_of(x.dtype()) == size_of(dtype), "elements of ", x.dtype(), " and ", dtype,
+                " must have the same size");
+    check.dtype(!is_bool(dtype) || is_bool(x.dtype()), "bits cannot be taken for bools");
+    return x.dtype() == dtype ? x : make_tensor(ir::bitcast(node_of(x), dtype));
 }
 
 }  // namespace weft

@@ -37,6 +37,19 @@ public:
     const std::optional<std::int64_t> padding;
 };
 
+// Sums, means or maxima of bags of rows: i64[bags, size], or i64[n] and where each bag begins, → f32[bags, features]. Normal; the
+// row `padding` does not count.
+class EmbeddingBag : public Module {
+public:
+    EmbeddingBag(std::int64_t count, std::int64_t features, BagMode mode = BagMode::Mean,
+                 std::optional<std::int64_t> padding = {});
+    Tensor forward(const Tensor& index) override { return (*this)(index); }
+    Tensor operator()(const Tensor& index, const Tensor& offsets = {}, const Tensor& per_sample_weights = {});
+    Tensor weight;  // [count, features]
+    const BagMode mode;
+    const std::optional<std::int64_t> padding;
+};
+
 // In training each element is 0 with this probability, and the others are scaled up. Dropout1d … 3d drop whole
 // channels.
 class Dropout : public Module {

@@ -18,11 +18,13 @@ NOT_OPS = {
     "type": "BackendError DTypeError Explanation Generator GradError GradFn Kernel RemovableHandle ShapeError Size Tensor device dtype "
     "finfo iinfo",
     "setting": "counters enable_grad get_default_dtype get_num_threads get_rng_state inference_mode initial_seed is_grad_enabled "
-    "manual_seed no_grad set_debug_level set_grad_enabled set_memory_limit set_num_threads set_rng_state trim_memory",
+    "manual_seed no_grad set_debug_level set_default_dtype set_printoptions set_grad_enabled set_memory_limit set_num_threads set_rng_state trim_memory",
     "tool": "describe_api explain jit load realize save search_api",
     "property": "Tensor.data_ptr Tensor.dim Tensor.element_size Tensor.is_contiguous Tensor.is_floating_point Tensor.nelement "
-    "Tensor.numel Tensor.size is_floating_point is_tensor numel promote_types",
-    "autograd": "Tensor.backward Tensor.register_hook Tensor.register_post_accumulate_grad_hook Tensor.requires_grad_ Tensor.retain_grad",
+    "Tensor.numel Tensor.size is_floating_point is_tensor numel promote_types "
+    "Tensor.get_device Tensor.is_complex Tensor.is_nonzero Tensor.is_same_size Tensor.is_signed Tensor.ndimension Tensor.storage_offset "
+    "Tensor.stride Tensor.type is_complex is_nonzero is_same_size is_signed",
+    "autograd": "Tensor.backward Tensor.detach_ Tensor.register_hook Tensor.register_post_accumulate_grad_hook Tensor.requires_grad_ Tensor.retain_grad",
     "exit": "Tensor.item Tensor.numpy Tensor.realize Tensor.tolist",
 }  # fmt: skip
 NOT_OPS = {name if "." in name else f"weft.{name}" for names in NOT_OPS.values() for name in names.split()}

@@ -1,13 +1,10 @@
-"""Linear maps, tables, dropout, and layers that only change a shape. The arithmetic is in weft.nn.functional."""
+"""Linear maps, dropout, and layers that only change a shape. The arithmetic is in weft.nn.functional."""
 
 from __future__ import annotations
 
-from .._modes import no_grad
 from . import functional as F
-from . import init
 from ._start import empty, fan_in_uniform_
 from .module import Module
-from .parameter import Parameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,50 +74,6 @@ class Bilinear(Module):
                 f"bias={self.bias is not None}")  # fmt: skip
 
 
-class Embedding(Module):
-    """Rows of a table, by index: (…) → (…, embedding_dim). The row `padding_idx` starts as 0 and gets no gradient."""
-
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        padding_idx: Any = None,
-        *,
-        _weight: Any = None,
-        _freeze: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise ValueError(f"Embedding: padding_idx {padding_idx} is out of range for {num_embeddings} rows")
-        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
-        if _weight is None:
-            self.weight = empty(num_embeddings, embedding_dim, dtype=dtype)
-            self.reset_parameters()
-        else:
-            self.weight = Parameter(_weight, requires_grad=not _freeze)
-
-    def reset_parameters(self) -> None:
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            with no_grad():
-                self.weight[self.padding_idx].fill_(0)
-
-    @classmethod
-    def from_pretrained(cls, embeddings: Any, freeze: bool = True, padding_idx: Any = None) -> Any:
-        """A table of these rows, which are not trained unless `freeze` is False."""
-        return cls(*embeddings.shape, padding_idx=padding_idx, _weight=embeddings, _freeze=freeze)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.embedding(input, self.weight, self.padding_idx)
-
-    def extra_repr(self) -> str:
-        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
-
-
 class Dropout(Module):
     """In training each element is 0 with probability p, and the others are scaled by 1 / (1 - p)."""
 
@@ -179,10 +132,7 @@ class Unflatten(Module):
         self.dim, self.unflattened_size = dim, tuple(unflattened_size)
 
     def forward(self, input: Tensor) -> Tensor:
-        if not -input.ndim <= self.dim < input.ndim:
-            raise IndexError(f"Unflatten: dim {self.dim} is out of range for an input of {input.ndim} axes")
-        dim = self.dim % input.ndim
-        return input.reshape(*input.shape[:dim], *self.unflattened_size, *input.shape[dim + 1 :])
+        return input.unflatten(self.dim, self.unflattened_size)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

@@ -1,0 +1,185 @@
+// tensor/interpolate.cpp: grids in another size. Axis by axis, each result is a weighted sum of a few elements whose places
+// follow from the sizes alone; what only repeats or skips elements is an index map.
+#include "tensor/indices.h"
+#include "tensor/nodes.h"
+#include "tensor/windows.h"
+
+#include <weft/ops.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft {
+namespace {
+
+using ir::NodeRef;
+
+// How the results along one axis follow from its elements: result i is Σ weight[tap][i] · x[place[tap][i]].
+struct Taps {
+    std::vector<std::vector<std::int64_t>> places;
+    std::vector<std::vector<double>> weights;  // none: 1
+};
+
+struct Resize {
+    std::int64_t in, out;
+    double step;  // between results, in elements
+
+    double source(std::int64_t i, bool align_corners) const {
+        const auto at = static_cast<double>(i);
+        return align_corners ? at * step : (at + 0.5) * step - 0.5;
+    }
+    std::int64_t inside(double place) const {
+        return static_cast<std::int64_t>(std::clamp(place, 0.0, static_cast<double>(in - 1)));
+    }
+};
+
+Resize resize_of(std::int64_t in, std::int64_t out, std::optional<double> factor, bool align_corners) {
+    const auto from = static_cast<double>(in), to = static_cast<double>(out);
+    if (align_corners) return {in, out, out > 1 ? (from - 1) / (to - 1) : 0.0};
+    return {in, out, factor ? 1 / *factor : from / to};
+}
+
+// In f32, as PyTorch counts: a place just below a whole number is rounded up to it.
+Taps nearest_taps(const Resize& r, bool exact) {
+    Taps taps{.places = {{}}};
+    const auto step = static_cast<float>(r.step);
+    for (std::int64_t i = 0; i < r.out; ++i) {
+        const float at = (static_cast<float>(i) + (exact ? 0.5f : 0.0f)) * step;
+        taps.places[0].push_back(r.inside(std::floor(at)));
+    }
+    return taps;
+}
+
+Taps linear_taps(const Resize& r, bool align_corners) {
+    Taps taps{.places = {{}, {}}, .weights = {{}, {}}};
+    for (std::int64_t i = 0; i < r.out; ++i) {
+        const double at = std::max(0.0, r.source(i, align_corners)),
+                     low = static_cast<double>(r.inside(std::floor(at)));
+        const double part = std::clamp(at - low, 0.0, 1.0);
+        taps.places[0].push_back(r.inside(low));
+        taps.places[1].push_back(r.inside(low + 1));
+        taps.weights[0].push_back(1 - part);
+        taps.weights[1].push_back(part);
+    }
+    return taps;
+}
+
+// Cubic convolution with the free parameter -0.75.
+double cubic_weight(double distance) {
+    constexpr double a = -0.75;
+    const double d = std::abs(distance);
+    if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
+    return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
+}
+
+Taps cubic_taps(const Resize& r, bool align_corners) {
+    Taps taps{.places = std::vector<std::vector<std::int64_t>>(4), .weights = std::vector<std::vector<double>>(4)};
+    for (std::int64_t i = 0; i < r.out; ++i) {
+        const double at = r.source(i, align_corners), low = std::floor(at);
+        for (int tap = 0; tap < 4; ++tap) {
+            taps.places[tap].push_back(r.inside(low + tap - 1));
+            taps.weights[tap].push_back(cubic_weight(at - (low + tap - 1)));
+        }
+    }
+    return taps;
+}
+
+Taps taps_of(const Resize& r, const InterpolateOptions& options) {
+    switch (options.mode) {
+        case Interpolation::Linear: return linear_taps(r, options.align_corners);
+        case Interpolation::Cubic: return cubic_taps(r, options.align_corners);
+        default: return nearest_taps(r, options.mode == Interpolation::NearestExact);
+    }
+}
+
+template <class Wanted>
+bool are(const std::vector<std::int64_t>& places, Wanted wanted) {
+    for (std::size_t i = 0; i < places.size(); ++i)
+        if (places[i] != wanted(static_cast<std::int64_t>(i))) return false;
+    return true;
+}
+
+// The elements at these places along an axis.
+NodeRef picked_along(const NodeRef& x, int axis, const std::vector<std::int64_t>& places) {
+    const std::int64_t in = x->shape[axis], out = static_cast<std::int64_t>(places.size());
+    if (out % in == 0 && are(places, [&](std::int64_t i) { return i / (out / in); })) {  // each so many times
+        Shape split = x->shape, spread, result = x->shape;
+        split.insert(split.begin() + axis + 1, 1);
+        spread = split;
+        spread[axis + 1] = out / in;
+        result[axis] = out;
+        return ir::reshape(ir::expand(ir::reshape(x, split), spread), result);
+    }
+    const std::int64_t first = places[0], step = out > 1 ? places[1] - first : 1;
+    if (step > 0 && are(places, [&](std::int64_t i) { return first + i * step; })) {  // one of so many
+        Dims starts = zeros_for(x->shape);
+        Shape span = x->shape;
+        starts[axis] = first;
+        span[axis] = (out - 1) * step + 1;
+        return nodes::strided(ir::shrink(x, starts, span), axis, step, out);
+    }
+    return select(x, node_of(from_data(places)), axis);
+}
+
+NodeRef resized(const NodeRef& x, int axis, const Taps& taps) {
+    NodeRef sum;
+    for (std::size_t tap = 0; tap < taps.places.size(); ++tap) {
+        NodeRef term = picked_along(x, axis, taps.places[tap]);
+        if (!taps.weights.empty()) {
+            Shape line(x->shape.size(), 1);
+            line[axis] = static_cast<std::int64_t>(taps.weights[tap].size());
+            term = term * ir::cast(node_of(from_data(taps.weights[tap], line)), x->dtype);
+        }
+        sum = sum ? sum + term : term;
+    }
+    return sum;
+}
+
+Tensor area(const Tensor& x, const Dims& sizes) {
+    if (sizes.size() == 1) return adaptive_avg_pool1d(x, Sizes(sizes));
+    return sizes.size() == 2 ? adaptive_avg_pool2d(x, Sizes(sizes)) : adaptive_avg_pool3d(x, Sizes(sizes));
+}
+
+}  // namespace
+
+Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
+    const Checker check("interpolate", {{"x", x}});
+    check.that(x.rank() >= 3 && x.rank() <= 5, "x must be [n, c, spatial…] with one to three spatial axes");
+    const std::size_t spatial = x.shape().size() - 2;
+    check.value(options.sizes.empty() != options.factors.empty(), "either sizes or factors must be given");
+    const bool smooth = options.mode == Interpolation::Linear || options.mode == Interpolation::Cubic;
+    check.value(smooth || !options.align_corners, "align_corners is for linear and cubic interpolation");
+    check.dtype(is_float(x.dtype()) || (!smooth && options.mode != Interpolation::Area),
+                "x must hold floats for this mode, not ", x.dtype());
+    const std::size_t given = std::max(options.sizes.size(), options.factors.size());
+    check.value(given == 1 || given == spatial, "there must be one number, or one for each of the ", spatial,
+                " spatial axes, not ", given);
+    Dims sizes;
+    for (std::size_t s = 0; s < spatial; ++s) {
+        const std::int64_t in = x.shape()[2 + s];
+        check.that(in > 0, "spatial axis ", s, " has no elements");
+        if (options.factors.empty()) {
+            sizes.push_back(options.sizes[given == 1 ? 0 : s]);
+        } else {
+            const double factor = options.factors[given == 1 ? 0 : s],
+                         wanted = std::floor(static_cast<double>(in) * factor);
+            check.value(factor > 0 && wanted < 0x1p62, "a factor must be positive and finite, not ", factor);
+            sizes.push_back(static_cast<std::int64_t>(wanted));
+        }
+        check.value(sizes[s] > 0, "size ", sizes[s], " of spatial axis ", s, " must be positive");
+    }
+    if (options.mode == Interpolation::Area) return area(x, sizes);
+    NodeRef result = ir::cast(node_of(x), smooth ? accumulator_of(x.dtype()) : x.dtype());
+    for (std::size_t s = 0; s < spatial; ++s) {
+        const int axis = 2 + static_cast<int>(s);
+        const bool by_factor = !options.factors.empty() && !options.recompute_factor;
+        const std::optional<double> factor =
+            by_factor ? std::optional(options.factors[given == 1 ? 0 : s]) : std::nullopt;
+        const Resize r = resize_of(result->shape[axis], sizes[s], factor, options.align_corners);
+        if (r.in == r.out && r.step == 1) continue;
+        result = resized(result, axis, taps_of(r, options));
+    }
+    return make_tensor(ir::cast(result, x.dtype()));
+}
+
+}  // namespace weft
