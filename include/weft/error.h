@@ -16,6 +16,7 @@ struct DTypeError : Error { using Error::Error; };    // the op is not defined f
 struct ValueError : Error { using Error::Error; };    // an argument is outside what the op accepts
 struct IndexError : Error { using Error::Error; };    // an index or axis is out of range
 struct GradError : Error { using Error::Error; };     // differentiation was asked for where it is not possible
+struct LinAlgError : Error { using Error::Error; };   // a matrix cannot be factored: singular, not positive definite …
 struct MemoryError : Error { using Error::Error; };   // an allocation failed; the message has the byte count
 struct BackendError : Error { using Error::Error; };  // a backend cannot run here (no compiler, compiler failed …)
 struct IoError : Error { using Error::Error; };       // a file is missing, truncated or malformed

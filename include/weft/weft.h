@@ -11,6 +11,7 @@
 #include <weft/functional.h>
 #include <weft/init.h>
 #include <weft/jit.h>
+#include <weft/linalg.h>
 #include <weft/loss.h>
 #include <weft/lr_scheduler.h>
 #include <weft/nn.h>

@@ -61,9 +61,14 @@ void take_diagonals(Term& term) {
                 ++j;
                 continue;
             }
-            term.node = term.node->shape[i] == 0
-                            ? nodes::reduced(Op::Add, term.node, {static_cast<std::int64_t>(j)}, false)
-                            : diagonal(term.node, static_cast<int>(i), static_cast<int>(j));
+            const int a = static_cast<int>(i), b = static_cast<int>(j);
+            if (term.node->shape[a] == 0) {
+                Shape shape = term.node->shape;  // no elements: any axis may go
+                shape.erase(shape.begin() + b);
+                term.node = ir::reshape(term.node, shape);
+            } else {
+                term.node = diagonal(term.node, a, b);
+            }
             term.labels.erase(term.labels.begin() + static_cast<std::ptrdiff_t>(j));
         }
 }
