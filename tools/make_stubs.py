@@ -73,6 +73,10 @@ TYPES = {
     "_register_post_accumulate_grad_hook": {"return": "RemovableHandle"},
 }
 TYPES["std"], TYPES["clamp_"] = TYPES["var"], TYPES["clamp"]
+TYPES["clip"] = TYPES["clip_"] = TYPES["clamp"]
+TYPES["var_mean"] = TYPES["std_mean"] = {**TYPES["var"], "return": "tuple[Tensor, Tensor]"}
+TYPES["cummax"] = TYPES["cummin"] = {"return": "ValuesAndIndices"}
+TYPES["aminmax"], TYPES["frexp"] = {"return": "MinAndMax"}, {"return": "MantissaAndExponent"}
 SELF = {"realize", "cpu"}  # besides names that end in "_": give the tensor itself
 
 HEADER = '''"""{title}. Made by tools/make_stubs.py."""
@@ -101,6 +105,18 @@ class ValuesAndIndices(NamedTuple):
 
     values: Tensor
     indices: Tensor
+
+class MinAndMax(NamedTuple):
+    """What aminmax gives."""
+
+    min: Tensor
+    max: Tensor
+
+class MantissaAndExponent(NamedTuple):
+    """What frexp gives."""
+
+    mantissa: Tensor
+    exponent: Tensor
 
 class dtype:
     """An element type, such as weft.float32."""

@@ -115,6 +115,20 @@ def relative(f):
     return lambda x: 1 / f(x)
 
 
+def erfinv_ratio(w):
+    """erfinv(x) / x for w = -log(1 - x^2), by Newton's method on erfc, which knows x close to 1."""
+    x = mp.sqrt(-mp.expm1(-w))
+    y, rest = mp.sqrt(w), mp.exp(-w) / (1 + x)
+    if w < 20:
+        y = mp.erfinv(x)
+    for _ in range(60):
+        step = (mp.erfc(y) - rest) * mp.sqrt(mp.pi) / 2 * mp.exp(y * y)
+        y += step
+        if abs(step) < mpf(2) ** -200:
+            break
+    return y / x
+
+
 def main():
     half_ln2 = mp.log(2) / 2 * mpf("1.0005")
     log_low, log_high = mp.sqrt(mpf(1) / 2) - 1 - mpf("1e-6"), mp.sqrt(2) - 1 + mpf("1e-6")
@@ -182,6 +196,25 @@ def main():
     f, low, high = even(lambda s: (mp.atanh(s) / s - 1 - s**2 / 3) / s**4, s_high)
     poly("kPowLogF64", "atanh(s) = s + s z/3 + s z^2 P(z), z = s^2, |s| <= 3 - sqrt(8)", f, low, high,
          range(8), relative(f), 53)
+
+    for bits, tag, k, top, count in ((24, "F32", 2, 11, 11), (53, "F64", 4, 28, 23)):
+        x_of = lambda q: k * (1 + q) / (1 - q)
+        f = lambda q: (1 + 2 * x_of(q)) * mp.exp(x_of(q) ** 2) * mp.erfc(x_of(q))
+        poly("kErfcx" + tag, f"(1 + 2x) exp(x^2) erfc(x) = P(q), q = (x - {k})/(x + {k}), 0 <= x <= {top}", f,
+             -1, mpf(top - k) / (top + k), range(count), relative(f), bits)
+    for name, bits, what, w_of, low, high, count in (
+        ("kErfinvF32", 24, "t = w - 5/2, w <= 5", lambda t: t + mpf(5) / 2, -2.5, 2.5, 9),
+        ("kErfinvTailF32", 24, "t = sqrt(w) - 3, 5 <= w <= 17", lambda t: (t + 3) ** 2, mp.sqrt(5) - 3, 1.2, 9),
+        ("kErfinvF64", 53, "t = w - 25/8, w <= 25/4", lambda t: t + mpf(25) / 8, -3.125, 3.125, 22),
+        ("kErfinvMiddleF64", 53, "t = sqrt(w) - 13/4, 25/4 <= w <= 16", lambda t: (t + mpf(13) / 4) ** 2, -0.75, 0.75, 18),
+        ("kErfinvTailF64", 53, "t = sqrt(w) - 5, 16 <= w <= 37", lambda t: (t + 5) ** 2, -1, mpf("1.1"), 17),
+    ):
+        f = lambda t: erfinv_ratio(w_of(t))
+        poly(name, f"erfinv(x) = x P(t), w = -log(1 - x^2), {what}", f, low, high, range(count), relative(f), bits)
+    f = lambda t: mp.loggamma(2 + t) / t
+    for bits, tag, count in ((24, "F32", 9), (53, "F64", 19)):
+        poly("kLgamma" + tag, "log(gamma(2 + t)) = t P(t), |t| <= 1/2", f, mpf("-0.5"), mpf("0.5"), range(count),
+             relative(f), bits)
 
     def pair(name, value, bits, what, parts=2):
         show(name, split(value, bits, parts), f"{what}, in {parts} parts")

@@ -18,6 +18,9 @@ Tensor leaky_relu(const Tensor& x, double slope = 0.01);
 //
 //     prelu(x, full({1}, 0.25));
 Tensor prelu(const Tensor& x, const Tensor& weight);
+
+// x, or slope * x where x is negative, with a slope per element: random between the limits in training, else their mean.
+Tensor rrelu(const Tensor& x, double lower = 1.0 / 8, double upper = 1.0 / 3, bool training = false);
 Tensor elu(const Tensor& x, double alpha = 1);                      // x, or alpha (exp(x) - 1) where x is negative
 Tensor celu(const Tensor& x, double alpha = 1);                     // x, or alpha (exp(x / alpha) - 1)
 Tensor selu(const Tensor& x);                                       // an elu that keeps mean 0 and variance 1
@@ -57,5 +60,9 @@ Tensor softshrink(const Tensor& x, double lambda = 0.5);  // 0 within ±lambda, 
 Tensor softmax(const Tensor& x, int axis = -1);      // exp(x) / sum(exp(x)) along the axis, without overflow
 Tensor softmin(const Tensor& x, int axis = -1);      // softmax(-x)
 Tensor log_softmax(const Tensor& x, int axis = -1);  // its logarithm, accurate where the softmax is tiny
+
+// softmax((logits + noise) / tau): a sample of the classes that the gradient goes through. `hard`: 1 for the class chosen and 0
+// for the others, with the gradient of the soft one.
+Tensor gumbel_softmax(const Tensor& logits, double tau = 1, bool hard = false, int axis = -1);
 
 }  // namespace weft

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <weft/creation.h>
+#include <weft/elementwise.h>
 #include <weft/functional.h>
 #include <weft/images.h>
 #include <weft/indexing.h>
 #include <weft/movement.h>
 #include <weft/products.h>
 #include <weft/random.h>
+#include <weft/reduction.h>
 #include <weft/tensor.h>
 
 #include <cstdint>

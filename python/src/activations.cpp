@@ -25,6 +25,11 @@ void bind_like_relu(nb::module_& f) {
              [](const Tensor& x, double slope, bool inplace) { return placed(x, leaky_relu(x, slope), inplace); });
     function(f, "prelu", "input, weight", "x, or weight * x where x is negative; one weight, or one for each channel.",
              [](const Tensor& x, const Tensor& weight) { return prelu(x, weight); });
+    function(f, "rrelu", "input, lower=0.125, upper=0.3333333333333333, training=False, inplace=False",
+             "x, or slope * x where x is negative, with random slopes in training.",
+             [](const Tensor& x, double lower, double upper, bool training, bool inplace) {
+                 return placed(x, rrelu(x, lower, upper, training), inplace);
+             });
     function(f, "elu", "input, alpha=1.0, inplace=False", "x, or alpha * (exp(x) - 1) where x is negative.",
              [](const Tensor& x, double alpha, bool inplace) { return placed(x, elu(x, alpha), inplace); });
     function(f, "celu", "input, alpha=1.0, inplace=False", "x, or alpha * (exp(x / alpha) - 1) where x is negative.",
@@ -61,6 +66,11 @@ void bind_like_tanh(nb::module_& f) {
              [](const Tensor& x, double low, double high, bool inplace) {
                  return placed(x, hardtanh(x, low, high), inplace);
              });
+    function(f, "normalize", "input, p=2.0, dim=1, eps=1e-12", "x / max(norm(x), eps) along an axis.",
+             [](const Tensor& x, double p, const Axes& dim, double eps) { return normalize(x, p, dim, eps); });
+    function(f, "gumbel_softmax", "logits, tau=1.0, hard=False, eps=1e-10, dim=-1",
+             "A random sample of the classes, as a softmax or as a one-hot vector, that the gradient goes through.",
+             [](const Tensor& x, double tau, bool hard, double, int dim) { return gumbel_softmax(x, tau, hard, dim); });
     function(f, "glu", "input, dim=-1", "The first half of an axis times the sigmoid of the second half.",
              [](const Tensor& x, int dim) { return glu(x, dim); });
     function(f, "tanhshrink", "input", "x - tanh(x).", [](const Tensor& x) { return tanhshrink(x); });
@@ -70,11 +80,50 @@ void bind_like_tanh(nb::module_& f) {
              [](const Tensor& x, double lambda) { return softshrink(x, lambda); });
 }
 
+// F.relu_(x) and its like: F.relu(x, inplace=True).
+void bind_in_place(nb::module_& f) {
+    function(f, "relu_", "input", "relu, in place.", [](const Tensor& x) { return placed(x, relu(x), true); });
+    function(f, "leaky_relu_", "input, negative_slope=0.01", "leaky_relu, in place.",
+             [](const Tensor& x, double slope) { return placed(x, leaky_relu(x, slope), true); });
+    function(f, "elu_", "input, alpha=1.0", "elu, in place.",
+             [](const Tensor& x, double alpha) { return placed(x, elu(x, alpha), true); });
+    function(f, "celu_", "input, alpha=1.0", "celu, in place.",
+             [](const Tensor& x, double alpha) { return placed(x, celu(x, alpha), true); });
+    function(f, "selu_", "input", "selu, in place.", [](const Tensor& x) { return placed(x, selu(x), true); });
+    function(f, "rrelu_", "input, lower=0.125, upper=0.3333333333333333, training=False", "rrelu, in place.",
+             [](const Tensor& x, double lower, double upper, bool training) {
+                 return placed(x, rrelu(x, lower, upper, training), true);
+             });
+    function(f, "hardtanh_", "input, min_val=-1.0, max_val=1.0", "hardtanh, in place.",
+             [](const Tensor& x, double low, double high) { return placed(x, hardtanh(x, low, high), true); });
+    function(f, "threshold_", "input, threshold, value", "threshold, in place.",
+             [](const Tensor& x, double limit, double value) { return placed(x, threshold(x, limit, value), true); });
+}
+
+// Those that PyTorch has outside of nn.functional as well.
+void bind_outside(nb::module_& m, nb::handle t) {
+    function(m, "selu", "input", "A scaled ELU that keeps mean and variance.", [](const Tensor& x) { return selu(x); });
+    function(m, "celu", "input, alpha=1.0", "x, or alpha * (exp(x / alpha) - 1) where x is negative.",
+             [](const Tensor& x, double alpha) { return celu(x, alpha); });
+    function(
+        m, "rrelu", "input, lower=0.125, upper=0.3333333333333333, training=False",
+        "x, or slope * x where x is negative, with random slopes in training.",
+        [](const Tensor& x, double lower, double upper, bool training) { return rrelu(x, lower, upper, training); });
+    function(m, "threshold", "input, threshold, value", "x where it is above the threshold, else the value.",
+             [](const Tensor& x, double limit, double value) { return threshold(x, limit, value); });
+    both(m, t, "prelu", "weight", "x, or weight * x where x is negative; one weight, or one for each channel.",
+         [](const Tensor& x, const Tensor& weight) { return prelu(x, weight); });
+    both(m, t, "hardshrink", "lambd=0.5", "0 within the limits, else x.",
+         [](const Tensor& x, double lambda) { return hardshrink(x, lambda); });
+}
+
 }  // namespace
 
-void bind_activations(nb::module_& f) {
+void bind_activations(nb::module_& m, nb::module_& f, nb::handle tensor) {
     bind_like_relu(f);
     bind_like_tanh(f);
+    bind_in_place(f);
+    bind_outside(m, tensor);
 }
 
 }  // namespace weft::python

@@ -137,6 +137,7 @@ namespace {
 
 struct Described {
     nb::handle owner;  // modules and types live as long as the process
+    std::string name;
     const Signature* signature;
     const char* const* types;
 };
@@ -149,18 +150,29 @@ std::vector<Described>& descriptions() {
 
 nb::object described_functions() {
     nb::list result;
-    for (const auto& [owner, signature, types] : descriptions()) {
+    for (const auto& [owner, name, signature, types] : descriptions()) {
         nb::list words;
         for (std::size_t i = 0; i <= signature->size(); ++i) words.append(nb::str(types[i]));
-        result.append(nb::make_tuple(owner.attr("__name__"), nb::str(signature->name.c_str()), words));
+        result.append(nb::make_tuple(owner.attr("__name__"), nb::str(name.c_str()), words));
     }
     return result;
+}
+
+void alias(nb::handle owner, const char* name, const char* of) {
+    const nb::object function = nb::steal(PyObject_GetAttrString(owner.ptr(), of));
+    if (!function.is_valid() || PyObject_SetAttrString(owner.ptr(), name, function.ptr()) < 0) throw nb::python_error();
+    for (const Described& each : descriptions()) {
+        if (each.owner.ptr() != owner.ptr() || each.name != of) continue;
+        const Described copy{owner, name, each.signature, each.types};
+        descriptions().push_back(copy);
+        return;
+    }
 }
 
 namespace detail {
 
 void describe(nb::handle owner, const Signature& signature, const char* const* types) {
-    descriptions().push_back({owner, &signature, types});
+    descriptions().push_back({owner, signature.name, &signature, types});
 }
 
 void add_function(nb::handle module, PyMethodDef& definition) {

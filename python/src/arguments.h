@@ -146,4 +146,7 @@ void both(nb::handle module, nb::handle type, const char* name, const char* para
     method(type, name, parameters, doc, f);
 }
 
+// owner.name is owner.of, a function or a method that is bound; the stubs know it by both names.
+void alias(nb::handle owner, const char* name, const char* of);
+
 }  // namespace weft::python

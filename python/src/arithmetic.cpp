@@ -1,35 +1,26 @@
 // python/src/arithmetic.cpp: elementwise ops as functions, methods and in-place methods.
-#include "arguments.h"
+#include "elementwise.h"
 #include "interrupt.h"
 #include "topics.h"
-
-#include <weft/ops.h>
 
 namespace weft::python {
 
 namespace {
 
-// name(input), Tensor.name() and Tensor.name_().
-template <Tensor (*op)(const Tensor&)>
-void unary(nb::module_& m, nb::handle tensor, const char* name, const char* doc) {
-    both(m, tensor, name, "", doc, [](const Tensor& x) { return op(x); });
-    method(tensor, (std::string(name) + "_").c_str(), "", "The same, in place.", [](nb::handle self) {
-        nb::inst_ptr<Tensor>(self)->assign(op(tensor_in(self.ptr())));
-        return nb::borrow(self);
-    });
-}
-
-template <Tensor (*op)(const Operand&, const Operand&)>
-void binary(nb::module_& m, nb::handle tensor, const char* name, const char* doc) {
-    both(m, tensor, name, "other", doc, [](const Operand& a, const Operand& b) { return op(a, b); });
-}
-
 template <Tensor& (Tensor::*op)(const Operand&)>
-void in_place(nb::handle tensor, const char* name, const char* doc) {
+void writes(nb::handle tensor, const char* name, const char* doc) {
     method(tensor, name, "other", doc, [](nb::handle self, const Operand& other) {
         (nb::inst_ptr<Tensor>(self)->*op)(other);
         return nb::borrow(self);
     });
+}
+
+Tensor divided(const Operand& a, const Operand& b, std::optional<std::string_view> mode) {
+    if (!mode) return div(a, b);
+    if (*mode != "floor" && *mode != "trunc")
+        throw ValueError("div(): argument 'rounding_mode' must be None, 'floor' or 'trunc', not '" +
+                         std::string(*mode) + "'");
+    return div(a, b, *mode == "floor" ? Rounding::Floor : Rounding::Trunc);
 }
 
 bool is_one(const Scalar& alpha) { return alpha.as_double() == 1; }
@@ -42,7 +33,6 @@ void bind_unary(nb::module_& m, nb::handle t) {
     unary<trunc>(m, t, "trunc", "Rounded towards 0.");
     unary<floor>(m, t, "floor", "Rounded down.");
     unary<ceil>(m, t, "ceil", "Rounded up.");
-    unary<round>(m, t, "round", "Rounded to the nearest whole number, halves to even.");
     unary<sqrt>(m, t, "sqrt", "The square root.");
     unary<rsqrt>(m, t, "rsqrt", "1 / sqrt(x).");
     unary<reciprocal>(m, t, "reciprocal", "1 / x.");
@@ -82,15 +72,7 @@ void bind_binary(nb::module_& m, nb::handle t) {
     binary<mul>(m, t, "mul", "x * other.");
     both(m, t, "div", "other, *, rounding_mode=None",
          "x / other; rounding_mode 'floor' or 'trunc' rounds the quotient.",
-         [](const Operand& a, const Operand& b, std::optional<std::string_view> mode) {
-             if (!mode) return div(a, b);
-             if (*mode == "floor") return floor_divide(a, b);
-             if (*mode != "trunc")
-                 throw ValueError("div(): argument 'rounding_mode' must be None, 'floor' or 'trunc', not '" +
-                                  std::string(*mode) + "'");
-             const Tensor rest = fmod(a, b);
-             return is_float(rest.dtype()) ? trunc(div(a, b)) : floor_divide(sub(a, rest), b);
-         });
+         [](const Operand& a, const Operand& b, std::optional<std::string_view> mode) { return divided(a, b, mode); });
     binary<floor_divide>(m, t, "floor_divide", "x // other: the quotient, rounded down.");
     binary<remainder>(m, t, "remainder", "x % other, with the divisor's sign.");
     binary<fmod>(m, t, "fmod", "What division leaves, with the dividend's sign.");
@@ -125,8 +107,7 @@ void bind_choice(nb::module_& m, nb::handle t) {
     both(m, t, "clamp", "min=None, max=None", "No less than `min` and no more than `max`.", clamped);
     method(t, "clamp_", "min=None, max=None", "The same, in place.",
            [](nb::handle self, nb::handle low, nb::handle high) {
-               nb::inst_ptr<Tensor>(self)->assign(decltype(clamped)()(tensor_in(self.ptr()), low, high));
-               return nb::borrow(self);
+               return stored(self, decltype(clamped)()(tensor_in(self.ptr()), low, high));
            });
     function(m, "where", "condition, input=None, other=None",
              "`input` where the condition holds, else `other`; of a condition alone: where it holds, a tensor for each "
@@ -163,8 +144,13 @@ void bind_writes(nb::handle t) {
                else nb::inst_ptr<Tensor>(self)->sub_(mul(other, alpha));
                return nb::borrow(self);
            });
-    in_place<&Tensor::mul_>(t, "mul_", "Multiplies in place.");
-    in_place<&Tensor::div_>(t, "div_", "Divides in place.");
+    writes<&Tensor::mul_>(t, "mul_", "Multiplies in place.");
+    method(t, "div_", "other, *, rounding_mode=None", "Divides in place.",
+           [](nb::handle self, const Operand& other, std::optional<std::string_view> mode) {
+               if (!mode) nb::inst_ptr<Tensor>(self)->div_(other);
+               else stored(self, divided(tensor_in(self.ptr()), other, mode));
+               return nb::borrow(self);
+           });
     method(t, "copy_", "src, non_blocking=False", "Takes over the values of `src`, which is broadcast and converted.",
            [](nb::handle self, const Operand& source, bool) {
                nb::inst_ptr<Tensor>(self)->assign(source);

@@ -58,7 +58,7 @@ void bind_shapes(nb::module_& f) {
 
 void bind_functional(nb::module_& m, nb::handle tensor) {
     nb::module_ f = m.def_submodule("functional", "Layers, activations and losses as functions.");
-    bind_activations(f);
+    bind_activations(m, f, tensor);
     bind_softmax(m, f, tensor);
     bind_layers(f);
     bind_windows(f);

@@ -12,9 +12,11 @@ NB_MODULE(_weft, m) {
     bind_random(m, tensor);
     bind_arithmetic(m, tensor);
     bind_products(m, tensor);
+    bind_elementwise(m, tensor);
     bind_movement(m, tensor);
     bind_joining(m, tensor);
     bind_reductions(m, tensor);
+    bind_statistics(m, tensor);
     bind_indexing(m, tensor);
     bind_sorting(m, tensor);
     bind_scatter(m, tensor);

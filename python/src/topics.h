@@ -14,15 +14,17 @@ void bind_creation(nb::module_& m, nb::handle tensor);
 void bind_random(nb::module_& m, nb::handle tensor);
 void bind_arithmetic(nb::module_& m, nb::handle tensor);
 void bind_products(nb::module_& m, nb::handle tensor);
+void bind_elementwise(nb::module_& m, nb::handle tensor);
 void bind_movement(nb::module_& m, nb::handle tensor);
 void bind_joining(nb::module_& m, nb::handle tensor);
 void bind_reductions(nb::module_& m, nb::handle tensor);
+void bind_statistics(nb::module_& m, nb::handle tensor);
 void bind_indexing(nb::module_& m, nb::handle tensor);
 void bind_sorting(nb::module_& m, nb::handle tensor);
 void bind_scatter(nb::module_& m, nb::handle tensor);
 void bind_layout(nb::module_& m, nb::handle tensor);
 void bind_functional(nb::module_& m, nb::handle tensor);  // and the parts of its submodule, f:
-void bind_activations(nb::module_& f);
+void bind_activations(nb::module_& m, nb::module_& f, nb::handle tensor);
 void bind_layers(nb::module_& f);
 void bind_windows(nb::module_& f);
 void bind_images(nb::module_& m, nb::module_& f);

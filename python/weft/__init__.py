@@ -15,6 +15,8 @@ from . import _types, _weft
 _weft._set_size_type(_types.Size)
 _weft._set_device(_types.device("cpu"))
 _weft._set_values_and_indices(_types.ValuesAndIndices)
+_weft._set_pairs(_types.ValuesAndIndices, _types.MinAndMax)
+_weft._set_mantissa_and_exponent(_types.MantissaAndExponent)
 
 # With stars, so that strict type checkers see the names as Weft's own.
 from ._functions import *  # noqa: F403
@@ -28,11 +30,9 @@ __version__ = "0.1.0"
 
 from math import e as e, inf as inf, nan as nan, pi as pi
 
-from . import autograd as autograd, datasets as datasets, nn as nn, optim as optim, utils as utils
+from . import autograd as autograd, datasets as datasets, nn as nn, optim as optim, special as special, utils as utils
 
-subtract, multiply, divide, true_divide, negative, absolute = sub, mul, div, div, neg, abs  # noqa: F405
-greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne  # noqa: F405
-arcsin, arccos, arctan, concatenate, clip = asin, acos, atan, cat, clamp  # noqa: F405
+concatenate = cat  # noqa: F405
 
 
 def is_tensor(obj: object) -> builtins.bool:

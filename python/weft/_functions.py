@@ -16,26 +16,7 @@ if TYPE_CHECKING:
 
     from ._types import Size
 
-__all__ = [
-    "allclose", "asarray", "broadcast_shapes", "describe_api", "equal", "finfo", "frombuffer", "iinfo", "isclose", "load", "save", "search_api",
-]  # fmt: skip
-
-
-def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Whether |input - other| <= atol + rtol * |other|."""
-    distance = (input - other).abs()
-    close = (input == other) | ((distance <= atol + rtol * other.abs()) & distance.isfinite())
-    return close | (input.isnan() & other.isnan()) if equal_nan else close
-
-
-def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether all elements are close, as a Python bool. Runs the graph."""
-    return bool(isclose(input, other, rtol, atol, equal_nan).all())
-
-
-def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape and elements, as a Python bool. Runs the graph."""
-    return input.shape == other.shape and bool((input == other).all())
+__all__ = ["asarray", "broadcast_shapes", "describe_api", "finfo", "frombuffer", "iinfo", "load", "save", "search_api"]
 
 
 def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:

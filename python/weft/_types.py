@@ -1,4 +1,4 @@
-"""Small types that tensors hand out: Size, device, and the pair of max(dim)."""
+"""Small types that tensors hand out: Size, device, and the pairs of max(dim), aminmax and frexp."""
 
 from __future__ import annotations
 
@@ -69,3 +69,5 @@ class device:
 
 
 ValuesAndIndices = namedtuple("ValuesAndIndices", ["values", "indices"])
+MinAndMax = namedtuple("MinAndMax", ["min", "max"])
+MantissaAndExponent = namedtuple("MantissaAndExponent", ["mantissa", "exponent"])

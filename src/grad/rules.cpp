@@ -318,6 +318,10 @@ constexpr Row kRules[] = {
     {Op::Tanh, [](N out, N g) { return Grads{g * (like(g, 1) - square(out))}; }},
     {Op::Erf, [](N out, N g) { return Grads{g * like(g, kTwoOverRootPi) * unary(Op::Exp, -square(src(out)))}; }},
 
+    {Op::Erfc, [](N out, N g) { return Grads{-(g * like(g, kTwoOverRootPi) * unary(Op::Exp, -square(src(out))))}; }},
+    {Op::Erfinv, [](N out, N g) { return Grads{g * like(g, 1 / kTwoOverRootPi) * unary(Op::Exp, square(out))}; }},
+    {Op::Lgamma, kNone}, {Op::Digamma, kNone},  // tensor/special.cpp gives them theirs, which are no single ops
+
     {Op::Add, [](N, N g) { return Grads{g, g}; }},
     {Op::Sub, [](N, N g) { return Grads{g, -g}; }},
     {Op::Mul, [](N out, N g) { return Grads{g * src(out, 1), g * src(out, 0)}; }},
@@ -328,7 +332,7 @@ constexpr Row kRules[] = {
     {Op::Max, [](N out, N g) { return grad_winner(out, g, true); }},
     {Op::Min, [](N out, N g) { return grad_winner(out, g, false); }},
     {Op::CmpLt, kNone}, {Op::CmpLe, kNone}, {Op::CmpEq, kNone},
-    {Op::And, kNone}, {Op::Or, kNone}, {Op::Xor, kNone}, {Op::Shl, kNone}, {Op::Shr, kNone},
+    {Op::And, kNone}, {Op::Or, kNone}, {Op::Xor, kNone}, {Op::Shl, kNone}, {Op::Shr, kNone}, {Op::Gcd, kNone},
 
     {Op::Where, grad_where},
 

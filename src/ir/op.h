@@ -18,8 +18,9 @@ enum class Op : std::uint8_t {
     // unary
     Neg, Abs, Recip, Sqrt, Trunc, Cast, Bitcast,
     Exp, Exp2, Expm1, Log, Log2, Log1p, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Erf,
+    Erfc, Erfinv, Lgamma, Digamma,
     // binary
-    Add, Sub, Mul, Div, Pow, IDiv, Mod, Max, Min, CmpLt, CmpLe, CmpEq, And, Or, Xor, Shl, Shr,
+    Add, Sub, Mul, Div, Pow, IDiv, Mod, Max, Min, CmpLt, CmpLe, CmpEq, And, Or, Xor, Shl, Shr, Gcd,
     // ternary
     Where,
     // reductions

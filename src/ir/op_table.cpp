@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace weft::ir {
 namespace {
@@ -181,6 +182,16 @@ struct EvalShr {  // arithmetic for signed types; too far: 0, or -1 for negative
     }
 };
 
+struct EvalGcd {  // of the magnitudes, by Euclid's algorithm; gcd(0, b) is |b|, that of the lowest integer wraps
+    template <class T>
+    T operator()(T a, T b) const {
+        using U = std::make_unsigned_t<T>;
+        U x = static_cast<U>(EvalAbs()(a)), y = static_cast<U>(EvalAbs()(b));
+        while (y != 0) x = std::exchange(y, static_cast<U>(x % y));
+        return static_cast<T>(x);
+    }
+};
+
 struct
     EvalScale {  // a * 2^b, rounded once, for whole |b| <= 252 (f64: 2,044): in two steps, of which the first is exact
     template <class T>
@@ -254,6 +265,7 @@ constexpr OpInfo kOps[] = {
     maths(Op::Log2, "log2", 22), maths(Op::Log1p, "log1p", 28), maths(Op::Sin, "sin", 40), maths(Op::Cos, "cos", 40),
     maths(Op::Tan, "tan", 50), maths(Op::Asin, "asin", 30), maths(Op::Acos, "acos", 30), maths(Op::Atan, "atan", 30),
     maths(Op::Sinh, "sinh", 30), maths(Op::Cosh, "cosh", 30), maths(Op::Tanh, "tanh", 30), maths(Op::Erf, "erf", 35),
+    maths(Op::Erfc, "erfc", 60), maths(Op::Erfinv, "erfinv", 80), maths(Op::Lgamma, "lgamma", 110), maths(Op::Digamma, "digamma", 80),
 
     {.op = Op::Add, .name = "add", .kind = Binary, .arity = 2, .dtype = R::Number, .identity = I::Zero, .commutative = true, .c = "$0 + $1", .eval = eval<EvalAdd, kNumbers, 2>},
     {.op = Op::Sub, .name = "sub", .kind = Binary, .arity = 2, .dtype = R::Number, .c = "$0 - $1", .eval = eval<EvalSub, kNumbers, 2>},
@@ -272,6 +284,7 @@ constexpr OpInfo kOps[] = {
     {.op = Op::Xor, .name = "xor", .kind = Binary, .arity = 2, .dtype = R::IntOrBool, .commutative = true, .c = "$0 ^ $1", .eval = eval<EvalXor, kBits, 2>},
     {.op = Op::Shl, .name = "shl", .kind = Binary, .arity = 2, .dtype = R::IntOnly, .eval = eval<EvalShl, kInts, 2>},
     {.op = Op::Shr, .name = "shr", .kind = Binary, .arity = 2, .dtype = R::IntOnly, .eval = eval<EvalShr, kInts, 2>},
+    {.op = Op::Gcd, .name = "gcd", .kind = Binary, .arity = 2, .dtype = R::IntOnly, .commutative = true, .eval = eval<EvalGcd, kInts, 2>, .cost = 200},
 
     {.op = Op::Where, .name = "where", .kind = Ternary, .arity = 3, .dtype = R::Explicit, .eval = eval_where},
 

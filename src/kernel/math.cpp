@@ -21,10 +21,13 @@ struct Expansion {
 };
 
 constexpr Expansion kExpansions[] = {
-    {ir::Op::Exp, make_exp},   {ir::Op::Exp2, make_exp2},   {ir::Op::Expm1, make_expm1}, {ir::Op::Log, make_log},
-    {ir::Op::Log2, make_log2}, {ir::Op::Log1p, make_log1p}, {ir::Op::Sin, make_sin},     {ir::Op::Cos, make_cos},
-    {ir::Op::Tan, make_tan},   {ir::Op::Asin, make_asin},   {ir::Op::Acos, make_acos},   {ir::Op::Atan, make_atan},
-    {ir::Op::Sinh, make_sinh}, {ir::Op::Cosh, make_cosh},   {ir::Op::Tanh, make_tanh},   {ir::Op::Erf, make_erf},
+    {ir::Op::Exp, make_exp},       {ir::Op::Exp2, make_exp2},       {ir::Op::Expm1, make_expm1},
+    {ir::Op::Log, make_log},       {ir::Op::Log2, make_log2},       {ir::Op::Log1p, make_log1p},
+    {ir::Op::Sin, make_sin},       {ir::Op::Cos, make_cos},         {ir::Op::Tan, make_tan},
+    {ir::Op::Asin, make_asin},     {ir::Op::Acos, make_acos},       {ir::Op::Atan, make_atan},
+    {ir::Op::Sinh, make_sinh},     {ir::Op::Cosh, make_cosh},       {ir::Op::Tanh, make_tanh},
+    {ir::Op::Erf, make_erf},       {ir::Op::Erfc, make_erfc},       {ir::Op::Erfinv, make_erfinv},
+    {ir::Op::Lgamma, make_lgamma}, {ir::Op::Digamma, make_digamma},
 };
 
 }  // namespace

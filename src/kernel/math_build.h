@@ -143,6 +143,10 @@ Value split_bits(const Value& x);                                // u
 Value exponent_plus_bias(const Value& u, const Format& format);  // e + bias + 2^mantissa, as a float
 Value mantissa_of(const Value& u, const Format& format);         // m
 
+// For |r| <= pi/4, and a little.
+Value sin_polynomial(const Value& r);
+Value cos_polynomial(const Value& r);
+
 // ---- the functions --------------------------------------------------------------------------------------------------
 
 Value make_exp(const Value& x);
@@ -161,6 +165,10 @@ Value make_asin(const Value& x);
 Value make_acos(const Value& x);
 Value make_atan(const Value& x);
 Value make_erf(const Value& x);
+Value make_erfc(const Value& x);
+Value make_erfinv(const Value& x);
+Value make_lgamma(const Value& x);
+Value make_digamma(const Value& x);
 Value make_pow(const Value& x, const Value& y);
 
 }  // namespace weft::kernel

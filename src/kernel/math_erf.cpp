@@ -1,6 +1,8 @@
-// kernel/math_erf.cpp: erf as a kernel expression; called through kernel/math.cpp.
+// kernel/math_erf.cpp: erf, erfc and the inverse of erf as kernel expressions; called through kernel/math.cpp.
 #include "kernel/math_build.h"
 #include "kernel/math_tables.h"
+
+#include <limits>
 
 namespace weft::kernel {
 
@@ -15,6 +17,36 @@ Value make_erf(const Value& x) {
     const Reduced reduced = reduce_exp(polynomial(a - 1, format.pick(kErfcF32, kErfcF64)), 1);
     const Value large = 1 - exp_polynomial(reduced.r) * power_of_two(reduced.shifted);
     return with_sign_of(x, where(a < 1, small, large));
+}
+
+// erfc(a) = exp(-a^2) P(q) / (1 + 2a), where q = (a - k)/(a + k) goes from -1 to 1 as a goes from 0 to infinity: one polynomial
+// serves all a. The rounding error of a^2 would be multiplied by a^2 in the result; it is taken from the fused multiply-add and
+// put into a factor of its own. erfc(-a) = 2 - erfc(a).
+Value make_erfc(const Value& x) {
+    const Format& format = format_of(x);
+    const double k = format.pick(2.0, 4.0);
+    const Value a = min(abs(x), format.pick(11.0, 28.0)), square = a * a, lost = fma(a, a, -square);
+    const Value p = polynomial((a - k) / (a + k), format.pick(kErfcxF32, kErfcxF64));
+    const Reduced reduced = reduce_exp(-square);
+    const Value scaled = exp_polynomial(reduced.r) * (p / fma(a, 2, 1));
+    const Value result = scale(fma(scaled, -lost, scaled), reduced.n);
+    return where(x < 0, 2 - result, result);
+}
+
+// x P(t), with a polynomial for small w = -log(1 - x^2) and others, of sqrt(w), for large ones, where erfinv(x) grows like it.
+// (1 - a)(1 + a) keeps w exact near 1; near 0, where it does not, P is level.
+Value make_erfinv(const Value& x) {
+    const Format& format = format_of(x);
+    const Value a = abs(x), w = -make_log((1 - a) * (1 + a)), root = sqrt(w);
+    Value p = x;
+    if (format.narrow()) {
+        p = where(w < 5, polynomial(w - 2.5, kErfinvF32), polynomial(root - 3, kErfinvTailF32));
+    } else {
+        const Value far =
+            where(w < 16, polynomial(root - 3.25, kErfinvMiddleF64), polynomial(root - 5, kErfinvTailF64));
+        p = where(w < 6.25, polynomial(w - 3.125, kErfinvF64), far);
+    }
+    return x * where(a == 1, constant(x, std::numeric_limits<double>::infinity()), p);
 }
 
 }  // namespace weft::kernel

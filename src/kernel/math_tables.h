@@ -169,6 +169,75 @@ inline constexpr double kPowLogF64[] = {
     0x1.11124408aa40cp-4, 0x1.e0b1341f6c73fp-5, 0x1.d4dfa8c7af734p-5,
 };
 
+// (1 + 2x) exp(x^2) erfc(x) = P(q), q = (x - 2)/(x + 2), 0 <= x <= 11; error 2^-24.9
+inline constexpr double kErfcxF32[] = {
+    0x1.46e80ep+0, -0x1.7bf5fap-4, -0x1.54085cp-3, 0x1.4ffacep-3, -0x1.bc07b4p-5, -0x1.076dacp-7, 0x1.1ad80ap-7,
+    0x1.48dd18p-10, -0x1.482e96p-10, -0x1.67c24ap-12, 0x1.3834b4p-15,
+};
+
+// (1 + 2x) exp(x^2) erfc(x) = P(q), q = (x - 4)/(x + 4), 0 <= x <= 28; error 2^-53.8
+inline constexpr double kErfcxF64[] = {
+    0x1.3ba5916e9fd7fp+0, -0x1.1df1ad154a29cp-3, 0x1.f7f5df66fd719p-7, 0x1.16ecefcfa6042p-4, -0x1.9ddb23c3e8a34p-4,
+    0x1.7fee004df6af2p-4, -0x1.0fb06dfe58e49p-4, 0x1.3079edf9f932dp-5, -0x1.09623880743ecp-6, 0x1.49c67191cd275p-8,
+    -0x1.8d4a9ff0a1af2p-11, -0x1.a1de83e7f6b54p-13, 0x1.3be0d2eb8029dp-13, -0x1.9969d39bf2421p-16,
+    -0x1.78a872ea1231dp-17, 0x1.7fae50db21f58p-18, 0x1.4438e25eafbefp-22, -0x1.bfe088c86b416p-21,
+    0x1.0bf7be52c3059p-24, 0x1.ec06e46203466p-24, -0x1.0b54dbd92f424p-27, -0x1.cbeed889162dp-27,
+    -0x1.d80b60d579001p-30,
+};
+
+// erfinv(x) = x P(t), w = -log(1 - x^2), t = w - 5/2, w <= 5; error 2^-23.1
+inline constexpr double kErfinvF32[] = {
+    0x1.805c5ep+0, 0x1.f91ec6p-3, -0x1.11ca5p-8, -0x1.48a6dap-10, 0x1.ca7166p-13, -0x1.2712b8p-18, -0x1.d9a6f6p-19,
+    0x1.7116cep-22, 0x1.ea661cp-26,
+};
+
+// erfinv(x) = x P(t), w = -log(1 - x^2), t = sqrt(w) - 3, 5 <= w <= 17; error 2^-22.7
+inline constexpr double kErfinvTailF32[] = {
+    0x1.6a9efep+1, 0x1.006dc2p+0, 0x1.350808p-7, -0x1.f46cb8p-8, 0x1.7b7f5cp-8, -0x1.dade5cp-9, 0x1.44e72ap-10,
+    0x1.abb4d4p-15, -0x1.fddc38p-14,
+};
+
+// erfinv(x) = x P(t), w = -log(1 - x^2), t = w - 25/8, w <= 25/4; error 2^-51.8
+inline constexpr double kErfinvF64[] = {
+    0x1.a755e7c99ae86p+0, 0x1.ebd80d9b13e45p-3, -0x1.8b6c33114f458p-8, -0x1.845769485e59cp-11, 0x1.879c2a20fd67p-13,
+    -0x1.d1d1f7afe1b89p-17, -0x1.6e8a5404b3bb9p-20, 0x1.c6b4f4aa90243p-22, -0x1.f36ce23fe8f1ep-26,
+    -0x1.1a9e0dedda076p-28, 0x1.20f4df851b9eap-30, -0x1.dc5fbe18fe3d2p-35, -0x1.c895e503e93cep-37,
+    0x1.72bc5ba80d004p-39, -0x1.6d6e7c620d702p-44, -0x1.6e19d21bf4641p-45, 0x1.dab128af59916p-48,
+    0x1.0e852ba0feae2p-55, -0x1.2a05fea8ed85ep-53, 0x1.8d3ac3d327bcep-57, 0x1.44a394a922393p-60,
+    -0x1.7b6965556505ap-63,
+};
+
+// erfinv(x) = x P(t), w = -log(1 - x^2), t = sqrt(w) - 13/4, 25/4 <= w <= 16; error 2^-52.3
+inline constexpr double kErfinvMiddleF64[] = {
+    0x1.8abcc380d5a48p+1, 0x1.0158a6d641d3p+0, 0x1.5ffcfe5b74d14p-8, -0x1.ebadabb825eb3p-9, 0x1.468eeca639d7ap-9,
+    -0x1.ba924149bb833p-10, 0x1.f3cc554babab3p-11, -0x1.7448a458faa25p-12, 0x1.932d5d620a9p-16, 0x1.1e67e13a6184p-14,
+    -0x1.8cf0b8362eed8p-15, 0x1.a2a60385e0f0dp-17, 0x1.88b85deb6b6cbp-19, -0x1.0d8dcf5294dcep-18,
+    0x1.920ce2e3d4ebdp-20, 0x1.6c5f50bb9524dp-26, -0x1.21e7c7e5be5ffp-22, 0x1.803fd9e5ffcf8p-24,
+};
+
+// erfinv(x) = x P(t), w = -log(1 - x^2), t = sqrt(w) - 5, 16 <= w <= 37; error 2^-51.8
+inline constexpr double kErfinvTailF64[] = {
+    0x1.3664ddd1ad7fbp+2, 0x1.02a30d1fba0b7p+0, -0x1.22ea5df226622p-13, -0x1.c2f36a8494542p-13, 0x1.3ebf4f099be53p-14,
+    -0x1.4a349bb48345fp-16, 0x1.2fbcf931a83f8p-18, -0x1.0a8c1cef21964p-20, 0x1.ebe20f883ef58p-23,
+    -0x1.22fe8819d7c87p-24, 0x1.f2fef71ab48bfp-26, -0x1.001caff0ef2bdp-26, 0x1.09f7c694399eep-27,
+    -0x1.06c65c9a843e2p-28, 0x1.88d13ca8ca1cdp-30, -0x1.0f1331651e66ep-32, -0x1.f84b28b69717ep-38,
+};
+
+// log(gamma(2 + t)) = t P(t), |t| <= 1/2; error 2^-24.3
+inline constexpr double kLgammaF32[] = {
+    0x1.b0ee6p-2, 0x1.4a34ccp-2, -0x1.13dfecp-4, 0x1.51357ep-6, -0x1.e4247ep-8, 0x1.795d42p-9, -0x1.34c302p-10,
+    0x1.2abe9ep-11, -0x1.1af9e2p-12,
+};
+
+// log(gamma(2 + t)) = t P(t), |t| <= 1/2; error 2^-53.7
+inline constexpr double kLgammaF64[] = {
+    0x1.b0ee6072093cep-2, 0x1.4a34cc4a60fa7p-2, -0x1.13e001a557616p-4, 0x1.51322ac7d800bp-6, -0x1.e404fc21888b3p-8,
+    0x1.7add6eae555b7p-9, -0x1.38ac5c309bfa8p-10, 0x1.0b36af36922afp-11, -0x1.d3fd494410f53p-13, 0x1.a127dc20f89ap-14,
+    -0x1.78defd9133ba8p-15, 0x1.5806f5e9e6fep-16, -0x1.3ca942795a377p-17, 0x1.263e9a32b30b6p-18,
+    -0x1.131ccd4f67cacp-19, 0x1.ee187401f036p-21, -0x1.c30869dd13128p-22, 0x1.2b056f44aa276p-22,
+    -0x1.33b2510caeae7p-23,
+};
+
 // ln 2, in 2 parts
 inline constexpr double kLn2F32[] = {
     0x1.62e43p-1, -0x1.05c61p-29,

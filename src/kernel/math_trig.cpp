@@ -11,6 +11,17 @@
 #include <iterator>
 
 namespace weft::kernel {
+
+Value sin_polynomial(const Value& r) {
+    const Value z = r * r;
+    return fma(r * z, polynomial(z, format_of(r).pick(kSinF32, kSinF64)), r);
+}
+
+Value cos_polynomial(const Value& r) {
+    const Value z = r * r;
+    return fma(z * z, polynomial(z, format_of(r).pick(kCosF32, kCosF64)), fma(z, -0.5, 1));
+}
+
 namespace {
 
 struct Angle {
@@ -98,16 +109,6 @@ Angle reduce_wide(const Value& x) {
 }
 
 Angle reduce(const Value& x) { return x.type() == DType::F32 ? reduce_narrow(x) : reduce_wide(x); }
-
-Value sin_polynomial(const Value& r) {
-    const Value z = r * r;
-    return fma(r * z, polynomial(z, format_of(r).pick(kSinF32, kSinF64)), r);
-}
-
-Value cos_polynomial(const Value& r) {
-    const Value z = r * r;
-    return fma(z * z, polynomial(z, format_of(r).pick(kCosF32, kCosF64)), fma(z, -0.5, 1));
-}
 
 // sin of (q + f) quadrants, with its sign flipped by the top bit of `flip`: quadrants 1 and 3 take the cosine, 2 and 3
 // change the sign.

@@ -2,7 +2,7 @@
 #include "tensor/composite.h"
 #include "tensor/nodes.h"
 
-#include <weft/activations.h>
+#include <weft/ops.h>
 
 namespace weft {
 namespace {
@@ -88,6 +88,16 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
                            [&](const NodeRef& n) { return ir::where(ir::less(num(n, 0), n), n, n * slope); });
 }
 
+Tensor rrelu(const Tensor& x, double lower, double upper, bool training) {
+    const Checker check("rrelu", {{"x", x}, {"lower", lower}, {"upper", upper}});
+    check.value(lower <= upper, "lower must not be above upper");
+    if (!training) return leaky_relu(x, (lower + upper) / 2);
+    const DType wide = accumulator_of(float_type(x.dtype()));
+    const NodeRef slope = node_of(rand(x.shape(), wide) * (upper - lower) + lower);
+    return float_composite("rrelu", x,
+                           [&](const NodeRef& n) { return ir::where(ir::less(num(n, 0), n), n, n * slope); });
+}
+
 Tensor threshold(const Tensor& x, double threshold, double value) {
     return float_composite("threshold", x, [&](const NodeRef& n) {
         return ir::where(ir::less_equal(n, num(n, threshold)), num(n, value), n);
@@ -152,6 +162,21 @@ Tensor glu(const Tensor& x, int axis) {
         starts[at] = half;
         return value * nodes::sigmoid(ir::shrink(n, starts, sizes));
     });
+}
+
+Tensor gumbel_softmax(const Tensor& logits, double tau, bool hard, int axis) {
+    const Checker check("gumbel_softmax", {{"logits", logits}, {"tau", tau}, {"axis", axis}});
+    check.dtype(is_float(logits.dtype()), "the logits must be floats, not ", logits.dtype());
+    check.value(tau > 0, "tau must be positive");
+    const int at = check.axis(axis, logits.rank());
+    const DType wide = accumulator_of(logits.dtype());
+    const Tensor noise = -log(-log1p(-rand(logits.shape(), wide)));  // 1 - u, which is never 0
+    const Tensor soft = softmax((logits.to(wide) + noise) / tau, at);
+    if (!hard) return soft.to(logits.dtype());
+    Shape along(static_cast<std::size_t>(logits.rank()), 1);
+    along[at] = logits.size(at);
+    const Tensor chosen = (arange(logits.size(at)).reshape(along) == argmax(soft, at, true)).to(wide);
+    return (chosen - soft.detach() + soft).to(logits.dtype());
 }
 
 Tensor gelu(const Tensor& x, GeluForm form) {

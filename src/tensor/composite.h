@@ -17,4 +17,15 @@ Tensor float_composite(std::string_view name, const Tensor& x, Build build) {
     return make_tensor(ir::cast(build(ir::cast(node_of(x), accumulator_of(result))), result));
 }
 
+// The same for two operands, which broadcast.
+template <class Build>
+Tensor float_composite(std::string_view name, const Operand& a, const Operand& b, Build build) {
+    const Checker check(name, {{"a", a}, {"b", b}});
+    check.broadcast(shape_of(a), shape_of(b));
+    const DType result = float_type(promote({a, b})), wide = accumulator_of(result);
+    const ir::NodeRef left = ir::cast(as_node(a, result, check), wide),
+                      right = ir::cast(as_node(b, result, check), wide);
+    return make_tensor(ir::cast(build(left, right), result));
+}
+
 }  // namespace weft

@@ -99,7 +99,7 @@ NodeRef truncated_integer_rest(const NodeRef& a, const NodeRef& b) {
 NodeRef truncated_rest(const NodeRef& a, const NodeRef& b) {
     if (!is_float(a->dtype)) return truncated_integer_rest(a, b);
     const NodeRef rest = ir::binary(Op::Mod, ir::unary(Op::Abs, a), ir::unary(Op::Abs, b));
-    const NodeRef value = ir::where(ir::less(a, nodes::number(a, 0)), -rest, rest);
+    const NodeRef value = nodes::copysign(rest, ir::expand(a, rest->shape));
     static const auto rule = nodes::grad_rule("fmod", [](const NodeRef& out, const NodeRef& g) {
         return ir::Grads{g, -(g * ir::unary(Op::Trunc, out->sources[1] / out->sources[2]))};
     });
@@ -117,7 +117,9 @@ NodeRef floored_quotient(const NodeRef& a, const NodeRef& b) {
     const NodeRef lowered = ir::where(nodes::both(nodes::not_equal(rest, zero), signs_differ), exact - one, exact);
     const NodeRef whole = nodes::floor(lowered);
     const NodeRef nearest = ir::where(ir::less(nodes::number(a, 0.5), lowered - whole), whole + one, whole);
-    return ir::detach(ir::where(ir::equal_to(b, zero), a / b, nearest));
+    const NodeRef quotient = a / b, signed_zero = nodes::copysign(ir::like(quotient, 0), quotient);
+    const NodeRef whole_quotient = ir::where(ir::equal_to(nearest, zero), signed_zero, nearest);
+    return nodes::flat(ir::detach(ir::where(ir::equal_to(b, zero), quotient, whole_quotient)), {a, b});
 }
 
 Tensor divide_whole(std::string_view name, NodeRef (*build)(const NodeRef&, const NodeRef&), const Operand& a,
@@ -149,6 +151,7 @@ constexpr std::int64_t kLargestMultipliedPower = 8;  // three multiplications; b
 NodeRef simple_power(const NodeRef& x, double exponent) {
     const double magnitude = std::fabs(exponent);
     NodeRef result;
+    if (magnitude == 0) return nodes::flat(ir::like(x, 1), {x});
     if (magnitude == 0.5 && is_float(x->dtype)) result = ir::unary(Op::Sqrt, x);
     else if (magnitude == std::floor(magnitude) && magnitude <= kLargestMultipliedPower)
         result = nodes::power(x, static_cast<std::int64_t>(magnitude));

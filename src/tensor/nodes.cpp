@@ -4,6 +4,7 @@
 #include "core/checked.h"
 
 #include <cmath>
+#include <limits>
 
 namespace weft::nodes {
 
@@ -22,6 +23,17 @@ NodeRef floor(const NodeRef& x) {
     return ir::where(ir::less(x, whole), whole - number(x, 1), whole);
 }
 
+NodeRef round(const NodeRef& x) {
+    if (!is_float(x->dtype)) return x;
+    const NodeRef whole = ir::unary(Op::Trunc, x), half = number(x, 0.5);
+    const NodeRef rest = ir::unary(Op::Abs, x - whole);  // exact; NaN for infinities, which then stay as they are
+    const NodeRef half_of_whole = whole * half;
+    const NodeRef odd = not_equal(half_of_whole, ir::unary(Op::Trunc, half_of_whole));
+    const NodeRef away = either(ir::less(half, rest), both(ir::equal_to(rest, half), odd));
+    const NodeRef step = ir::where(ir::less(x, number(x, 0)), number(x, -1), number(x, 1));
+    return ir::where(away, whole + step, whole);
+}
+
 NodeRef power(const NodeRef& x, std::int64_t exponent) {
     if (exponent == 0) return ir::like(x, 1);
     if (exponent == 1) return x;
@@ -37,6 +49,35 @@ std::shared_ptr<const ir::GradRuleObject> grad_rule(
     std::string name, std::function<ir::Grads(const NodeRef& out, const NodeRef& gradient)> rule) {
     return std::make_shared<const ir::GradRuleObject>(ir::GradRuleObject{std::move(name), std::move(rule)});
 }
+
+NodeRef with_grads(const NodeRef& value, std::initializer_list<NodeRef> inputs,
+                   const std::shared_ptr<const ir::GradRuleObject>& rule) {
+    std::vector<NodeRef> expanded;
+    for (const NodeRef& input : inputs) expanded.push_back(ir::expand(input, value->shape));
+    return ir::with_grad(value, expanded, rule);
+}
+
+NodeRef flat(const NodeRef& value, std::initializer_list<NodeRef> inputs) {
+    static const auto rule = grad_rule("flat", [](const NodeRef& out, const NodeRef&) {
+        ir::Grads grads;
+        for (std::size_t i = 1; i < out->sources.size(); ++i) grads.push_back(ir::like(out->sources[i], 0));
+        return grads;
+    });
+    return is_float(value->dtype) ? ir::with_grad(value, {inputs.begin(), inputs.size()}, rule) : value;
+}
+
+NodeRef copysign(const NodeRef& magnitude, const NodeRef& sign) {
+    const NodeRef m = bits(magnitude), s = bits(sign);
+    const std::int64_t minus = sign_bit(m->dtype);
+    return ir::bitcast(either(both(m, number(m, ~minus)), both(s, number(s, minus))), magnitude->dtype);
+}
+
+NodeRef bits(const NodeRef& x) {
+    const std::size_t size = size_of(x->dtype);
+    return ir::bitcast(x, size == 8 ? DType::I64 : size == 4 ? DType::I32 : DType::I16);
+}
+
+std::int64_t sign_bit(DType t) { return std::numeric_limits<std::int64_t>::min() >> (64 - 8 * size_of(t)); }
 
 NodeRef sigmoid(const NodeRef& x) {
     static const auto rule = grad_rule(

@@ -3,6 +3,7 @@
 
 #include "ir/build.h"
 
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,8 +20,12 @@ NodeRef either(const NodeRef& a, const NodeRef& b);
 NodeRef is_nan(const NodeRef& x);  // false for integers
 
 NodeRef floor(const NodeRef& x);
-NodeRef power(const NodeRef& x, std::int64_t exponent);  // by multiplications, exponent >= 0
-NodeRef sigmoid(const NodeRef& x);                       // its gradient needs the output only
+NodeRef round(const NodeRef& x);                                  // halves to even
+NodeRef copysign(const NodeRef& magnitude, const NodeRef& sign);  // floats; no gradient goes through it
+NodeRef bits(const NodeRef& x);                                   // of a float, as the signed integer of its width
+std::int64_t sign_bit(DType t);                                   // the lowest integer of a type of this width
+NodeRef power(const NodeRef& x, std::int64_t exponent);           // by multiplications, exponent >= 0
+NodeRef sigmoid(const NodeRef& x);                                // its gradient needs the output only
 NodeRef relu(const NodeRef& x);
 NodeRef softplus(const NodeRef& x);  // log(1 + exp(x)), stable; the gradient is sigmoid(x)
 
@@ -54,6 +59,11 @@ struct Window {
 NodeRef windows(const NodeRef& x, std::span<const Window> windows);
 
 NodeRef with_grad(const NodeRef& value, const NodeRef& input, const std::shared_ptr<const ir::GradRuleObject>& rule);
+// The same for several inputs, which the rule sees expanded to the value's shape: gradients have that shape, too.
+NodeRef with_grads(const NodeRef& value, std::initializer_list<NodeRef> inputs,
+                   const std::shared_ptr<const ir::GradRuleObject>& rule);
+// A value that does not change with its inputs: their gradients are 0, and not missing.
+NodeRef flat(const NodeRef& value, std::initializer_list<NodeRef> inputs);
 std::shared_ptr<const ir::GradRuleObject> grad_rule(
     std::string name, std::function<ir::Grads(const NodeRef& out, const NodeRef& gradient)> rule);
 

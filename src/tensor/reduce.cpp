@@ -187,7 +187,8 @@ Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) {
     NodeRef result;
     if (p == 2) result = euclidean(wide, reduced);
     else if (p == 1) result = ir::reduce(Op::Add, size, reduced);
-    else if (p == 0) result = ir::reduce(Op::Add, ir::cast(ir::cast(wide, DType::Bool), wide->dtype), reduced);
+    else if (p == 0)
+        result = nodes::flat(ir::reduce(Op::Add, ir::cast(ir::cast(wide, DType::Bool), wide->dtype), reduced), {wide});
     else if (std::isinf(p)) {
         check.value(nodes::count_of(wide, reduced) > 0, "the norm of no elements is not defined for an infinite p");
         result = ir::reduce(p > 0 ? Op::Max : Op::Min, size, reduced);

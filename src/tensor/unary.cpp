@@ -29,17 +29,6 @@ Tensor number_function(std::string_view name, const Tensor& x, Build build) {
 
 NodeRef num(const NodeRef& like, const Scalar& value) { return nodes::number(like, value); }
 
-NodeRef rounded_to_even(const NodeRef& x) {
-    if (!is_float(x->dtype)) return x;
-    const NodeRef whole = ir::unary(Op::Trunc, x), half = num(x, 0.5);
-    const NodeRef rest = ir::unary(Op::Abs, x - whole);  // exact; NaN for infinities, which then stay as they are
-    const NodeRef half_of_whole = whole * half;
-    const NodeRef odd = nodes::not_equal(half_of_whole, ir::unary(Op::Trunc, half_of_whole));
-    const NodeRef away = nodes::either(ir::less(half, rest), nodes::both(ir::equal_to(rest, half), odd));
-    const NodeRef step = ir::where(ir::less(x, num(x, 0)), num(x, -1), num(x, 1));
-    return ir::where(away, whole + step, whole);
-}
-
 }  // namespace
 
 // ---- any number ------------------------------------------------------------------------------------------------------
@@ -61,7 +50,7 @@ Tensor sign(const Tensor& x) {
     if (is_bool(x.dtype())) return make_tensor(node_of(x));
     const NodeRef n = node_of(x), zero = num(n, 0);
     const NodeRef negative = is_unsigned(x.dtype()) ? zero : ir::where(ir::less(n, zero), num(n, -1), zero);
-    return make_tensor(ir::where(ir::less(zero, n), num(n, 1), negative));
+    return make_tensor(nodes::flat(ir::where(ir::less(zero, n), num(n, 1), negative), {n}));
 }
 
 Tensor square(const Tensor& x) {
@@ -83,7 +72,7 @@ Tensor ceil(const Tensor& x) {
     });
 }
 
-Tensor round(const Tensor& x) { return number_function("round", x, rounded_to_even); }
+Tensor round(const Tensor& x) { return number_function("round", x, nodes::round); }
 
 // ---- float functions -------------------------------------------------------------------------------------------------
 

@@ -31,7 +31,7 @@ void add_elementwise(std::vector<Case>& cases) {
         {Op::Expm1, {-2, 2}},    {Op::Log, {0.5, 3}},     {Op::Log2, {0.5, 3}}, {Op::Log1p, {-0.5, 2}},
         {Op::Sin, {-3, 3}},      {Op::Cos, {-3, 3}},      {Op::Tan, {-1, 1}},   {Op::Asin, {-0.8, 0.8}},
         {Op::Acos, {-0.8, 0.8}}, {Op::Atan, {-3, 3}},     {Op::Sinh, {-2, 2}},  {Op::Cosh, {-2, 2}},
-        {Op::Tanh, {-2, 2}},     {Op::Erf, {-2, 2}},
+        {Op::Tanh, {-2, 2}},     {Op::Erf, {-2, 2}},      {Op::Erfc, {-2, 2}},  {Op::Erfinv, {-0.9, 0.9}},
     };
     for (const auto& [op, range] : unaries)
         for (const Shape& shape : {Shape{}, Shape{5}, Shape{2, 3}, Shape{0}, Shape{1, 1}})
@@ -225,9 +225,10 @@ TEST_CASE("every op has a rule and a case above, or stands in the list of those 
         Op::Buffer,  Op::Const,       Op::Var,     Op::Iota,                                 // leaves
         Op::Bitcast,                                                                         // reads bits
         Op::IDiv,    Op::And,         Op::Or,      Op::Xor,  Op::Shl, Op::Shr,   Op::Check,  // of integers
-        Op::CmpLt,   Op::CmpLe,       Op::CmpEq,                                             // give bool
-        Op::Leaf,    Op::Detach,                                                             // the walk stops there
-        Op::Param,   Op::ScalarParam, Op::LoopVar, Op::Load, Op::Fma, Op::Scale,             // of kernels
+        Op::Gcd,     Op::Lgamma,      Op::Digamma,                                // tensor/special.cpp has theirs
+        Op::CmpLt,   Op::CmpLe,       Op::CmpEq,                                  // give bool
+        Op::Leaf,    Op::Detach,                                                  // the walk stops there
+        Op::Param,   Op::ScalarParam, Op::LoopVar, Op::Load, Op::Fma, Op::Scale,  // of kernels
     };
     std::set<Op> tested;
     for (const Case& test : all_cases()) {

@@ -58,6 +58,7 @@ const Function kFunctions[] = {
     {Op::Cosh, Symmetry::Even, std::cosh, std::cosh, 1.5, 1.5},
     {Op::Tanh, Symmetry::Odd, std::tanh, std::tanh, 2, 2},
     {Op::Erf, Symmetry::Odd, std::erf, std::erf, 1.5, 1.5},
+    {Op::Erfc, Symmetry::None, std::erfc, std::erfc, 5, 5},
 };
 // clang-format on
 constexpr double kPowBound = 2;

@@ -120,6 +120,12 @@ Words insert_words(const Node& node, const Words& base, const Words& value) {
     return words;
 }
 
+double erfinv(double x) {
+    double y = 0;  // Newton's method: erf is concave above 0, so that it comes from below
+    for (int i = 0; i < 200; ++i) y += (std::fabs(x) - std::erf(y)) * 0.88622692545275801365 * std::exp(y * y);
+    return std::copysign(y, x);
+}
+
 double maths(Op op, double x, double y) {
     switch (op) {
         case Op::Exp: return std::exp(x);
@@ -138,6 +144,8 @@ double maths(Op op, double x, double y) {
         case Op::Cosh: return std::cosh(x);
         case Op::Tanh: return std::tanh(x);
         case Op::Erf: return std::erf(x);
+        case Op::Erfc: return std::erfc(x);
+        case Op::Erfinv: return erfinv(x);
         case Op::Pow: return std::pow(x, y);
         default: throw InternalError(str("the oracle does not know ", name_of(op)));
     }

@@ -20,12 +20,12 @@ namespace {
 using namespace ir;
 
 const std::vector<DType> kDTypes = {bool_, u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64};
-const std::vector<Op> kMaths = {Op::Exp, Op::Exp2, Op::Expm1, Op::Log,  Op::Log2, Op::Log1p, Op::Sin,  Op::Cos,
-                                Op::Tan, Op::Asin, Op::Acos,  Op::Atan, Op::Sinh, Op::Cosh,  Op::Tanh, Op::Erf};
+const std::vector<Op> kMaths = {Op::Exp,  Op::Exp2, Op::Expm1, Op::Log,  Op::Log2, Op::Log1p, Op::Sin, Op::Cos, Op::Tan,
+                                Op::Asin, Op::Acos, Op::Atan,  Op::Sinh, Op::Cosh, Op::Tanh,  Op::Erf, Op::Erfc};
 const std::vector<Op> kFloatBinary = {Op::Add, Op::Sub, Op::Mul, Op::Mul, Op::Add,
                                       Op::Div, Op::Pow, Op::Mod, Op::Max, Op::Min};
 const std::vector<Op> kIntBinary = {Op::Add, Op::Sub, Op::Mul, Op::Pow, Op::IDiv, Op::Mod, Op::Max,
-                                    Op::Min, Op::And, Op::Or,  Op::Xor, Op::Shl,  Op::Shr};
+                                    Op::Min, Op::And, Op::Or,  Op::Xor, Op::Shl,  Op::Shr, Op::Gcd};
 const std::vector<Op> kBoolBinary = {Op::And, Op::Or, Op::Xor, Op::Max, Op::Min};
 
 class Generator {

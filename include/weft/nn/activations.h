@@ -52,6 +52,11 @@ struct LeakyReLU : Module {
     Tensor forward(const Tensor& x) override { return weft::leaky_relu(x, slope); }
     const double slope;
 };
+struct RReLU : Module {
+    explicit RReLU(double lower = 1.0 / 8, double upper = 1.0 / 3) : lower(lower), upper(upper) {}
+    Tensor forward(const Tensor& x) override { return weft::rrelu(x, lower, upper, training()); }
+    const double lower, upper;
+};
 struct ELU : Module {
     explicit ELU(double alpha = 1) : alpha(alpha) {}
     Tensor forward(const Tensor& x) override { return weft::elu(x, alpha); }

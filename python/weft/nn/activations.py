@@ -71,6 +71,20 @@ Softmin = _activation("Softmin", F.softmin, "softmax(-x).", dim=None)
 LogSoftmax = _activation("LogSoftmax", F.log_softmax, "The logarithm of softmax.", dim=None)
 
 
+class RReLU(Module):
+    """x, or slope * x where x is negative; slopes are random in training, else the mean of the limits."""
+
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
+        super().__init__()
+        self.lower, self.upper, self.inplace = lower, upper, inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"lower={self.lower}, upper={self.upper}" + (", inplace=True" if self.inplace else "")
+
+
 class PReLU(Module):
     """x, or weight * x where x is negative; one weight for all channels, or one for each."""
 

@@ -90,6 +90,17 @@ std::string scalar_definition(Op op, DType t) {
         case Op::Shr:
             if (!is_signed) return "HELPER $T $N($T a, $T b) { return (u64)b < $B ? ($T)(a >> b) : 0; }\n";
             return "HELPER $T $N($T a, $T b) { return ($T)(a >> ((u64)b < $B ? b : $B - 1)); }\n";
+        case Op::Gcd:
+            return str("HELPER $T $N($T a, $T b) {\n",
+                       is_signed ? "    u64 x = a < 0 ? -(u64)a : (u64)a, y = b < 0 ? -(u64)b : (u64)b;\n"
+                                 : "    u64 x = a, y = b;\n",
+                       "    while (y != 0) {\n"
+                       "        const u64 rest = x % y;\n"
+                       "        x = y;\n"
+                       "        y = rest;\n"
+                       "    }\n"
+                       "    return ($T)x;\n"
+                       "}\n");
         case Op::Sqrt: return "HELPER $T $N($T a) { return __builtin_sqrt$S(a); }\n";
         case Op::Trunc: return "HELPER $T $N($T a) { return __builtin_trunc$S(a); }\n";
         case Op::Fma: return "HELPER $T $N($T a, $T b, $T c) { return __builtin_fma$S(a, b, c); }\n";

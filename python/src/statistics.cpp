@@ -1,0 +1,126 @@
+// python/src/statistics.cpp: the functions of weft/reduction.h: pairs of reductions, those without NaN, running values and distances.
+#include "elementwise.h"
+#include "topics.h"
+
+#include <utility>
+
+namespace weft::python {
+
+namespace {
+
+PyObject *values_and_indices = nullptr, *min_and_max = nullptr;  // named tuples
+
+Tensor in_type(const Tensor& x, std::optional<DType> dtype) { return dtype && *dtype != x.dtype() ? x.to(*dtype) : x; }
+
+nb::object named(PyObject* type, const std::pair<Tensor, Tensor>& pair) {
+    const nb::object first = nb::steal(to_python(pair.first)), second = nb::steal(to_python(pair.second));
+    nb::object result = nb::steal(PyObject_CallFunctionObjArgs(type, first.ptr(), second.ptr(), nullptr));
+    if (!result.is_valid()) throw nb::python_error();
+    return result;
+}
+
+std::vector<Tensor> listed(const std::pair<Tensor, Tensor>& pair) { return {pair.first, pair.second}; }
+
+// var_mean(dim, unbiased, keepdim), var_mean(dim, *, correction, keepdim) and var_mean(unbiased)
+template <class F>
+std::vector<Tensor> spread(F f, const Tensor& x, nb::handle dim, nb::handle unbiased, bool keepdim,
+                           std::optional<double> correction) {
+    if (PyBool_Check(dim.ptr())) unbiased = dim, dim = nb::none();
+    if (!unbiased.is_none()) correction = to_bool(unbiased.ptr(), {"var_mean", "unbiased"}) ? 1 : 0;
+    return listed(f(x, Converter<Axes>(dim.ptr(), {"var_mean", "dim"}).get(), correction.value_or(1), keepdim));
+}
+
+using Reduce = Tensor (*)(const Tensor&, const Axes&, bool);
+template <Reduce reduce>
+void without_nan(nb::module_& m, nb::handle t, const char* name, const char* doc) {
+    both(m, t, name, "dim=None, keepdim=False, *, dtype=None", doc,
+         [](const Tensor& x, const Axes& dim, bool keepdim, std::optional<DType> dtype) {
+             return reduce(in_type(x, dtype), dim, keepdim);
+         });
+}
+
+using Running = std::pair<Tensor, Tensor> (*)(const Tensor&, int);
+template <Running running>
+void running_extreme(nb::module_& m, nb::handle t, const char* name, const char* doc) {
+    both(m, t, name, "dim", doc, [](const Tensor& x, int dim) { return named(values_and_indices, running(x, dim)); });
+}
+
+void bind_pairs(nb::module_& m, nb::handle t) {
+    function(m, "var_mean", "input, dim=None, unbiased=None, keepdim=False, *, correction=None",
+             "The variance and the mean.",
+             [](const Tensor& x, nb::handle dim, nb::handle unbiased, bool keepdim, std::optional<double> correction) {
+                 return spread([](auto&&... a) { return var_mean(a...); }, x, dim, unbiased, keepdim, correction);
+             });
+    function(m, "std_mean", "input, dim=None, unbiased=None, keepdim=False, *, correction=None",
+             "The root of the variance, and the mean.",
+             [](const Tensor& x, nb::handle dim, nb::handle unbiased, bool keepdim, std::optional<double> correction) {
+                 return spread([](auto&&... a) { return std_mean(a...); }, x, dim, unbiased, keepdim, correction);
+             });
+    both(m, t, "aminmax", "*, dim=None, keepdim=False", "(min, max) of all elements, or along an axis.",
+         [](const Tensor& x, const Axes& dim, bool keepdim) { return named(min_and_max, aminmax(x, dim, keepdim)); });
+    both(m, t, "count_nonzero", "dim=None", "How many elements are not 0.",
+         [](const Tensor& x, const Axes& dim) { return count_nonzero(x, dim); });
+    function(m, "_set_pairs", "values_and_indices, min_and_max", "Tells the module the named tuples of this file.",
+             [](nb::handle first, nb::handle second) {
+                 values_and_indices = first.inc_ref().ptr();
+                 min_and_max = second.inc_ref().ptr();
+             });
+}
+
+void bind_running(nb::module_& m, nb::handle t) {
+    running_extreme<cummax>(m, t, "cummax", "The largest element so far and where it is, along an axis.");
+    running_extreme<cummin>(m, t, "cummin", "The smallest element so far and where it is, along an axis.");
+    both(m, t, "logcumsumexp", "dim", "log(cumsum(exp(x))) along an axis, without overflow.",
+         [](const Tensor& x, int dim) { return logcumsumexp(x, dim); });
+    method(t, "cumsum_", "dim, *, dtype=None", "Running sums along an axis, in place.",
+           [](nb::handle self, int dim, std::optional<DType> dtype) {
+               return stored(self, cumsum(in_type(tensor_in(self.ptr()), dtype), dim));
+           });
+    method(t, "cumprod_", "dim, *, dtype=None", "Running products along an axis, in place.",
+           [](nb::handle self, int dim, std::optional<DType> dtype) {
+               return stored(self, cumprod(in_type(tensor_in(self.ptr()), dtype), dim));
+           });
+    both(m, t, "diff", "n=1, dim=-1, prepend=None, append=None", "Differences of neighbours along an axis, n times.",
+         [](const Tensor& x, int n, int dim, const MaybeTensor& prepend, const MaybeTensor& append) {
+             return diff(x, n, dim, prepend.tensor, append.tensor);
+         });
+    function(m, "trapezoid", "y, x=None, *, dx=1.0, dim=-1",
+             "The integral of y by trapezoids, with points at x, or dx apart.",
+             [](const Tensor& y, const MaybeTensor& x, double dx, int dim) {
+                 return x.tensor.defined() ? trapezoid(y, x.tensor, dim) : trapezoid(y, dx, dim);
+             });
+    function(m, "cumulative_trapezoid", "y, x=None, *, dx=1.0, dim=-1",
+             "Running integrals of y by trapezoids, with points at x, or dx apart.",
+             [](const Tensor& y, const MaybeTensor& x, double dx, int dim) {
+                 return x.tensor.defined() ? cumulative_trapezoid(y, x.tensor, dim) : cumulative_trapezoid(y, dx, dim);
+             });
+    alias(m, "trapz", "trapezoid");
+}
+
+void bind_distances(nb::module_& m, nb::handle t) {
+    both(m, t, "dist", "other, p=2.0", "The p-norm of x - other.",
+         [](const Tensor& a, const Tensor& b, double p) { return dist(a, b, p); });
+    function(
+        m, "cdist", "x1, x2, p=2.0, compute_mode=None", "The p-norm distances of all rows of x1 from all rows of x2.",
+        [](const Tensor& a, const Tensor& b, double p, std::optional<std::string_view>) { return cdist(a, b, p); });
+    both(m, t, "renorm", "p, dim, maxnorm", "Slices along an axis, scaled down to a p-norm of at most `maxnorm`.",
+         [](const Tensor& x, double p, int dim, double limit) { return renorm(x, p, dim, limit); });
+    method(t, "renorm_", "p, dim, maxnorm", "The same, in place.",
+           [](nb::handle self, double p, int dim, double limit) {
+               return stored(self, renorm(tensor_in(self.ptr()), p, dim, limit));
+           });
+}
+
+}  // namespace
+
+void bind_statistics(nb::module_& m, nb::handle t) {
+    bind_pairs(m, t);
+    without_nan<nansum>(m, t, "nansum", "The sum of the elements that are not NaN.");
+    without_nan<nanmean>(m, t, "nanmean", "The mean of the elements that are not NaN.");
+    without_nan<nanmax>(m, t, "nanmax", "The largest of the elements that are not NaN.");
+    without_nan<nanmin>(m, t, "nanmin", "The smallest of the elements that are not NaN.");
+    bind_running(m, t);
+    bind_distances(m, t);
+}
+
+}  // namespace weft::python
