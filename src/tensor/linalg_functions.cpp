@@ -279,19 +279,7 @@ Tensor cond(const Tensor& a, const NormKind& kind) {
 // ---- pieces ----------------------------------------------------------------------------------------------------------
 
 Tensor diagonal(const Tensor& a, std::int64_t offset, int axis1, int axis2) {
-    const Checker check("linalg.diagonal", {{"A", a}, {"offset", offset}, {"dim1", axis1}, {"dim2", axis2}});
-    check.that(a.rank() >= 2, "A must have two axes at least");
-    const int row = check.axis(axis1, a.rank()), column = check.axis(axis2, a.rank());
-    check.value(row != column, "dim1 and dim2 must differ");
-    Dims order;
-    for (int d = 0; d < a.rank(); ++d)
-        if (d != row && d != column) order.push_back(d);
-    order.push_back(row), order.push_back(column);
-    const Tensor last = a.permute(order);
-    const std::int64_t down = std::clamp<std::int64_t>(-offset, 0, last.size(-2)),
-                       right = std::clamp<std::int64_t>(offset, 0, last.size(-1));
-    const std::int64_t size = std::min(last.size(-2) - down, last.size(-1) - right);
-    return diagonal_of(last.narrow(-2, down, size).narrow(-1, right, size));
+    return weft::diagonal(a, offset, axis1, axis2);
 }
 
 Tensor matrix_transpose(const Tensor& a) {
@@ -300,6 +288,6 @@ Tensor matrix_transpose(const Tensor& a) {
     return turned(a);
 }
 
-Tensor trace(const Tensor& a, std::int64_t offset) { return sum(diagonal(a, offset), -1); }
+Tensor trace(const Tensor& a, std::int64_t offset) { return sum(weft::diagonal(a, offset, -2, -1), -1); }
 
 }  // namespace weft::linalg
