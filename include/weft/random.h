@@ -81,6 +81,10 @@ Tensor cauchy(const Shape& shape, double median, double scale, DType dtype = def
 Tensor geometric(const Shape& shape, double probability,
                  DType dtype = default_dtype());  // tries up to the first success: 1, 2 …
 
+// Normal numbers, but none outside of [low, high].
+Tensor truncated_normal(const Shape& shape, double mean = 0, double deviation = 1, double low = -2, double high = 2,
+                        DType dtype = f32);
+
 // How often something happens that happens `rate` times on average; of the rates' shape and type.
 Tensor poisson(const Tensor& rate);
 

@@ -144,6 +144,14 @@ void bind_distributions(nb::module_& m, nb::handle t) {
                  const Drawing drawing(generator, "normal");
                  return leaf_if(normal_of(mean, deviation, size, dtype), requires_grad);
              });
+    function(m, "truncated_normal",
+             "size, mean=0.0, std=1.0, a=-2.0, b=2.0, *, generator=None, dtype=None, device=None, requires_grad=False",
+             "Normal, but none outside of [a, b].",
+             [](const Dims& size, double mean, double deviation, double a, double b, nb::handle generator,
+                std::optional<DType> dtype, Device, bool requires_grad) {
+                 const Drawing drawing(generator, "truncated_normal");
+                 return leaf_if(truncated_normal(size, mean, deviation, a, b, dtype.value_or(f32)), requires_grad);
+             });
     both(m, t, "multinomial", "num_samples, replacement=False, *, generator=None",
          "Positions drawn with probabilities proportional to the weights in the tensor. Reads them.",
          [](const Tensor& x, std::int64_t count, bool replacement, nb::handle generator) {

@@ -30,40 +30,19 @@ std::pair<std::int64_t, std::int64_t> as_matrix(const Tensor& x) {
     return {rows, rows == 0 ? 0 : x.numel() / rows};
 }
 
-// The inverse of erf, in f64: a first guess by logarithms (after Winitzki), then Halley's method, which triples its digits.
-Tensor erf_inverse(const Tensor& y) {
-    constexpr double kA = 0.147, kSlope = 2 * std::numbers::inv_sqrtpi;
-    const Tensor l = log1p(-(y * y)), half = l * 0.5 + 2 / (std::numbers::pi * kA);
-    Tensor x = sign(y) * sqrt(clamp_min(sqrt(square(half) - l / kA) - half, 0));
-    for (int i = 0; i < 3; ++i) {
-        const Tensor off = (erf(x) - y) / (kSlope * exp(-(x * x)));
-        x = x - off / (1 + x * off);
-    }
-    return x;
-}
-
-double normal_below(double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; }
-
 double uniform_bound(double deviation) { return std::sqrt(3.0) * deviation; }
 
 }  // namespace
 
-Tensor uniform_(Tensor x, double low, double high) {
-    return written(x, rand(x.shape(), x.dtype()) * (high - low) + low);
-}
+Tensor uniform_(Tensor x, double low, double high) { return written(x, uniform(x.shape(), low, high, x.dtype())); }
 
 Tensor normal_(Tensor x, double mean, double deviation) {
-    return written(x, randn(x.shape(), x.dtype()) * deviation + mean);
+    return written(x, normal(x.shape(), mean, deviation, x.dtype()));
 }
 
 // A uniform number between the limits' places in the distribution, taken back to its value there.
 Tensor trunc_normal_(Tensor x, double mean, double deviation, double low, double high) {
-    if (!(deviation > 0 && low < high))
-        throw ValueError("trunc_normal_(): the deviation must be positive, and the lower limit below the upper one");
-    const double from = normal_below((low - mean) / deviation), to = normal_below((high - mean) / deviation);
-    const Tensor place = rand(x.shape(), f64) * (to - from) + from;
-    const Tensor value = erf_inverse(2 * place - 1) * (deviation * std::numbers::sqrt2) + mean;
-    return written(x, clamp(value, low, high));
+    return written(x, truncated_normal(x.shape(), mean, deviation, low, high, x.dtype()));
 }
 
 Tensor constant_(Tensor x, double value) {

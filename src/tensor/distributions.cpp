@@ -148,6 +148,17 @@ Tensor geometric(const Shape& shape, double probability, DType dtype) {
     return maximum(tries, 1).to(dtype);
 }
 
+Tensor truncated_normal(const Shape& shape, double mean, double deviation, double low, double high, DType dtype) {
+    if (!(deviation > 0 && low < high))
+        throw ValueError("truncated_normal(): the deviation must be positive, and the lower limit below the upper one");
+    const auto below = [&](double limit) { return std::erfc((mean - limit) / (deviation * std::numbers::sqrt2)) / 2; };
+    const double from = below(low), to = below(high);  // the share of a normal distribution that is cut off and kept
+    return drawn("truncated_normal", shape, dtype, [&](DType) {
+        const Tensor place = rand(shape, f64) * (to - from) + from;
+        return clamp(erfinv(2 * place - 1) * (deviation * std::numbers::sqrt2) + mean, low, high);
+    });
+}
+
 Tensor poisson(const Tensor& rate) {
     const Checker check("poisson", {{"rate", rate}});
     check.dtype(is_float(rate.dtype()), "the rates must be floats, not ", rate.dtype());

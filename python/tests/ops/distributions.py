@@ -134,6 +134,25 @@ op("normal", "weft", normal_samples, check=normals, gradient=False,
    errors=[Error(TypeError, "size", 0.0, 1.0), Error(ValueError, "must not be negative", floats(3), -1.0), Error(TypeError, "must be numbers", floats(3), 1.0, (3,))])  # fmt: skip
 
 
+def truncated(result, size, mean=0.0, std=1.0, a=-2.0, b=2.0, dtype="float32"):
+    values = numbers(result, np.zeros(size).shape, dtype)
+    assert ((values >= a) & (values <= b)).all()
+    if not wholes(dtype):
+        fits(values, stats.truncnorm((a - mean) / std, (b - mean) / std, mean, std))
+
+
+def truncated_samples():
+    for dtype in FLOATS:
+        yield Sample(5000, dtype=D(dtype))
+        yield Sample((40, 50), 1.0, 2.0, -1.0, 4.0, dtype=D(dtype))
+    for size in (0, 1, (3, 0), ()):
+        yield Sample(size)
+    yield Sample((3000,), mean=0.5, std=0.1, a=0.0, b=0.6)
+
+
+op("truncated_normal", "weft", truncated_samples, check=truncated, gradient=False, errors=[Error(ValueError, "must be positive", 3, 0.0, -1.0)])
+
+
 def events(result, rate):
     values = numbers(result, rate.shape, dtype_of(rate))
     if rate.size >= 1000 and (rate == rate.flat[0]).all():
