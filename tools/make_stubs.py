@@ -75,7 +75,6 @@ TYPES = {
 TYPES["std"], TYPES["clamp_"] = TYPES["var"], TYPES["clamp"]
 TYPES["clip"] = TYPES["clip_"] = TYPES["clamp"]
 TYPES["var_mean"] = TYPES["std_mean"] = {**TYPES["var"], "return": "tuple[Tensor, Tensor]"}
-TYPES["cummax"] = TYPES["cummin"] = {"return": "ValuesAndIndices"}
 TYPES["aminmax"], TYPES["frexp"] = {"return": "MinAndMax"}, {"return": "MantissaAndExponent"}
 SELF = {"realize", "cpu"}  # besides names that end in "_": give the tensor itself
 
@@ -253,6 +252,8 @@ def signature(function, name, types, is_method):
         default = "" if parameter.default is parameter.empty else f" = {shown_default(parameter.default)}"
         parts.append(f"{parameter.name}: {kind}{default}")
     result = own.get("return", types[-1])
+    if not is_method and result == "Any" and name.endswith("_") and not name.startswith("_"):
+        result = "Tensor"  # F.relu_ and its like
     if is_method and result == "Any" and (name.endswith("_") and not name.endswith("__") or name in SELF):
         result = "Self"
     if result == "Sequence[Tensor]":

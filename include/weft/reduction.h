@@ -2,6 +2,7 @@
 // means all of them.
 #pragma once
 
+#include <weft/sorting.h>
 #include <weft/tensor.h>
 
 #include <optional>
@@ -27,8 +28,8 @@ Tensor nanmin(const Tensor& x, const Axes& axes = {}, bool keepdim = false);
 // The largest (smallest) element so far and where it is, the last of equal ones; NaN wins.
 //
 //     cummax(tensor({3, 1, 3, 5}), 0);          // 3 3 3 5 and 0 0 2 3
-std::pair<Tensor, Tensor> cummax(const Tensor& x, int axis);
-std::pair<Tensor, Tensor> cummin(const Tensor& x, int axis);
+ValuesAndIndices cummax(const Tensor& x, int axis);
+ValuesAndIndices cummin(const Tensor& x, int axis);
 Tensor logcumsumexp(const Tensor& x, int axis);  // log(cumsum(exp(x))), without overflow
 
 // Differences of neighbours along an axis, n times; of bools: whether they differ. `prepend` and `append` come before and after x.

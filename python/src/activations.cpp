@@ -1,6 +1,6 @@
 // python/src/activations.cpp: the activation functions of weft.nn.functional. Those that PyTorch lets work in place do
 // so as well.
-#include "arguments.h"
+#include "elementwise.h"
 #include "topics.h"
 
 #include <weft/ops.h>
@@ -82,22 +82,22 @@ void bind_like_tanh(nb::module_& f) {
 
 // F.relu_(x) and its like: F.relu(x, inplace=True).
 void bind_in_place(nb::module_& f) {
-    function(f, "relu_", "input", "relu, in place.", [](const Tensor& x) { return placed(x, relu(x), true); });
+    function(f, "relu_", "input", "relu, in place.", [](InPlace x) { return stored(x, relu(x.tensor())); });
     function(f, "leaky_relu_", "input, negative_slope=0.01", "leaky_relu, in place.",
-             [](const Tensor& x, double slope) { return placed(x, leaky_relu(x, slope), true); });
+             [](InPlace x, double slope) { return stored(x, leaky_relu(x.tensor(), slope)); });
     function(f, "elu_", "input, alpha=1.0", "elu, in place.",
-             [](const Tensor& x, double alpha) { return placed(x, elu(x, alpha), true); });
+             [](InPlace x, double alpha) { return stored(x, elu(x.tensor(), alpha)); });
     function(f, "celu_", "input, alpha=1.0", "celu, in place.",
-             [](const Tensor& x, double alpha) { return placed(x, celu(x, alpha), true); });
-    function(f, "selu_", "input", "selu, in place.", [](const Tensor& x) { return placed(x, selu(x), true); });
+             [](InPlace x, double alpha) { return stored(x, celu(x.tensor(), alpha)); });
+    function(f, "selu_", "input", "selu, in place.", [](InPlace x) { return stored(x, selu(x.tensor())); });
     function(f, "rrelu_", "input, lower=0.125, upper=0.3333333333333333, training=False", "rrelu, in place.",
-             [](const Tensor& x, double lower, double upper, bool training) {
-                 return placed(x, rrelu(x, lower, upper, training), true);
+             [](InPlace x, double lower, double upper, bool training) {
+                 return stored(x, rrelu(x.tensor(), lower, upper, training));
              });
     function(f, "hardtanh_", "input, min_val=-1.0, max_val=1.0", "hardtanh, in place.",
-             [](const Tensor& x, double low, double high) { return placed(x, hardtanh(x, low, high), true); });
+             [](InPlace x, double low, double high) { return stored(x, hardtanh(x.tensor(), low, high)); });
     function(f, "threshold_", "input, threshold, value", "threshold, in place.",
-             [](const Tensor& x, double limit, double value) { return placed(x, threshold(x, limit, value), true); });
+             [](InPlace x, double limit, double value) { return stored(x, threshold(x.tensor(), limit, value)); });
 }
 
 // Those that PyTorch has outside of nn.functional as well.

@@ -105,10 +105,9 @@ void bind_choice(nb::module_& m, nb::handle t) {
         return clamp(x, least.get(), OperandHolder(high.ptr(), {"clamp", "max"}).get());
     };
     both(m, t, "clamp", "min=None, max=None", "No less than `min` and no more than `max`.", clamped);
-    method(t, "clamp_", "min=None, max=None", "The same, in place.",
-           [](nb::handle self, nb::handle low, nb::handle high) {
-               return stored(self, decltype(clamped)()(tensor_in(self.ptr()), low, high));
-           });
+    method(t, "clamp_", "min=None, max=None", "The same, in place.", [](InPlace self, nb::handle low, nb::handle high) {
+        return stored(self, decltype(clamped)()(self.tensor(), low, high));
+    });
     function(m, "where", "condition, input=None, other=None",
              "`input` where the condition holds, else `other`; of a condition alone: where it holds, a tensor for each "
              "axis.",
@@ -146,10 +145,8 @@ void bind_writes(nb::handle t) {
            });
     writes<&Tensor::mul_>(t, "mul_", "Multiplies in place.");
     method(t, "div_", "other, *, rounding_mode=None", "Divides in place.",
-           [](nb::handle self, const Operand& other, std::optional<std::string_view> mode) {
-               if (!mode) nb::inst_ptr<Tensor>(self)->div_(other);
-               else stored(self, divided(tensor_in(self.ptr()), other, mode));
-               return nb::borrow(self);
+           [](InPlace self, const Operand& other, std::optional<std::string_view> mode) {
+               return stored(self, divided(self.tensor(), other, mode));
            });
     method(t, "copy_", "src, non_blocking=False", "Takes over the values of `src`, which is broadcast and converted.",
            [](nb::handle self, const Operand& source, bool) {

@@ -6,17 +6,17 @@
 
 namespace weft::python {
 
-nb::object stored(nb::handle self, const Tensor& result) {
-    Tensor& written = *nb::inst_ptr<Tensor>(self);
+nb::object stored(const InPlace& to, const Tensor& result) {
+    Tensor& written = *nb::inst_ptr<Tensor>(to.self);
     const auto kind = [](DType t) { return is_float(t) ? 2 : is_int(t) ? 1 : 0; };
     const auto text = [](DType t) { return std::string(name_of(t)); };
+    const std::string opening = std::string(to.method) + "(): the result ";
     if (kind(result.dtype()) > kind(written.dtype()))
-        throw DTypeError("the result of an in-place op is " + text(result.dtype()) + ", which cannot be stored in " +
+        throw DTypeError(opening + "is " + text(result.dtype()) + ", which cannot be stored in " +
                          text(written.dtype()));
-    if (result.shape() != written.shape())
-        throw ShapeError("the result of an in-place op has another shape than the tensor that it is stored in");
+    if (result.shape() != written.shape()) throw ShapeError(opening + "has another shape than the tensor");
     written.assign(result);
-    return nb::borrow(self);
+    return nb::borrow(to.self);
 }
 
 namespace {
@@ -45,19 +45,19 @@ void bind_functions(nb::module_& m, nb::handle t) {
     both(m, t, "logit", "eps=None", "log(x / (1 - x)), the inverse of the sigmoid; of x within [eps, 1 - eps].",
          [](const Tensor& x, std::optional<double> eps) { return logit(x, eps); });
     method(t, "logit_", "eps=None", "The same, in place.",
-           [](nb::handle self, std::optional<double> eps) { return stored(self, logit(tensor_in(self.ptr()), eps)); });
+           [](InPlace self, std::optional<double> eps) { return stored(self, logit(self.tensor(), eps)); });
     both(m, t, "round", "*, decimals=0", "Rounded to so many decimals, halves to even.",
          [](const Tensor& x, int decimals) { return round(x, decimals); });
     method(t, "round_", "*, decimals=0", "The same, in place.",
-           [](nb::handle self, int decimals) { return stored(self, round(tensor_in(self.ptr()), decimals)); });
+           [](InPlace self, int decimals) { return stored(self, round(self.tensor(), decimals)); });
     both(m, t, "nan_to_num", "nan=0.0, posinf=None, neginf=None",
          "Other numbers for NaN and infinities; the largest ones of the type unless given.",
          [](const Tensor& x, std::optional<double> nan, std::optional<double> posinf, std::optional<double> neginf) {
              return nan_to_num(x, nan.value_or(0), posinf, neginf);
          });
     method(t, "nan_to_num_", "nan=0.0, posinf=None, neginf=None", "The same, in place.",
-           [](nb::handle self, std::optional<double> nan, std::optional<double> posinf, std::optional<double> neginf) {
-               return stored(self, nan_to_num(tensor_in(self.ptr()), nan.value_or(0), posinf, neginf));
+           [](InPlace self, std::optional<double> nan, std::optional<double> posinf, std::optional<double> neginf) {
+               return stored(self, nan_to_num(self.tensor(), nan.value_or(0), posinf, neginf));
            });
     function(m, "polygamma", "n, input", "The n-th derivative of digamma.",
              [](std::int64_t n, const Tensor& x) { return polygamma(n, x); });
@@ -95,20 +95,20 @@ void bind_pairs(nb::module_& m, nb::handle t) {
     both(m, t, "lerp", "end, weight", "x + weight * (end - x).",
          [](const Operand& x, const Operand& end, const Operand& weight) { return lerp(x, end, weight); });
     method(t, "lerp_", "end, weight", "The same, in place.",
-           [](nb::handle self, const Operand& end, const Operand& weight) {
-               return stored(self, lerp(tensor_in(self.ptr()), end, weight));
+           [](InPlace self, const Operand& end, const Operand& weight) {
+               return stored(self, lerp(self.tensor(), end, weight));
            });
     both(m, t, "addcmul", "tensor1, tensor2, *, value=1", "x + value * tensor1 * tensor2.",
          [](const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) { return addcmul(x, a, b, value); });
     method(t, "addcmul_", "tensor1, tensor2, *, value=1", "The same, in place.",
-           [](nb::handle self, const Tensor& a, const Tensor& b, Scalar value) {
-               return stored(self, addcmul(tensor_in(self.ptr()), a, b, value));
+           [](InPlace self, const Tensor& a, const Tensor& b, Scalar value) {
+               return stored(self, addcmul(self.tensor(), a, b, value));
            });
     both(m, t, "addcdiv", "tensor1, tensor2, *, value=1", "x + value * tensor1 / tensor2.",
          [](const Tensor& x, const Tensor& a, const Tensor& b, Scalar value) { return addcdiv(x, a, b, value); });
     method(t, "addcdiv_", "tensor1, tensor2, *, value=1", "The same, in place.",
-           [](nb::handle self, const Tensor& a, const Tensor& b, Scalar value) {
-               return stored(self, addcdiv(tensor_in(self.ptr()), a, b, value));
+           [](InPlace self, const Tensor& a, const Tensor& b, Scalar value) {
+               return stored(self, addcdiv(self.tensor(), a, b, value));
            });
     both(m, t, "isclose", "other, rtol=1e-05, atol=1e-08, equal_nan=False",
          "Whether |x - other| <= atol + rtol * |other|.",
@@ -129,11 +129,11 @@ void bind_limits(nb::module_& m, nb::handle t) {
     both(m, t, "clamp_min", "min", "No less than `min`.",
          [](const Tensor& x, const Operand& low) { return clamp_min(x, low); });
     method(t, "clamp_min_", "min", "The same, in place.",
-           [](nb::handle self, const Operand& low) { return stored(self, clamp_min(tensor_in(self.ptr()), low)); });
+           [](InPlace self, const Operand& low) { return stored(self, clamp_min(self.tensor(), low)); });
     both(m, t, "clamp_max", "max", "No more than `max`.",
          [](const Tensor& x, const Operand& high) { return clamp_max(x, high); });
     method(t, "clamp_max_", "max", "The same, in place.",
-           [](nb::handle self, const Operand& high) { return stored(self, clamp_max(tensor_in(self.ptr()), high)); });
+           [](InPlace self, const Operand& high) { return stored(self, clamp_max(self.tensor(), high)); });
 }
 
 void bind_writes(nb::handle t) {

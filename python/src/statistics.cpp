@@ -8,13 +8,13 @@ namespace weft::python {
 
 namespace {
 
-PyObject *values_and_indices = nullptr, *min_and_max = nullptr;  // named tuples
+PyObject* min_and_max = nullptr;  // a named tuple
 
 Tensor in_type(const Tensor& x, std::optional<DType> dtype) { return dtype && *dtype != x.dtype() ? x.to(*dtype) : x; }
 
-nb::object named(PyObject* type, const std::pair<Tensor, Tensor>& pair) {
+nb::object as_min_and_max(const std::pair<Tensor, Tensor>& pair) {
     const nb::object first = nb::steal(to_python(pair.first)), second = nb::steal(to_python(pair.second));
-    nb::object result = nb::steal(PyObject_CallFunctionObjArgs(type, first.ptr(), second.ptr(), nullptr));
+    nb::object result = nb::steal(PyObject_CallFunctionObjArgs(min_and_max, first.ptr(), second.ptr(), nullptr));
     if (!result.is_valid()) throw nb::python_error();
     return result;
 }
@@ -39,10 +39,10 @@ void without_nan(nb::module_& m, nb::handle t, const char* name, const char* doc
          });
 }
 
-using Running = std::pair<Tensor, Tensor> (*)(const Tensor&, int);
+using Running = ValuesAndIndices (*)(const Tensor&, int);
 template <Running running>
 void running_extreme(nb::module_& m, nb::handle t, const char* name, const char* doc) {
-    both(m, t, name, "dim", doc, [](const Tensor& x, int dim) { return named(values_and_indices, running(x, dim)); });
+    both(m, t, name, "dim", doc, [](const Tensor& x, int dim) { return running(x, dim); });
 }
 
 void bind_pairs(nb::module_& m, nb::handle t) {
@@ -57,14 +57,11 @@ void bind_pairs(nb::module_& m, nb::handle t) {
                  return spread([](auto&&... a) { return std_mean(a...); }, x, dim, unbiased, keepdim, correction);
              });
     both(m, t, "aminmax", "*, dim=None, keepdim=False", "(min, max) of all elements, or along an axis.",
-         [](const Tensor& x, const Axes& dim, bool keepdim) { return named(min_and_max, aminmax(x, dim, keepdim)); });
+         [](const Tensor& x, const Axes& dim, bool keepdim) { return as_min_and_max(aminmax(x, dim, keepdim)); });
     both(m, t, "count_nonzero", "dim=None", "How many elements are not 0.",
          [](const Tensor& x, const Axes& dim) { return count_nonzero(x, dim); });
-    function(m, "_set_pairs", "values_and_indices, min_and_max", "Tells the module the named tuples of this file.",
-             [](nb::handle first, nb::handle second) {
-                 values_and_indices = first.inc_ref().ptr();
-                 min_and_max = second.inc_ref().ptr();
-             });
+    function(m, "_set_min_and_max", "type", "Tells the module the named tuple of aminmax.",
+             [](nb::handle type) { min_and_max = type.inc_ref().ptr(); });
 }
 
 void bind_running(nb::module_& m, nb::handle t) {
@@ -73,12 +70,12 @@ void bind_running(nb::module_& m, nb::handle t) {
     both(m, t, "logcumsumexp", "dim", "log(cumsum(exp(x))) along an axis, without overflow.",
          [](const Tensor& x, int dim) { return logcumsumexp(x, dim); });
     method(t, "cumsum_", "dim, *, dtype=None", "Running sums along an axis, in place.",
-           [](nb::handle self, int dim, std::optional<DType> dtype) {
-               return stored(self, cumsum(in_type(tensor_in(self.ptr()), dtype), dim));
+           [](InPlace self, int dim, std::optional<DType> dtype) {
+               return stored(self, cumsum(in_type(self.tensor(), dtype), dim));
            });
     method(t, "cumprod_", "dim, *, dtype=None", "Running products along an axis, in place.",
-           [](nb::handle self, int dim, std::optional<DType> dtype) {
-               return stored(self, cumprod(in_type(tensor_in(self.ptr()), dtype), dim));
+           [](InPlace self, int dim, std::optional<DType> dtype) {
+               return stored(self, cumprod(in_type(self.tensor(), dtype), dim));
            });
     both(m, t, "diff", "n=1, dim=-1, prepend=None, append=None", "Differences of neighbours along an axis, n times.",
          [](const Tensor& x, int n, int dim, const MaybeTensor& prepend, const MaybeTensor& append) {
@@ -105,10 +102,9 @@ void bind_distances(nb::module_& m, nb::handle t) {
         [](const Tensor& a, const Tensor& b, double p, std::optional<std::string_view>) { return cdist(a, b, p); });
     both(m, t, "renorm", "p, dim, maxnorm", "Slices along an axis, scaled down to a p-norm of at most `maxnorm`.",
          [](const Tensor& x, double p, int dim, double limit) { return renorm(x, p, dim, limit); });
-    method(t, "renorm_", "p, dim, maxnorm", "The same, in place.",
-           [](nb::handle self, double p, int dim, double limit) {
-               return stored(self, renorm(tensor_in(self.ptr()), p, dim, limit));
-           });
+    method(t, "renorm_", "p, dim, maxnorm", "The same, in place.", [](InPlace self, double p, int dim, double limit) {
+        return stored(self, renorm(self.tensor(), p, dim, limit));
+    });
 }
 
 }  // namespace

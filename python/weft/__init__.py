@@ -15,7 +15,7 @@ from . import _types, _weft
 _weft._set_size_type(_types.Size)
 _weft._set_device(_types.device("cpu"))
 _weft._set_values_and_indices(_types.ValuesAndIndices)
-_weft._set_pairs(_types.ValuesAndIndices, _types.MinAndMax)
+_weft._set_min_and_max(_types.MinAndMax)
 _weft._set_mantissa_and_exponent(_types.MantissaAndExponent)
 
 # With stars, so that strict type checkers see the names as Weft's own.

@@ -23,9 +23,10 @@ Tensor float_composite(std::string_view name, const Operand& a, const Operand& b
     const Checker check(name, {{"a", a}, {"b", b}});
     check.broadcast(shape_of(a), shape_of(b));
     const DType result = float_type(promote({a, b})), wide = accumulator_of(result);
-    const ir::NodeRef left = ir::cast(as_node(a, result, check), wide),
-                      right = ir::cast(as_node(b, result, check), wide);
-    return make_tensor(ir::cast(build(left, right), result));
+    const auto operand = [&](const Operand& x) {  // a number keeps its digits
+        return x.is_scalar() ? as_node(x, wide, check) : ir::cast(as_node(x, result, check), wide);
+    };
+    return make_tensor(ir::cast(build(operand(a), operand(b)), result));
 }
 
 }  // namespace weft

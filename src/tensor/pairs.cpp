@@ -179,7 +179,9 @@ Tensor lerp(const Operand& start, const Operand& end, const Operand& weight) {
     check.broadcast(check.broadcast(shape_of(start), shape_of(end)), shape_of(weight));
     const DType result = promote({start, end, weight}), wide = accumulator_of(result);
     check.dtype(is_float(result), "one of them must be a float tensor");
-    const auto operand = [&](const Operand& x) { return ir::cast(as_node(x, result, check), wide); };
+    const auto operand = [&](const Operand& x) {  // a number keeps its digits
+        return x.is_scalar() ? as_node(x, wide, check) : ir::cast(as_node(x, result, check), wide);
+    };
     const NodeRef a = operand(start), b = operand(end), w = operand(weight), distance = b - a;
     const NodeRef near = ir::less(abs(w), num(w, 0.5));
     static const auto rule = grad_rule("lerp", [](const NodeRef& out, const NodeRef& g) {

@@ -27,7 +27,7 @@ NodeRef piece(const NodeRef& x, int axis, std::int64_t start, std::int64_t size)
 // ---- running extremes ------------------------------------------------------------------------------------------------
 
 // The position is the last that has set the value: one that equals it, or a NaN.
-std::pair<Tensor, Tensor> running_extreme(std::string_view name, Op op, const Tensor& x, int axis) {
+ValuesAndIndices running_extreme(std::string_view name, Op op, const Tensor& x, int axis) {
     const Checker check(name, {{"x", x}, {"axis", axis}});
     const NodeRef n = node_of(x);
     if (x.rank() == 0) {
@@ -106,8 +106,8 @@ Tensor areas(const Checker& check, const Tensor& y, const Tensor& x, double dx, 
 
 }  // namespace
 
-std::pair<Tensor, Tensor> cummax(const Tensor& x, int axis) { return running_extreme("cummax", Op::Max, x, axis); }
-std::pair<Tensor, Tensor> cummin(const Tensor& x, int axis) { return running_extreme("cummin", Op::Min, x, axis); }
+ValuesAndIndices cummax(const Tensor& x, int axis) { return running_extreme("cummax", Op::Max, x, axis); }
+ValuesAndIndices cummin(const Tensor& x, int axis) { return running_extreme("cummin", Op::Min, x, axis); }
 
 Tensor logcumsumexp(const Tensor& x, int axis) {
     const Checker check("logcumsumexp", {{"x", x}, {"axis", axis}});

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import special
 
-from .registry import ALL, FLOATS, NUMBERS, D, Error, Sample, as_dtype, floats, op, scan, unary
+from .registry import ALL, FLOATS, NUMBERS, D, Error, Sample, as_dtype, floats, integers, op, scan, to_numpy, unary
 
 NO_TENSOR = Error(TypeError, "input", "text")
 
@@ -80,7 +80,13 @@ activation(
     "hardswish", lambda x: np.where(np.isneginf(x), np.nan, x * np.clip(x + 3, 0, 6) / 6), -5, 5, unlike="overflows before it divides by 6"
 )
 activation("hardsigmoid", lambda x: np.clip(x + 3, 0, 6) / 6, -5, 5)
-activation("hardshrink", lambda x, lambd=0.5: np.where(np.abs(x) <= lambd, 0, x), inplace=False, more=[Sample(floats(9), 1.0)])
+activation(
+    "hardshrink",
+    lambda x, lambd=0.5: np.where(np.abs(x) <= lambd, 0, x),
+    forms="F weft Tensor",
+    inplace=False,
+    more=[Sample(floats(9), 1.0)],
+)
 activation(
     "softshrink",
     lambda x, lambd=0.5: keeping_nan(x, np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, 0))),
@@ -94,7 +100,7 @@ activation("softplus", softplus, inplace=False, more=[Sample(floats(9), 2.0), Sa
 activation("logsigmoid", lambda x: -np.logaddexp(0, -x), inplace=False)
 op(
     "threshold",
-    "F",
+    "F weft",
     lambda: unary(threshold=0.5, value=-7.0),
     lambda x, threshold, value: np.where(x <= threshold, value, x),
     result="same",
@@ -117,7 +123,7 @@ def prelu(x, weight):
     return np.where(x > 0, x, weight * x)
 
 
-op("prelu", "F", prelus, prelu, result="same", errors=[Error(RuntimeError, "weight", floats(2, 3), floats(4))])
+op("prelu", "F weft Tensor", prelus, prelu, result="same", errors=[Error(RuntimeError, "weight", floats(2, 3), floats(4))])
 
 
 def gates():
@@ -171,3 +177,90 @@ AXIS = [Error(IndexError, "axis 2 is out of range", floats(3), 2)]
 op("softmax", "weft Tensor", rows, lambda x, dim, dtype=None: np.exp(log_softmax(x, dim)), result="same", errors=AXIS, aliases="F.softmax")
 op("log_softmax", "weft Tensor", rows, log_softmax, result="same", errors=AXIS, aliases="F.log_softmax")
 op("softmin", "F", rows, lambda x, dim, dtype=None: np.exp(log_softmax(-x, dim)), result="same", errors=AXIS)
+
+
+# ---- forms without the argument `inplace` ----------------------------------------------------------------------------
+
+
+def plain(name, forms, oracle, *more, **settings):
+    """An activation as weft has it, and as F has it in place."""
+    return op(
+        name,
+        forms,
+        lambda: [*unary(-3, 3), *more],
+        oracle,
+        result="same",
+        promotes=True,
+        errors=[] if forms == "F_" else [NO_TENSOR],
+        **settings,
+    )
+
+
+plain("relu", "F_", lambda x: np.maximum(x, 0))
+plain("leaky_relu", "F_", lambda x, slope=0.01: np.where(x > 0, x, x * slope), Sample(floats(9), 0.2))
+plain("elu", "F_", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(x)), Sample(floats(9), 0.5))
+plain("celu", "weft F_", lambda x, alpha=1.0: np.where(x > 0, x, alpha * np.expm1(x / alpha)), Sample(floats(9), 0.5))
+plain("selu", "weft F_", lambda x: SELU_SCALE * np.where(x > 0, x, SELU_ALPHA * np.expm1(x)))
+plain("hardtanh", "F_", lambda x, low=-1.0, high=1.0: np.clip(x, low, high), Sample(floats(9), -0.5, 2.0))
+op(
+    "threshold",
+    "F_",
+    lambda: unary(threshold=0.5, value=-7.0),
+    lambda x, threshold, value: np.where(x <= threshold, value, x),
+    result="same",
+)
+
+
+# ---- random ones -----------------------------------------------------------------------------------------------------
+
+plain(
+    "rrelu",
+    "weft F F_",
+    lambda x, lower=1 / 8, upper=1 / 3, training=False: np.where(x > 0, x, x * (lower + upper) / 2),
+    Sample(floats(9), 0.5, 0.7),
+)
+
+
+def has_random_slopes(result, x, lower=1 / 8, upper=1 / 3, training=False):
+    got = to_numpy(result).astype("float64")
+    assert got.shape == x.shape and (got[x >= 0] == x[x >= 0]).all()
+    slopes = got[x < 0] / x[x < 0].astype("float64")
+    assert (slopes > lower - 1e-3).all() and (slopes < upper + 1e-3).all() and (slopes.size < 9 or slopes.std() > (upper - lower) / 8)
+
+
+op(
+    "rrelu",
+    "weft F",
+    lambda: (
+        [Sample(floats(*s, low=-3), training=True) for s in ((), (0,), (1,), (7,), (67,), (3, 5), (2, 3, 5), (500,))]
+        + [Sample(floats(300, low=-3, dtype=d), 0.2, 0.9, True) for d in ("float32", "float64", "float16")]
+    ),
+    check=has_random_slopes,
+    gradient=False,
+    torch=None,
+    reason="random numbers",
+    errors=[Error(ValueError, "lower", floats(3), 0.5, 0.1)],
+)
+
+
+def is_a_choice(result, logits, tau=1.0, hard=False, eps=1e-10, dim=-1):
+    got = to_numpy(result).astype("float64")
+    assert got.shape == logits.shape
+    if got.size:
+        np.testing.assert_allclose(got.sum(dim), 1, atol=5e-3)
+        assert not hard or (np.isclose(got, 0, atol=1e-6) | np.isclose(got, 1, atol=1e-6)).all()
+
+
+op(
+    "gumbel_softmax",
+    "F",
+    lambda: (
+        [Sample(floats(*s, dtype=d), hard=h) for h in (False, True) for d in ("float32", "float64", "float16") for s in ((7,), (3, 5))]
+        + [Sample(floats(4, 5), tau=0.1), Sample(floats(4, 5), dim=0), Sample(floats(0, 5)), Sample(floats(5, 4).T)]
+    ),
+    check=is_a_choice,
+    gradient=False,
+    torch=None,
+    reason="random numbers; its gradient is softmax's",
+    errors=[Error(ValueError, "tau", floats(3), 0.0), Error(TypeError, "float", integers(3)), Error(IndexError, "axis", floats(3), dim=2)],
+)

@@ -171,9 +171,20 @@ def by_zero(function):
 
 
 ZEROS = [Sample(integers(5, low=-9, high=9, dtype=d), np.array([0, 1, -1, 0, 2], d)).unlike_torch("S12") for d in ("int64", "int8")]
-pairwise("floor_divide", by_zero(np.floor_divide), low=-9, high=9, low2=1, high2=5, dtypes=NUMBERS, more=ZEROS, gradient=False)
-pairwise("remainder", by_zero(np.remainder), low=-9, high=9, low2=1, high2=5, dtypes=NUMBERS, more=ZEROS)
-pairwise("fmod", by_zero(np.fmod), low=-9, high=9, low2=1, high2=5, dtypes=NUMBERS, more=ZEROS)
+pairwise(
+    "floor_divide",
+    by_zero(np.floor_divide),
+    forms="weft Tensor Tensor_",
+    low=-9,
+    high=9,
+    low2=1,
+    high2=5,
+    dtypes=NUMBERS,
+    more=ZEROS,
+    gradient=False,
+)
+pairwise("remainder", by_zero(np.remainder), forms="weft Tensor Tensor_", low=-9, high=9, low2=1, high2=5, dtypes=NUMBERS, more=ZEROS)
+pairwise("fmod", by_zero(np.fmod), forms="weft Tensor Tensor_", low=-9, high=9, low2=1, high2=5, dtypes=NUMBERS, more=ZEROS)
 NUMBER = [Sample(floats(7), 0.5).unlike_torch("takes tensors only"), Sample(floats(7, dtype="int8"), 1).unlike_torch("takes tensors only")]
 pairwise("maximum", np.maximum, numbers=(), more=NUMBER)
 pairwise("minimum", np.minimum, numbers=(), more=NUMBER)
@@ -188,6 +199,7 @@ def power(x, y):
 pairwise(
     "pow",
     power,
+    forms="weft Tensor Tensor_",
     low=0.2,
     high=3,
     low2=0,
@@ -212,13 +224,14 @@ for _name, _oracle, _alias in (
     ("gt", np.greater, "weft.greater"),
     ("ge", np.greater_equal, "weft.greater_equal"),
 ):
-    pairwise(_name, _oracle, result="bool", gradient=False, aliases=_alias, numbers=(1, 0.5))
+    pairwise(_name, _oracle, forms="weft Tensor Tensor_", result="bool", gradient=False, aliases=_alias, numbers=(1, 0.5))
 for _name, _oracle in (("logical_and", np.logical_and), ("logical_or", np.logical_or), ("logical_xor", np.logical_xor)):
-    pairwise(_name, _oracle, result="bool", gradient=False, promotes=False, numbers=(), more=NUMBER)
+    pairwise(_name, _oracle, forms="weft Tensor Tensor_", result="bool", gradient=False, promotes=False, numbers=(), more=NUMBER)
 for _name, _oracle in (("bitwise_and", np.bitwise_and), ("bitwise_or", np.bitwise_or), ("bitwise_xor", np.bitwise_xor)):
     pairwise(
         _name,
         wrapping(_oracle),
+        forms="weft Tensor Tensor_",
         gradient=False,
         samples=lambda: (
             s for s in binary(-100, 100, dtypes=INTS) if not any(getattr(a, "dtype", np.dtype(int)).kind == "f" for a in s.args)
@@ -249,8 +262,22 @@ def shifted(left):
     return call
 
 
-pairwise("bitwise_left_shift", shifted(True), samples=shifts, gradient=False, errors=[Error(TypeError, "f32", floats(3), 1)])
-pairwise("bitwise_right_shift", shifted(False), samples=shifts, gradient=False, errors=[Error(TypeError, "f32", floats(3), 1)])
+pairwise(
+    "bitwise_left_shift",
+    shifted(True),
+    forms="weft Tensor Tensor_",
+    samples=shifts,
+    gradient=False,
+    errors=[Error(TypeError, "f32", floats(3), 1)],
+)
+pairwise(
+    "bitwise_right_shift",
+    shifted(False),
+    forms="weft Tensor Tensor_",
+    samples=shifts,
+    gradient=False,
+    errors=[Error(TypeError, "f32", floats(3), 1)],
+)
 
 
 # ---- limits, choices, closeness --------------------------------------------------------------------------------------
@@ -367,8 +394,16 @@ def nearly():
     yield Sample(floats(0), floats(0))
 
 
-op("isclose", "weft", nearly, np.isclose, result="bool", gradient=False)
-op("allclose", "weft", nearly, lambda *a, **k: bool(np.allclose(*a, **k)), gradient=False, result="bool")
+op(
+    "isclose",
+    "weft Tensor",
+    nearly,
+    np.isclose,
+    result="bool",
+    gradient=False,
+    errors=[Error(ValueError, "tolerances", floats(3), floats(3), rtol=-1.0), SHAPES_DIFFER],
+)
+op("allclose", "weft Tensor", nearly, lambda *a, **k: bool(np.allclose(*a, **k)), gradient=False, result="bool")
 
 
 def same():
@@ -386,4 +421,4 @@ def same():
     yield Sample(np.array([np.nan]), np.array([np.nan]))
 
 
-op("equal", "weft", same, lambda x, y: bool(np.array_equal(x, y)), gradient=False)
+op("equal", "weft Tensor", same, lambda x, y: bool(np.array_equal(x, y)), gradient=False)

@@ -1,0 +1,237 @@
+"""Functions of one tensor that are more than an instruction: inverse hyperbolic ones, gamma and error functions, parts of floats;
+further names of elementwise ops."""
+
+import numpy as np
+from scipy import special
+
+from . import activations, elementwise
+from .elementwise import NO_TENSOR, function
+from .registry import ALL, ENTRIES, FLOATS, NUMBERS, Error, Sample, as_dtype, dtype_of, floats, integers, op, unary
+
+SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -2.5])
+
+function("asinh", np.arcsinh, -5, 5, aliases="weft.arcsinh Tensor.arcsinh Tensor.arcsinh_")
+function("acosh", np.arccosh, 1.2, 9, aliases="weft.arccosh Tensor.arccosh Tensor.arccosh_")
+function("atanh", np.arctanh, -0.95, 0.95, aliases="weft.arctanh Tensor.arctanh Tensor.arctanh_")
+function("cbrt", np.cbrt, 0.1, 9, torch=None, reason="NumPy's: PyTorch has none")
+op("sinc", "weft Tensor Tensor_", lambda: unary(-4, 4, ALL, unlike="overflows at 3e38"), np.sinc, result="float", errors=[NO_TENSOR])
+function("erfc", special.erfc, -3, 9)
+function("erfinv", special.erfinv, -0.99, 0.99)
+function("deg2rad", np.deg2rad, -400, 400)
+function("rad2deg", np.rad2deg, -7, 7)
+function("frac", lambda x: x - np.trunc(x), -5, 5, dtypes=FLOATS, result="same", errors=[Error(TypeError, "i64", integers(3))])
+function(
+    "positive",
+    np.positive,
+    forms="weft Tensor",
+    dtypes=NUMBERS,
+    result="promote",
+    errors=[Error(TypeError, "bool", floats(3, dtype="bool"))],
+)
+function("isposinf", np.isposinf, forms="weft Tensor", result="bool", gradient=False)
+function("isneginf", np.isneginf, forms="weft Tensor", result="bool", gradient=False)
+function("isreal", np.isreal, forms="weft Tensor", result="bool", gradient=False)
+op(
+    "signbit",
+    "weft Tensor",
+    lambda: unary(dtypes=ALL, unlike="the sign of a NaN is the processor's"),
+    lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0,
+    result="bool",
+    gradient=False,
+    promotes=False,
+    errors=[NO_TENSOR],
+)
+
+
+# ---- gamma functions: near the zeros of their values an error is small beside 1, not beside the value -----------------
+
+
+def negatives():
+    """Values between the poles, and large ones."""
+    yield from unary(0.2, 9, ALL)
+    for dtype in FLOATS:
+        yield Sample(as_dtype(np.linspace(-7.9, -0.1, 23), dtype)).unlike_torch(
+            "looser near poles" if dtype in ("float16", "bfloat16") else None
+        )
+        yield Sample(as_dtype(np.array([12.5, 30.0, 100.0, 1000.0, 30000.0]), dtype))
+
+
+SLOPES = [Sample(np.array([0.3, 1.0, 1.4616, 2.0, 7.3])), Sample(np.array([-0.4, -1.3, -3.6]))]
+op(
+    "lgamma",
+    "weft Tensor Tensor_",
+    negatives,
+    lambda x: np.where(np.isneginf(x), np.inf, special.gammaln(x)),
+    result="float",
+    errors=[NO_TENSOR],
+    gradients=SLOPES,
+)
+op("digamma", "weft Tensor Tensor_", negatives, special.digamma, result="float", errors=[NO_TENSOR], gradients=SLOPES)
+
+
+def polygammas():
+    for n in (0, 1, 2, 5):
+        for dtype in ("float32", "float64"):
+            yield Sample(n, floats(9, low=0.3, high=9, dtype=dtype))
+            yield Sample(n, as_dtype([-0.5, -1.3, -2.7], dtype)).unlike_torch("loses digits below 0")
+    for array in (floats(), floats(0), floats(67, low=0.5), floats(5, 4, low=0.5).T, floats(9, low=0.5)[::-1]):
+        yield Sample(1, np.asarray(np.abs(array) + np.float32(0.1)))
+    yield Sample(1, integers(5, low=1))
+    yield Sample(1, np.array([np.nan, np.inf, 0.0], "float32"))
+    yield Sample(2, floats(5, low=0.5, high=4, dtype="float16"))
+
+
+def polygamma(n, x):
+    if n == 0:
+        return special.digamma(x)
+    if n == 1 and np.any(x < 0):
+        fraction = x - np.round(x)
+        return np.where(x < 0, (np.pi / np.sin(np.pi * fraction)) ** 2 - special.polygamma(1, 1 - x), special.polygamma(1, np.abs(x)))
+    if np.any(x < 0):  # up to 0 by the recurrence
+        y, rest = np.array(x, "float64"), np.zeros_like(x)
+        for _ in range(5):
+            below = y < 0
+            rest = rest + np.where(below, (-1.0) ** (n + 1) * special.factorial(n) / np.where(below, y, 1.0) ** (n + 1), 0)
+            y = np.where(below, y + 1, y)
+        return special.polygamma(n, y) + rest
+    return special.polygamma(n, x)
+
+
+op(
+    "polygamma",
+    "weft",
+    polygammas,
+    polygamma,
+    result=lambda s: dtype_of(s.args[1]) if s.args[1].dtype.kind == "f" else "float32",
+    gradients=[Sample(1, np.array([0.4, 1.7, 6.0, -1.3])), Sample(3, np.array([0.7, 2.5]))],
+    errors=[Error(ValueError, "negative", -1, floats(3)), Error(ValueError, "at most", 99, floats(3))],
+)
+op(
+    "polygamma",
+    "Tensor",
+    lambda: (Sample(s.args[1], s.args[0]).unlike_torch(s.unlike) for s in polygammas()),
+    lambda x, n: polygamma(n, x),
+    result="float",
+    promotes=False,
+    gradients=[Sample(np.array([0.4, 1.7, 6.0]), 2)],
+)
+
+
+# ---- logit, rounding, replacing --------------------------------------------------------------------------------------
+
+
+def chances():
+    yield from unary(0.05, 0.95)
+    for eps in (0.0, 0.1, 0.3):
+        yield Sample(np.array([0.0, 0.05, 0.5, 0.99, 1.0], "float32"), eps)
+    yield Sample(floats(7, low=0, high=1, dtype="float64"), eps=0.2)
+
+
+def logit(x, eps=None):
+    return special.logit(x if eps is None else np.clip(x, eps, 1 - eps))
+
+
+op("logit", "weft Tensor Tensor_", chances, logit, result="float", errors=[NO_TENSOR])
+
+
+def decimals():
+    for digits in (1, 2, -1, 0):
+        yield Sample(floats(9, low=-50, high=50), decimals=digits).unlike_torch(
+            "rounds the scaled value in float32" if digits == 2 else None
+        )
+        yield Sample(floats(9, low=-50, high=50, dtype="float64"), decimals=digits)
+    for array in (floats(), floats(0), floats(67), floats(5, 4).T, floats(9)[::-1]):
+        yield Sample(array, decimals=1)
+    yield Sample(np.array([0.5, 1.5, 2.5, -0.5, 125.0, 15.0, np.inf, np.nan]), decimals=-1)
+    yield Sample(integers(5), decimals=0).unlike_torch("raises for integers")
+
+
+op(
+    "round",
+    "weft Tensor Tensor_",
+    decimals,
+    lambda x, decimals: np.round(x, decimals),
+    result="same",
+    gradient=False,
+    errors=[Error(TypeError, "decimals", integers(3), decimals=1)],
+)
+
+
+def holes():
+    for dtype in FLOATS:
+        yield Sample(as_dtype(SPECIAL, dtype))
+        yield Sample(as_dtype(SPECIAL, dtype), 1.0, 2.0, 3.0)
+        yield Sample(as_dtype(SPECIAL, dtype), nan=-1.0, neginf=0.0)
+    yield from (
+        Sample(a)
+        for a in (floats(), floats(0), floats(67), floats(5, 4).T, integers(5), floats(4, dtype="bool"), floats(5, dtype="float64"))
+    )
+
+
+LARGEST = {
+    "float16": 65504.0,
+    "bfloat16": 2.0**128 - 2.0**120,
+    "float32": float(np.finfo("float32").max),
+    "float64": float(np.finfo("float64").max),
+}
+
+
+def filled(limit):
+    return lambda x, nan=0.0, posinf=None, neginf=None: np.nan_to_num(
+        x, nan=nan, posinf=limit if posinf is None else posinf, neginf=-limit if neginf is None else neginf
+    )
+
+
+for _dtype in FLOATS:
+    op(
+        "nan_to_num",
+        "weft Tensor Tensor_",
+        lambda d=_dtype: [s for s in holes() if dtype_of(s.args[0]) == d] * 4,
+        filled(LARGEST[_dtype]),
+        result="same",
+        gradients=[Sample(floats(5, dtype="float64"))],
+    )
+op("nan_to_num", "weft", lambda: [Sample(integers(n)) for n in range(10)], lambda x: x, result="same", gradient=False, errors=[NO_TENSOR])
+
+
+# ---- mantissa and exponent -------------------------------------------------------------------------------------------
+
+
+def parts():
+    for dtype in FLOATS:
+        yield Sample(as_dtype(SPECIAL, dtype)).unlike_torch("has no defined exponent for infinities and NaN")
+        yield Sample(floats(9, low=-50, high=50, dtype=dtype))
+    yield from (
+        Sample(a)
+        for a in (floats(), floats(0), floats(1), floats(67), floats(5, 4).T, floats(9)[::-1], np.float32([1e-30, 3e38, 2.0**-126]))
+    )
+
+
+def frexp(x):
+    mantissa, exponent = np.frexp(x)
+    return mantissa, np.where(np.isfinite(x), exponent, 0)
+
+
+op(
+    "frexp",
+    "weft Tensor",
+    parts,
+    frexp,
+    result=("same", "int32"),
+    gradients=[Sample(np.array([0.3, 1.7, -5.0]))],
+    errors=[Error(TypeError, "i64", integers(3))],
+)
+
+
+# ---- further names ---------------------------------------------------------------------------------------------------
+
+NAMES = {
+    "asin": "arcsin", "acos": "arccos", "atan": "arctan", "abs": "absolute", "neg": "negative", "sub": "subtract", "mul": "multiply",
+    "div": "divide true_divide", "gt": "greater", "ge": "greater_equal", "lt": "less", "le": "less_equal", "ne": "not_equal",
+    "clamp": "clip", "trunc": "fix", "sign": "sgn",
+}  # fmt: skip
+for _of, _more in NAMES.items():
+    for _entry in [e for e in ENTRIES if e.name == _of and e.make_samples.__module__ in (elementwise.__name__, activations.__name__)]:
+        for _name in list(_entry.names):
+            if _name.partition(".")[2].rstrip("_") == _of:
+                _entry.names += [n for m in _more.split() if (n := _name.replace(f".{_of}", f".{m}")) not in _entry.names]
