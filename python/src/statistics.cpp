@@ -58,8 +58,8 @@ void bind_pairs(nb::module_& m, nb::handle t) {
              });
     both(m, t, "aminmax", "*, dim=None, keepdim=False", "(min, max) of all elements, or along an axis.",
          [](const Tensor& x, const Axes& dim, bool keepdim) { return as_min_and_max(aminmax(x, dim, keepdim)); });
-    both(m, t, "count_nonzero", "dim=None", "How many elements are not 0.",
-         [](const Tensor& x, const Axes& dim) { return count_nonzero(x, dim); });
+    both(m, t, "count_nonzero", "dim=None, keepdim=False", "How many elements are not 0.",
+         [](const Tensor& x, const Axes& dim, bool keepdim) { return count_nonzero(x, dim, keepdim); });
     function(m, "_set_min_and_max", "type", "Tells the module the named tuple of aminmax.",
              [](nb::handle type) { min_and_max = type.inc_ref().ptr(); });
 }

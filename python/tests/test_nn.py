@@ -141,7 +141,7 @@ def test_layers():
 
 @pytest.mark.parametrize("kind", [nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.ELU, nn.SELU, nn.SiLU, nn.Mish, nn.GELU, nn.Sigmoid,
                                   nn.LogSigmoid, nn.Tanh, nn.Hardtanh, nn.Hardsigmoid, nn.Hardswish, nn.Softplus, nn.Softsign,
-                                  nn.Tanhshrink, nn.Softmax, nn.LogSoftmax])  # fmt: skip
+                                  nn.Tanhshrink, nn.Softmax, nn.LogSoftmax, nn.RReLU])  # fmt: skip
 def test_activations(kind):
     x = weft.linspace(-3, 3, 7).requires_grad_()
     y = kind()(x)
@@ -149,6 +149,13 @@ def test_activations(kind):
     assert y.shape == x.shape and np.isfinite(y.detach().numpy()).all() and np.isfinite(x.grad.numpy()).all()
     with pytest.raises(TypeError, match=kind.__name__):
         kind(nonsense=1)
+
+
+def test_random_slopes():
+    layer, x = nn.RReLU(0.25, 0.75), weft.full((1000,), -1.0)
+    slopes = -layer(x).numpy()
+    assert slopes.min() >= 0.25 and slopes.max() < 0.75 and abs(slopes.mean() - 0.5) < 0.03
+    assert layer.eval()(x).tolist() == [-0.5] * 1000 and repr(layer) == "RReLU(lower=0.25, upper=0.75)"
 
 
 def test_losses():
