@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the stubs of the module weft._weft, for type checkers and editors: names, arguments, types and docs.
 
-    tools/make_stubs.py MODULE FOLDER          MODULE: the built _weft*.so; FOLDER gets __init__.pyi and functional.pyi
+    tools/make_stubs.py MODULE FOLDER          MODULE: the built _weft*.so; FOLDER gets __init__.pyi, functional.pyi and _linalg.pyi
 
 Names, defaults and docs are those of the module's functions, types those of the C++ functions behind them (python/src/type_names.h).
 What takes or gives objects of several kinds is listed below by name. The build runs this, so that stubs are never behind the module.
@@ -61,10 +61,12 @@ TYPES = {
     "get_default_dtype": {"return": "dtype"},
     "set_printoptions": {"threshold": "float | None"},
     "var": {"dim": "int | Sequence[int] | bool | None", "unbiased": "bool | None"},
-    "norm": {"p": "float | str"},
+    "norm": {"p": "float | str", "ord": "float | str | None"},
     "item": {"return": "Number"},
     "tensordot": {"dims": "int | Sequence[Sequence[int] | int]"},
     "einsum": {"args": "Any"},
+    "matrix_norm": {"ord": "float | str"},
+    "cond": {"p": "float | str | None"},
     "numpy": {"return": "numpy.ndarray[Any, Any]"},
     "backward": {"inputs": "Tensor | Sequence[Tensor] | None"},
     "register_hook": {"hook": "Callable[[Tensor], Tensor | None]", "return": "RemovableHandle"},
@@ -138,6 +140,9 @@ class DTypeError(RuntimeError, TypeError):
 class GradError(RuntimeError):
     """A gradient was asked for where there is none."""
 
+class LinAlgError(RuntimeError):
+    """A matrix cannot be factored: it is singular, or not positive definite."""
+
 class BackendError(RuntimeError):
     """A backend cannot run here."""
 
@@ -196,6 +201,12 @@ TENSOR = '''
     mT: Tensor
     def register_post_accumulate_grad_hook(self, hook: Callable[[Any], None]) -> RemovableHandle:
         """Calls `hook(tensor)` after each backward() that has added to the .grad of this leaf."""
+    def slogdet(self) -> tuple[Tensor, Tensor]:
+        """The sign of the determinant, and the logarithm of its magnitude."""
+    def qr(self, some: _bool = True) -> tuple[Tensor, Tensor]:
+        """A = Q R."""
+    def svd(self, some: _bool = True, compute_uv: _bool = True) -> tuple[Tensor, Tensor, Tensor]:
+        """A = U diag(S) Vᵀ: gives V, not its transpose."""
     def __buffer__(self, flags: _int, /) -> memoryview: ...
     def __len__(self) -> _int: ...
     def __iter__(self) -> Iterator[Tensor]: ...
@@ -299,22 +310,21 @@ def main(path, folder):
             out.append("    def __init__(self, *args: Any) -> None: ...\n    def __getattr__(self, name: str) -> Any: ...\n")
             if hasattr(value, "__call__"):
                 out.append("    def __call__(self, *args: Any) -> Any: ...\n")
-    inner = [HEADER.format(title="The compiled part of weft.nn.functional")]
-    inner.append("from . import Number, Tensor, _bool, _device, _dtype, _float, _int\n\n")
-    for owner, name, types in listed:
-        if owner == module.__name__:
-            out.append(definition("", name, getattr(module, name), types, ""))
-        elif owner.endswith("functional"):
-            inner.append(definition("", name, getattr(module.functional, name), types, ""))
-    known = {name for owner, name, _ in listed if owner.endswith("functional")}
-    for name, value in vars(module.functional).items():
-        if callable(value) and name not in known:
-            inner.append(f"from . import {name} as {name}\n")
-    out.append("\nfrom . import functional as functional\n")
+    files = {"__init__.pyi": out}
+    for part, title in (("functional", "weft.nn.functional"), ("_linalg", "weft.linalg")):
+        inner = [HEADER.format(title=f"The compiled part of {title}")]
+        inner.append("from . import Number, Tensor, _bool, _device, _dtype, _float, _int\n\n")
+        place = getattr(module, part)
+        known = {name: types for owner, name, types in listed if owner.endswith(part)}
+        inner += [definition("", name, getattr(place, name), types, "") for name, types in known.items()]
+        inner += [f"from . import {name} as {name}\n" for name, value in vars(place).items() if callable(value) and name not in known]
+        files[f"{part}.pyi"] = inner
+    out += [definition("", name, getattr(module, name), types, "") for owner, name, types in listed if owner == module.__name__]
+    out.append("\nfrom . import _linalg as _linalg, functional as functional\n")
 
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, lines in (("__init__.pyi", out), ("functional.pyi", inner)):
+    for name, lines in files.items():
         (folder / name).write_text("".join(lines))
 
 

@@ -13,7 +13,7 @@ namespace weft::python {
 
 namespace {
 
-PyObject *shape_error, *dtype_error, *grad_error, *backend_error;
+PyObject *shape_error, *dtype_error, *grad_error, *linalg_error, *backend_error;
 
 PyObject* new_error(nb::module_& m, const char* name, const char* doc, nb::object bases) {
     const std::string full = std::string("weft.") + name;
@@ -44,6 +44,8 @@ void raise_from(const std::exception_ptr& error) noexcept {
         PyErr_SetString(PyExc_IndexError, e.what());
     } catch (const GradError& e) {
         PyErr_SetString(grad_error, e.what());
+    } catch (const LinAlgError& e) {
+        PyErr_SetString(linalg_error, e.what());
     } catch (const MemoryError& e) {
         PyErr_SetString(PyExc_MemoryError, e.what());
     } catch (const BackendError& e) {
@@ -66,6 +68,8 @@ void bind_errors(nb::module_& m) {
                             both_of(PyExc_RuntimeError, PyExc_TypeError));
     grad_error =
         new_error(m, "GradError", "A gradient was asked for where there is none.", nb::borrow(PyExc_RuntimeError));
+    linalg_error = new_error(m, "LinAlgError", "A matrix cannot be factored: it is singular, or not positive definite.",
+                             nb::borrow(PyExc_RuntimeError));
     backend_error = new_error(m, "BackendError", "A backend cannot run here.", nb::borrow(PyExc_RuntimeError));
     nb::register_exception_translator([](const std::exception_ptr& error, void*) {
         try {

@@ -2,6 +2,7 @@
 #include "arguments.h"
 #include "topics.h"
 
+#include <weft/linalg.h>
 #include <weft/ops.h>
 
 #include <limits>
@@ -46,8 +47,11 @@ Tensor spread(F f, const Tensor& x, nb::handle dim, nb::handle unbiased, bool ke
 Tensor norm_of(const Tensor& x, nb::handle p, const Axes& axes, bool keepdim, std::optional<DType> dtype) {
     double order = 2;
     if (PyUnicode_Check(p.ptr())) {
-        if (to_text(p.ptr(), {"norm", "p"}) != "fro")
-            throw ValueError("norm(): argument 'p' must be a number or 'fro'");
+        const std::string_view name = to_text(p.ptr(), {"norm", "p"});
+        if (name == "nuc")
+            return linalg::matrix_norm(in_type(x, dtype), linalg::MatrixNorm::Nuclear,
+                                       axes.empty() ? Axes{-2, -1} : axes, keepdim);
+        if (name != "fro") throw ValueError("norm(): argument 'p' must be a number, 'fro' or 'nuc'");
     } else {
         order = to_double(p.ptr(), {"norm", "p"});
     }

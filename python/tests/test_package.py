@@ -47,7 +47,7 @@ def test_the_wheel_is_small_and_complete(wheel):
     assert wheel.stat().st_size < 3_000_000
     names = zipfile.ZipFile(wheel).namelist()
     assert "weft/__init__.py" in names and "weft/nn/functional.py" in names and "weft/py.typed" in names
-    assert {"weft/_weft/__init__.pyi", "weft/_weft/functional.pyi", "weft/lib/libweft.so", "weft/include/weft/weft.h"} <= set(names)
+    assert {"weft/_weft/__init__.pyi", "weft/_weft/functional.pyi", "weft/_weft/_linalg.pyi", "weft/lib/libweft.so", "weft/include/weft/weft.h"} <= set(names)
     assert {"weft/data/iris/iris-features-idx2-float.gz", "weft/data/digits/digits-images-idx3-ubyte.gz"} <= set(names)
     assert sum(name.startswith("weft/_weft.") for name in names) == 1
     assert all(name.startswith(("weft/", "weft-")) for name in names), names

@@ -30,7 +30,8 @@ __version__ = "0.1.0"
 
 from math import e as e, inf as inf, nan as nan, pi as pi
 
-from . import autograd as autograd, datasets as datasets, nn as nn, optim as optim, special as special, utils as utils
+from . import autograd as autograd, datasets as datasets, linalg as linalg, nn as nn, optim as optim, special as special, utils as utils
+from .linalg import _lu_unpack as lu_unpack, _old_qr as qr, _old_svd as svd, slogdet as slogdet
 
 concatenate = cat  # noqa: F405
 

@@ -15,7 +15,7 @@ from .registry import ENTRIES, apply, assert_close, call, expected, result_dtype
 
 # Public names that take or make no tensors, or that do no arithmetic, with the reason in one word.
 NOT_OPS = {
-    "type": "BackendError DTypeError Explanation Generator GradError GradFn Kernel RemovableHandle ShapeError Size Tensor device dtype "
+    "type": "BackendError DTypeError Explanation Generator GradError GradFn Kernel LinAlgError linalg.LinAlgError RemovableHandle ShapeError Size Tensor device dtype "
     "finfo iinfo",
     "setting": "counters enable_grad get_default_dtype get_num_threads get_rng_state inference_mode initial_seed is_grad_enabled "
     "manual_seed no_grad set_debug_level set_default_dtype set_printoptions set_grad_enabled set_memory_limit set_num_threads set_rng_state trim_memory",
@@ -89,7 +89,7 @@ def test_errors(entry):
             pytest.fail(f"{entry}{error.sample} raised nothing")
         message = str(caught.value)
         assert error.text and error.text in message, f"{entry}{error.sample}: '{error.text}' is not in '{message}'"
-        assert re.match(r"\w+\(", message), f"{entry}{error.sample}: '{message}' does not open with the call"
+        assert re.match(r"[\w.]+\(", message), f"{entry}{error.sample}: '{message}' does not open with the call"
 
 
 def differentiable(entry, sample):

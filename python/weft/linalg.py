@@ -1,0 +1,169 @@
+"""Linear algebra on the last two axes; all axes before them are batches. float32 is computed in float64 and rounded once.
+
+A matrix that cannot be factored raises LinAlgError when the graph runs. There are no complex numbers, and so no eig and eigvals.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple as _namedtuple
+
+from . import _weft
+from ._weft import LinAlgError as LinAlgError
+from ._weft._linalg import *  # noqa: F403
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ._tensor import Tensor
+
+_linalg = _weft._linalg
+_Slogdet = _namedtuple("_Slogdet", ["sign", "logabsdet"])
+_InvEx = _namedtuple("_InvEx", ["inverse", "info"])
+_SolveEx = _namedtuple("_SolveEx", ["result", "info"])
+_CholeskyEx = _namedtuple("_CholeskyEx", ["L", "info"])
+_LUFactor = _namedtuple("_LUFactor", ["LU", "pivots"])
+_LUFactorEx = _namedtuple("_LUFactorEx", ["LU", "pivots", "info"])
+_LU = _namedtuple("_LU", ["P", "L", "U"])
+_QR = _namedtuple("_QR", ["Q", "R"])
+_SVD = _namedtuple("_SVD", ["U", "S", "Vh"])
+_OldSVD = _namedtuple("_OldSVD", ["U", "S", "V"])
+_Eigh = _namedtuple("_Eigh", ["eigenvalues", "eigenvectors"])
+_Lstsq = _namedtuple("_Lstsq", ["solution", "residuals", "rank", "singular_values"])
+
+
+def _check(name: str, info: Tensor, problem: str) -> None:
+    """Runs the graph and raises if a matrix of the batch has failed."""
+    for i, place in enumerate(info.flatten().tolist()):
+        if place:
+            which = f"matrix {i} of the batch" if info.ndim else "the matrix"
+            raise LinAlgError(f"linalg.{name}(): {which} {problem.format(place)}")
+
+
+_SINGULAR = "is singular: U's diagonal element {} is 0"
+
+
+def slogdet(A: Tensor) -> _Slogdet:
+    """The sign of the determinant, and the logarithm of its magnitude."""
+    return _Slogdet(*_linalg._slogdet(A))
+
+
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> _InvEx:
+    """The inverse, and `info`: 0, or the place (from 1) of the first zero on U's diagonal."""
+    result = _InvEx(*_linalg._inv_ex(A))
+    if check_errors:
+        _check("inv_ex", result.info, _SINGULAR)
+    return result
+
+
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> _SolveEx:
+    """X with A X = B, and `info` as in inv_ex."""
+    result = _SolveEx(*_linalg._solve_ex(A, B, left))
+    if check_errors:
+        _check("solve_ex", result.info, _SINGULAR)
+    return result
+
+
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> _CholeskyEx:
+    """The Cholesky factor, and `info`: 0, or the order of the first leading minor that is not positive."""
+    result = _CholeskyEx(*_linalg._cholesky_ex(A, upper))
+    if check_errors:
+        _check("cholesky_ex", result.info, "is not positive definite: the leading minor of order {} is not positive")
+    return result
+
+
+def _check_pivot(name: str, pivot: bool) -> None:
+    if not pivot:
+        raise RuntimeError(f"linalg.{name}(): there is no LU without pivoting")
+
+
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> _LUFactorEx:
+    """LU factors in one matrix, the pivots (from 1), and `info` as in inv_ex."""
+    _check_pivot("lu_factor_ex", pivot)
+    result = _LUFactorEx(*_linalg._lu_factor(A))
+    if check_errors:
+        _check("lu_factor_ex", result.info, _SINGULAR)
+    return result
+
+
+def lu_factor(A: Tensor, *, pivot: bool = True) -> _LUFactor:
+    """LU factors in one matrix, and the pivots (from 1): row i was exchanged with row pivots[i] - 1."""
+    _check_pivot("lu_factor", pivot)
+    lu_data, pivots, _ = _linalg._lu_factor(A)
+    return _LUFactor(lu_data, pivots)
+
+
+def lu(A: Tensor, *, pivot: bool = True) -> _LU:
+    """A = P L U."""
+    _check_pivot("lu", pivot)
+    return _LU(*_linalg._lu(A))
+
+
+def qr(A: Tensor, mode: str = "reduced") -> _QR:
+    """A = Q R; mode 'reduced', 'complete' or 'r' (no Q)."""
+    return _QR(*_linalg._qr(A, mode))
+
+
+def svd(A: Tensor, full_matrices: bool = True) -> _SVD:
+    """A = U diag(S) Vh, S descending. The largest element of each column of U is positive."""
+    return _SVD(*_linalg._svd(A, full_matrices))
+
+
+def eigh(A: Tensor, UPLO: str = "L") -> _Eigh:
+    """A = V diag(w) Vᵀ of a symmetric matrix, w ascending; only one triangle is read."""
+    return _Eigh(*_linalg._eigh(A, UPLO))
+
+
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> _Lstsq:
+    """What minimises |A X - B|, the smallest one of several.
+
+    As in PyTorch the driver decides what else is given: 'gelsy' (the default) the rank, 'gels' the residuals, 'gelsd' and 'gelss' all;
+    residuals only where A has more rows than columns and (which runs the graph) full rank. All compute the same way.
+    """
+    if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
+        raise ValueError(f"linalg.lstsq(): argument 'driver' must be 'gels', 'gelsy', 'gelsd' or 'gelss', not {driver!r}")
+    solution, residuals, rank, values = _linalg._lstsq(A, B, rcond)
+    nothing = _weft.zeros(0, dtype=A.dtype)
+    if driver in (None, "gelsy"):
+        return _Lstsq(solution, nothing, rank, nothing)
+    if driver == "gels":
+        return _Lstsq(solution, residuals, _weft.zeros(0, dtype=_weft.int64), nothing)
+    if residuals.numel() and bool((rank < A.shape[-1]).any()):
+        residuals = nothing
+    return _Lstsq(solution, residuals, rank, values)
+
+
+def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
+    """X with tensordot(A, X, X.ndim) = B; the axes `dims` of A are moved to its end first."""
+    return _linalg._tensorsolve(A, B, () if dims is None else dims)
+
+
+def tensordot(x1: Tensor, x2: Tensor, *, axes: int | Sequence[Sequence[int]] = 2) -> Tensor:
+    """Sums of products over pairs of axes."""
+    return _weft.tensordot(x1, x2, axes)
+
+
+def _old_qr(input: Tensor, some: bool = True) -> _QR:
+    """A = Q R; with `some`, Q has as many columns as R rows."""
+    return qr(input, "reduced" if some else "complete")
+
+
+def _old_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> _OldSVD:
+    """A = U diag(S) Vᵀ: gives V, not its transpose."""
+    if not compute_uv:
+        m, n = input.shape[-2:]
+        left, right = (_weft.zeros((*input.shape[:-2], size, size), dtype=input.dtype) for size in (m, n))
+        return _OldSVD(left, _linalg.svdvals(input), right)
+    u, s, vh = svd(input, full_matrices=not some)
+    return _OldSVD(u, s, vh.transpose(-2, -1))
+
+
+def _lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> _LU:
+    """P, L and U from what lu_factor gives; what is not wanted is empty."""
+    p, l, u = _linalg._lu_unpack(LU_data, LU_pivots)
+    nothing = _weft.zeros(0, dtype=LU_data.dtype)
+    return _LU(p if unpack_pivots else nothing, l if unpack_data else nothing, u if unpack_data else nothing)
+
+
+for _name, _value in {"slogdet": slogdet, "qr": _old_qr, "svd": _old_svd}.items():
+    setattr(_weft.Tensor, _name, _value)
