@@ -56,6 +56,9 @@ private:
         return static_cast<std::int64_t>(constant->as<ir::ConstArg>().value);
     }
 
+    // Only the gate minds the ends of the rows: one load under a mask.
+    bool is_dense(const NodeRef& index) const { return ir::stride_of(*kernel_.interner, index, id_of(lane_)) == 1; }
+
     // Are the lanes at known distances within a few vectors? Then a backend may load these and permute them.
     bool is_near(const NodeRef& index) {
         const auto at = [&](std::int64_t l) { return substitute(kernel_, index, {{id_of(lane_), kernel_.index(l)}}); };
@@ -69,7 +72,9 @@ private:
 
     NodeRef in_pieces(const Node& load) {
         Row row;
-        if (!find_row(load.sources, row) || (load.sources.size() == 1 && is_near(load.sources[0]))) return nullptr;
+        if (!find_row(load.sources, row) || is_dense(load.sources[0]) ||
+            (load.sources.size() == 1 && is_near(load.sources[0])))
+            return nullptr;
         const NodeRef width = kernel_.index(row.width);
         const NodeRef e = simplify_(substitute(kernel_, row.x, {{id_of(lane_), kernel_.index(0)}}));
         const NodeRef first = simplify_(kernel_.binary(Op::Mod, e, width)),

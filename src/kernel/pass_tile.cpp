@@ -24,6 +24,7 @@
 #include "ir/walk.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 
 namespace weft::kernel {
@@ -80,6 +81,7 @@ public:
         tile_columns_ = vectors_ * lanes_;
         inner_length_ = product(nest_.inner);
         choose_packing();
+        choose_shift();
         choose_partial_sums();
         Body body = parallel_loops();
         describe();
@@ -186,6 +188,49 @@ private:
         pack_rows_ = !plain_load(r) || (!along && rows_ > kDirectRows);
     }
 
+    // Where a summed variable (a window's tap) moves the columns by whole steps, its panels are parts of one longer panel: a convolution's
+    // operand is packed once for all rows of the window. Column q of that panel is column q - shift * v at step v of the sum.
+    void choose_shift() {
+        if (!pack_columns_ || runs_along_sum(vector_factor(), column_vars_)) return;
+        Uses uses;
+        collect_uses(vector_factor(), uses);
+        if (uses.loads.empty()) return;
+        const NodeRef& index = uses.loads[0]->sources[0];
+        const std::int64_t width = std::min(columns_, strip_width());
+        std::int64_t best = width * 3 / 5;  // of packed columns per step: more are not worth it
+        for (const NodeRef& var : nest_.inner) {
+            const auto along = ir::stride_of(*kernel_.interner, index, id_of(var));
+            if (!along || extent_of(var) == 1 || (nest_.inner_count && var == nest_.inner.front())) continue;
+            std::int64_t unit = columns_;
+            for (const NodeRef& column : column_vars_) {
+                unit /= extent_of(column);
+                const auto step = ir::stride_of(*kernel_.interner, index, id_of(column));
+                if (!step || *step == 0 || *along % *step != 0) continue;
+                Shift shift{var, *along / *step * unit, 0};
+                shift.more = std::abs(shift.by) * (extent_of(var) - 1);
+                if (std::abs(shift.by) > columns_ || !only_moves(shift)) continue;
+                if (const std::int64_t packed = (width + shift.more) / extent_of(var); packed < best)
+                    shift_ = shift, best = packed;
+            }
+        }
+        if (!shift_.var) return;
+        const std::int64_t panels = ceil_div(columns_, tile_columns_);  // strips of about the same length
+        strip_width_ = ceil_div(panels, ceil_div(columns_, strip_width())) * tile_columns_;
+    }
+
+    struct Shift {
+        NodeRef var;                    // of the sum; null: there is none
+        std::int64_t by = 0, more = 0;  // columns per step, and for all steps
+    };
+
+    // Is the operand at column q - by * v the same for all steps v?
+    bool only_moves(const Shift& shift) {
+        const NodeRef q = kernel_.new_var(columns_ + shift.more), first = kernel_.index(shift.by < 0 ? -shift.more : 0);
+        const NodeRef moved = kernel_.mul(shift.var, kernel_.index(shift.by));
+        const NodeRef column = simple(kernel_.binary(Op::Sub, kernel_.add(q, first), moved));
+        return !ir::depends_on(substitute(kernel_, vector_factor(), at_columns(column)), id_of(shift.var));
+    }
+
     // Blocks of the sum meet in memory: in the output itself, if that is plain (not donated, of the right type), else in scratch.
     // Where stores jump, whole tiles meet in scratch too: the epilogue is then written once, and not for each register of each tile.
     void choose_partial_sums() {
@@ -240,6 +285,18 @@ private:
         if (const std::int64_t rest = all.size % size)
             append(body, f(Range{simple(kernel_.add(all.start, kernel_.index(all.size - rest))), rest},
                            kernel_.index(all.size / size)));
+        return body;
+    }
+
+    // Tiles of rows that differ by one row at most: a rest of one or two rows would read all columns for few multiply-adds.
+    template <class F>
+    Body row_tiles(const Range& rows, F f) {
+        if (pack_rows_ || rows.size <= tile_rows_ || rows.size % tile_rows_ == 0) return pieces(rows, tile_rows_, f);
+        const std::int64_t tiles = ceil_div(rows.size, tile_rows_), size = ceil_div(rows.size, tiles),
+                           larger = rows.size - tiles * (size - 1);
+        Body body = pieces(Range{rows.start, larger * size}, size, f);
+        const NodeRef rest = simple(kernel_.add(rows.start, kernel_.index(larger * size)));
+        append(body, pieces(Range{rest, rows.size - larger * size}, std::max<std::int64_t>(1, size - 1), f));
         return body;
     }
 
@@ -301,8 +358,18 @@ private:
     }
 
     std::int64_t strip_width() const {
+        if (strip_width_) return strip_width_;
         const auto bytes = static_cast<std::int64_t>(size_of(nest_.accumulate));
-        return std::max<std::int64_t>(1, kPanelBytes / (inner_length_ * tile_columns_ * bytes)) * tile_columns_;
+        const std::int64_t room = kPanelBytes / (packed_steps() * bytes) - shift_.more;
+        return std::max<std::int64_t>(1, room / tile_columns_) * tile_columns_;
+    }
+
+    std::int64_t packed_steps() const { return shift_.var ? inner_length_ / extent_of(shift_.var) : inner_length_; }
+
+    // From step to step of a panel that serves several: an odd number of cache lines, so that steps fall into different sets.
+    std::int64_t shift_pitch() const {
+        const std::int64_t lines = ceil_div(std::min(strip_width(), columns_) + shift_.more, std::int64_t{lanes_});
+        return (lines | 1) * lanes_;
     }
 
     Body strips(const Range& columns, const Range& rows) {
@@ -316,7 +383,8 @@ private:
         Body block;
         if (pack_columns_) {
             const std::int64_t panels = ceil_div(columns.size, tile_columns_);
-            panel = scratch(scratch_.panel, "panel", panels * inner_length_ * tile_columns_);
+            panel = scratch(scratch_.panel, "panel",
+                            shift_.var ? packed_steps() * shift_pitch() : panels * inner_length_ * tile_columns_);
             append(block, pack_columns(columns, panel));
         }
         if (pack_rows_) {
@@ -325,7 +393,7 @@ private:
             append(block, pack_rows(rows, row_panel));
         }
         if (late_ && !sums_in_output_) sums = scratch(scratch_.sums, "sums", rows.size * columns.size);
-        append(block, pieces(rows, tile_rows_, [&](const Range& tile, const NodeRef& row_tile) {
+        append(block, row_tiles(rows, [&](const Range& tile, const NodeRef& row_tile) {
                    return pieces(columns, tile_columns_, [&](const Range& part, const NodeRef& column_tile) {
                        return tile_body({tile, part, rows, columns, row_tile, column_tile, panel, row_panel, sums});
                    });
@@ -357,30 +425,39 @@ private:
         return with;
     }
 
-    NodeRef inner_position() const {  // row-major number of the step within a block of the sum
+    NodeRef inner_position() const { return position_in(nest_.inner); }  // of the step within a block of the sum
+
+    NodeRef position_in(const std::vector<NodeRef>& vars) const {  // row-major
         Shape extents;
-        for (const NodeRef& var : nest_.inner) extents.push_back(extent_of(var));
-        return ir::flatten_index(*kernel_.interner, extents, IndexList(nest_.inner.begin(), nest_.inner.end()));
+        for (const NodeRef& var : vars) extents.push_back(extent_of(var));
+        return ir::flatten_index(*kernel_.interner, extents, IndexList(vars.begin(), vars.end()));
     }
 
-    Body sum_loops(Body body) {
-        Body loops = loops_over(nest_.inner, std::move(body));
+    std::vector<NodeRef> packed_vars() const {  // of the sum: those for which columns are packed one by one
+        std::vector<NodeRef> vars = nest_.inner;
+        std::erase(vars, shift_.var);
+        return vars;
+    }
+
+    Body sum_loops(Body body) { return sum_loops(nest_.inner, std::move(body)); }
+    Body sum_loops(const std::vector<NodeRef>& vars, Body body) {
+        Body loops = loops_over(vars, std::move(body));
         if (nest_.inner_count) loops[0].loop()->count = nest_.inner_count;
         return loops;
     }
 
     // For packing, which may go in any order: loops that decide a gate (a convolution's taps) outside, so that the gate is
     // evaluated once for all others (its channels).
-    Body packing_loops(const NodeRef& operand, Body body) {
+    Body packing_loops(const NodeRef& operand, const std::vector<NodeRef>& vars, Body body) {
         Uses uses;
         collect_uses(operand, uses);
         std::vector<NodeRef> gating, others;
-        for (const NodeRef& var : nest_.inner) {
+        for (const NodeRef& var : vars) {
             const bool gates = std::any_of(uses.gates.begin(), uses.gates.end(),
                                            [&](const NodeRef& gate) { return ir::depends_on(gate, id_of(var)); });
             (gates ? gating : others).push_back(var);
         }
-        if (gating.empty() || nest_.inner_count) return sum_loops(std::move(body));
+        if (gating.empty() || nest_.inner_count) return sum_loops(vars, std::move(body));
         gating.insert(gating.end(), others.begin(), others.end());
         return loops_over(gating, std::move(body));
     }
@@ -473,7 +550,26 @@ private:
         return body;
     }
 
+    // One panel for all steps of the shifting variable: [other steps][columns, and as many more as they are shifted by]
+    Body pack_shifted(const Range& columns, int panel) {
+        const NodeRef first = kernel_.index(shift_.by < 0 ? extent_of(shift_.var) - 1 : 0);  // where q is the column
+        const Range all{kernel_.index(0), columns.size + shift_.more};
+        return pieces(all, lanes_, [&](const Range& part, const NodeRef&) {
+            const std::vector<NodeRef> vars = packed_vars();
+            const NodeRef base = kernel_.mul(position_in(vars), kernel_.index(shift_pitch()));
+            return packing_loops(
+                vector_factor(), vars, lane_loops(part.size, [&](const NodeRef& at, int) {
+                    const NodeRef q = simple(kernel_.add(part.start, at));
+                    Substitution with = at_columns(simple(kernel_.add(columns.start, q)));
+                    with.emplace_back(id_of(shift_.var),
+                                      first);  // at once: columns beyond the last must not be simplified away
+                    return Body{Store{panel, simple(kernel_.add(base, q)), substitute(kernel_, vector_factor(), with)}};
+                }));
+        });
+    }
+
     Body pack_columns(const Range& columns, int panel) {
+        if (shift_.var) return pack_shifted(columns, panel);
         const bool turned = runs_along_sum(vector_factor(), column_vars_);
         return pieces(columns, tile_columns_, [&](const Range& part, const NodeRef& number) {
             const NodeRef slot = kernel_.mul(number, kernel_.index(inner_length_ * tile_columns_));
@@ -481,7 +577,7 @@ private:
                 return pack_turned(
                     vector_factor(), part, [&](const NodeRef& c) { return at_columns(c); }, panel, slot, tile_columns_);
             const NodeRef base = kernel_.add(slot, kernel_.mul(inner_position(), kernel_.index(tile_columns_)));
-            return packing_loops(vector_factor(), lane_loops(part.size, [&](const NodeRef& at, int) {
+            return packing_loops(vector_factor(), nest_.inner, lane_loops(part.size, [&](const NodeRef& at, int) {
                                      const NodeRef column = simple(kernel_.add(part.start, at));
                                      return Body{Store{panel, simple(kernel_.add(base, at)),
                                                        substitute(kernel_, vector_factor(), at_columns(column))}};
@@ -504,7 +600,7 @@ private:
             const bool contiguous =
                 plain_load(value) && ir::stride_of(*kernel_.interner, value->sources[0], id_of(r)) == 1;
             const LoopKind kind = contiguous && part.size <= kMaxLanes ? LoopKind::Vector : LoopKind::Serial;
-            return packing_loops(row_factor(), Body{Loop{r, kind, std::move(store), false, nullptr}});
+            return packing_loops(row_factor(), nest_.inner, Body{Loop{r, kind, std::move(store), false, nullptr}});
         });
     }
 
@@ -562,8 +658,16 @@ private:
     NodeRef vector_value(const Tile& tile, const NodeRef& at) {
         if (!pack_columns_)
             return substitute(kernel_, vector_factor(), at_columns(simple(kernel_.add(tile.columns.start, at))));
-        const NodeRef base = kernel_.add(kernel_.mul(tile.column_tile, kernel_.index(inner_length_ * tile_columns_)),
-                                         kernel_.mul(inner_position(), kernel_.index(tile_columns_)));
+        NodeRef base;
+        if (shift_.var) {
+            const NodeRef start = kernel_.add(kernel_.mul(tile.column_tile, kernel_.index(tile_columns_)),
+                                              kernel_.index(shift_.by < 0 ? shift_.more : 0));
+            base = kernel_.add(kernel_.add(start, kernel_.mul(shift_.var, kernel_.index(shift_.by))),
+                               kernel_.mul(position_in(packed_vars()), kernel_.index(shift_pitch())));
+        } else {
+            base = kernel_.add(kernel_.mul(tile.column_tile, kernel_.index(inner_length_ * tile_columns_)),
+                               kernel_.mul(inner_position(), kernel_.index(tile_columns_)));
+        }
         return kernel_.load(tile.panel, simple(kernel_.add(base, at)));
     }
 
@@ -633,7 +737,8 @@ private:
                                        ", sum by ", inner_length_,
                                        nest_.outer.empty() ? "" : str(" in ", product(nest_.outer), " blocks")));
         if (pack_columns_)
-            kernel_.schedule.push_back(str("pack columns in panels of ", tile_columns_, ", strips of ", strip_width()));
+            kernel_.schedule.push_back(str("pack columns in panels of ", tile_columns_, ", strips of ", strip_width(),
+                                           shift_.var ? str(", shifted by ", shift_.by) : ""));
         if (pack_rows_) kernel_.schedule.push_back(str("pack rows by ", tile_rows_));
         if (late_) kernel_.schedule.push_back(sums_in_output_ ? "blocks meet in the output" : "blocks meet in scratch");
         if (!parallel_.empty()) kernel_.schedule.push_back("parallel over " + parallel_);
@@ -645,8 +750,10 @@ private:
     std::vector<NodeRef> row_vars_, column_vars_, outer_vars_;
     std::int64_t rows_ = 1, columns_ = 1, inner_length_ = 1;
     bool vector_is_left_ = false, pack_columns_ = true, pack_rows_ = false;
-    bool dense_ = true;  // the output's fastest axis has a stride of 1
-    bool late_ = false;  // the epilogue runs after the tiles
+    Shift shift_;
+    std::int64_t strip_width_ = 0;  // if it is not as long as fits
+    bool dense_ = true;             // the output's fastest axis has a stride of 1
+    bool late_ = false;             // the epilogue runs after the tiles
     bool sums_in_output_ = false, plain_epilogue_ = false;
     int lanes_ = kMaxLanes, vectors_ = 1, tile_rows_ = 1, tile_columns_ = kMaxLanes;
     std::string parallel_;

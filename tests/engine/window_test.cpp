@@ -1,6 +1,7 @@
 // Depthwise and grouped convolutions with their gradients: windows whose taps are written out inside lanes, axes that a reshape leaves
 // alone under a gate, and loads that need no gate. The bits are those of plain loops.
 #include "core/config.h"
+#include "core/str.h"
 #include "support/differential.h"
 #include "tensor/cell.h"
 
@@ -155,4 +156,33 @@ TEST_CASE("a weight gradient with few elements is a sum per group of images") {
     check(slope);
     const BackendScope ref("ref");
     CHECK(explain(slope()).kernels.size() == 2);
+}
+
+TEST_CASE("a convolution's operand is packed once for all rows of the window") {
+    const auto shifted = [](const Tensor& x) {
+        const Explanation plan = explain(x);
+        for (const std::string& line : plan.kernels[0].schedule)
+            if (line.find("shifted by") != std::string::npos) return line.substr(line.find("shifted by"));
+        return std::string();
+    };
+    for (const std::int64_t padding : {0, 1})
+        for (const std::int64_t width : {30, 17}) {
+            CAPTURE(padding);
+            CAPTURE(width);
+            const Conv2dOptions options{.padding = padding};
+            Tensor x = some({5, 6, 30, width}), w = some({9, 6, 3, 3});
+            x.set_requires_grad();
+            const Tensor seed = some(conv2d(x, w, {}, options).shape());
+            const std::vector<Tensor> of_x{x};
+            const auto forward = [&] { return conv2d(x.detach(), w, {}, options); };
+            const auto slope = [&] { return gradient(conv2d(x, w, {}, options), of_x, seed)[0]; };
+            check(forward);
+            check(slope);
+            const BackendScope ref("ref");
+            CHECK(shifted(forward()) == str("shifted by ", width - 2 + 2 * padding));
+            CHECK(shifted(slope()) == str("shifted by ", -width));
+        }
+    check([&] { return conv1d(some({4, 70, 90}), some({20, 70, 5}), {}, {.padding = 2}); });
+    check([&] { return conv2d(some({2, 130, 20, 20}), some({12, 130, 3, 3}), {}, {.padding = 1, .dilation = 2}); });
+    check([&] { return conv3d(some({2, 3, 8, 9, 10}), some({12, 3, 3, 2, 3}), {}, {.padding = 1}); });
 }
