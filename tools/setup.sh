@@ -23,7 +23,7 @@ lint    clang-tidy       clang-tidy                                             
 least_cmake=3.25
 python_packages="nanobind==3.1.0 scikit-build-core==1.1.1 pytest==9.2.0 mypy==2.4.1 numpy scipy" # into .venv
 demo_packages="tqdm==4.70.1"                                                                     # into .venv
-parity_packages="torch==2.13.0 pytest==9.2.0 numpy scipy"                                        # into .venv-parity
+parity_packages="torch==2.13.0 pytest==9.2.0 numpy scipy array-api-strict==2.6.1"                # into .venv-parity
 compare_packages="torch==2.13.0 jax==0.10.2 numpy"                                               # into .venv-peers
 venv_cmake=3.31.6 # goes into .venv where the system's CMake is older than least_cmake
 

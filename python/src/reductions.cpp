@@ -13,6 +13,12 @@ namespace {
 
 Tensor in_type(const Tensor& x, std::optional<DType> dtype) { return dtype && *dtype != x.dtype() ? x.to(*dtype) : x; }
 
+// f of x in the type that is asked for, and in no wider one: sums of small integers would be i64.
+template <class F>
+Tensor computed_in(const Tensor& x, std::optional<DType> dtype, F f) {
+    return in_type(f(in_type(x, dtype)), dtype);
+}
+
 // max(input), max(input, dim, keepdim), max(input, other)
 using Reduce = Tensor (*)(const Tensor&, const Axes&, bool);
 using Arg = Tensor (*)(const Tensor&, std::optional<int>, bool);
@@ -61,15 +67,15 @@ Tensor norm_of(const Tensor& x, nb::handle p, const Axes& axes, bool keepdim, st
 void bind_sums(nb::module_& m, nb::handle t) {
     both(m, t, "sum", "dim=None, keepdim=False, *, dtype=None", "The sum over axes, or over all of them.",
          [](const Tensor& x, const Axes& dim, bool keepdim, std::optional<DType> dtype) {
-             return sum(in_type(x, dtype), dim, keepdim);
+             return computed_in(x, dtype, [&](const Tensor& typed) { return sum(typed, dim, keepdim); });
          });
     both(m, t, "mean", "dim=None, keepdim=False, *, dtype=None", "The mean over axes, or over all of them.",
          [](const Tensor& x, const Axes& dim, bool keepdim, std::optional<DType> dtype) {
-             return mean(in_type(x, dtype), dim, keepdim);
+             return computed_in(x, dtype, [&](const Tensor& typed) { return mean(typed, dim, keepdim); });
          });
     both(m, t, "prod", "dim=None, keepdim=False, *, dtype=None", "The product over axes, or over all of them.",
          [](const Tensor& x, const Axes& dim, bool keepdim, std::optional<DType> dtype) {
-             return prod(in_type(x, dtype), dim, keepdim);
+             return computed_in(x, dtype, [&](const Tensor& typed) { return prod(typed, dim, keepdim); });
          });
     both(m, t, "any", "dim=None, keepdim=False", "Whether an element is not 0.",
          [](const Tensor& x, const Axes& dim, bool keepdim) { return any(x, dim, keepdim); });
@@ -91,9 +97,13 @@ void bind_sums(nb::module_& m, nb::handle t) {
     both(m, t, "logsumexp", "dim, keepdim=False", "log(sum(exp(x))), without overflow.",
          [](const Tensor& x, const Axes& dim, bool keepdim) { return logsumexp(x, dim, keepdim); });
     both(m, t, "cumsum", "dim, *, dtype=None", "Running sums along an axis.",
-         [](const Tensor& x, int dim, std::optional<DType> dtype) { return cumsum(in_type(x, dtype), dim); });
+         [](const Tensor& x, int dim, std::optional<DType> dtype) {
+             return computed_in(x, dtype, [&](const Tensor& typed) { return cumsum(typed, dim); });
+         });
     both(m, t, "cumprod", "dim, *, dtype=None", "Running products along an axis.",
-         [](const Tensor& x, int dim, std::optional<DType> dtype) { return cumprod(in_type(x, dtype), dim); });
+         [](const Tensor& x, int dim, std::optional<DType> dtype) {
+             return computed_in(x, dtype, [&](const Tensor& typed) { return cumprod(typed, dim); });
+         });
 }
 
 }  // namespace

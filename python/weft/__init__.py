@@ -30,8 +30,21 @@ __version__ = "0.1.0"
 
 from math import e as e, inf as inf, nan as nan, pi as pi
 
-from . import autograd as autograd, datasets as datasets, linalg as linalg, nn as nn, optim as optim, special as special, utils as utils
+from . import (
+    array_api as array_api, autograd as autograd, datasets as datasets, linalg as linalg, nn as nn, optim as optim, special as special,
+    utils as utils,
+)  # fmt: skip
 from .linalg import _lu_unpack as lu_unpack, _old_qr as qr, _old_svd as svd, slogdet as slogdet
+
+# The array API's functions that PyTorch has not, or has with the same meaning.
+from .array_api import (
+    __array_api_version__ as __array_api_version__, __array_namespace_info__ as __array_namespace_info__, asarray as asarray,
+    astype as astype, bitwise_invert as bitwise_invert, broadcast_arrays as broadcast_arrays, cumulative_prod as cumulative_prod,
+    cumulative_sum as cumulative_sum, expand_dims as expand_dims, isdtype as isdtype, matrix_transpose as matrix_transpose,
+    newaxis as newaxis, permute_dims as permute_dims, positive as positive, repeat as repeat, take_along_axis as take_along_axis,
+    unique_all as unique_all, unique_counts as unique_counts, unique_inverse as unique_inverse, unique_values as unique_values,
+    unstack as unstack,
+)  # fmt: skip
 
 concatenate = cat  # noqa: F405
 

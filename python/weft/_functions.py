@@ -33,7 +33,8 @@ class finfo:
 
     _digits = {_weft.float16: (10, 15), _weft.bfloat16: (7, 127), _weft.float32: (23, 127), _weft.float64: (52, 1023)}
 
-    def __init__(self, type: _weft.dtype = _weft.float32) -> None:
+    def __init__(self, type: _weft.dtype | Tensor = _weft.float32) -> None:
+        type = type.dtype if isinstance(type, Tensor) else type
         if type not in self._digits:
             raise TypeError(f"finfo(): argument 'type' must be a float type, not {type!r}")
         digits, exponent = self._digits[type]
@@ -50,7 +51,8 @@ class finfo:
 class iinfo:
     """The limits of an integer type: bits, max, min."""
 
-    def __init__(self, type: _weft.dtype) -> None:
+    def __init__(self, type: _weft.dtype | Tensor) -> None:
+        type = type.dtype if isinstance(type, Tensor) else type
         if not isinstance(type, _weft.dtype) or type.is_floating_point or type is _weft.bool:
             raise TypeError(f"iinfo(): argument 'type' must be an integer type, not {type!r}")
         self.dtype, self.bits = type, 8 * type.itemsize

@@ -72,6 +72,27 @@ def _array_wrap(self: Tensor, array: Any, context: Any = None, return_scalar: bo
     return _weft.from_numpy(numpy.asarray(array))
 
 
+def _array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
+    """The functions of the Python array API standard: weft.array_api."""
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ValueError(f"__array_namespace__(): version {api_version!r} of the standard is not known; 2024.12 is")
+    from . import array_api
+
+    return array_api
+
+
+def _to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
+    """The tensor itself: there is one device, the CPU."""
+    if stream is not None:
+        raise ValueError("to_device(): the CPU has no streams")
+    return self.to(str(device))
+
+
+def _complex(self: Tensor) -> complex:
+    """The value of a tensor of one element, as a complex number. Runs the graph."""
+    return complex(self.item())
+
+
 def _register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Any], None]) -> _weft.RemovableHandle:
     """Calls `hook(tensor)` after each backward() that has added to the .grad of this leaf. Returns a handle with remove()."""
     import weakref
@@ -88,6 +109,9 @@ def _register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Any], None
 for _name, _value in {
     "register_post_accumulate_grad_hook": _register_post_accumulate_grad_hook,
     "__array_wrap__": _array_wrap,
+    "__array_namespace__": _array_namespace,
+    "__complex__": _complex,
+    "to_device": _to_device,
     "__reduce_ex__": _reduce,
     "__deepcopy__": _deepcopy,
     "T": property(_transposed),

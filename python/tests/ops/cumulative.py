@@ -20,6 +20,7 @@ def along(function):
 def samples():
     yield from scan()
     yield Sample(floats(3, 4, dtype="int8"), dim=1, dtype=D("float32"))
+    yield Sample(floats(3, 4, dtype="int8"), dim=1, dtype=D("int16"))
     yield Sample(floats(3, 4, dtype="bool"), dim=1)
     yield Sample(floats(3, 4) > 0, dim=0)
 

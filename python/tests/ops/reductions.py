@@ -36,6 +36,8 @@ def sums():
     yield from reduction()
     yield Sample(floats(3, 4, dtype="int32"), dim=1, dtype=D("float32"))
     yield Sample(floats(3, 4, dtype="float16"), dtype=D("float64"))
+    yield Sample(floats(3, 4, low=50, high=100, dtype="uint8"), dim=1, dtype=D("int8"))
+    yield Sample(floats(3, 4, dtype="int8"), dtype=D("int32"))
     yield Sample(floats(3, 4, dtype="float64"), dim=1)
     yield Sample(floats(3, 4, dtype="float64"), dim=())
 

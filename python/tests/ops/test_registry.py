@@ -21,7 +21,7 @@ NOT_OPS = {
     "manual_seed no_grad set_debug_level set_default_dtype set_printoptions set_grad_enabled set_memory_limit set_num_threads set_rng_state trim_memory",
     "tool": "describe_api explain jit load realize save search_api",
     "property": "Tensor.data_ptr Tensor.dim Tensor.element_size Tensor.is_contiguous Tensor.is_floating_point Tensor.nelement "
-    "Tensor.numel Tensor.size is_floating_point is_tensor numel promote_types "
+    "Tensor.numel Tensor.size is_floating_point is_tensor isdtype numel promote_types "
     "Tensor.get_device Tensor.is_complex Tensor.is_nonzero Tensor.is_same_size Tensor.is_signed Tensor.ndimension Tensor.storage_offset "
     "Tensor.stride Tensor.type is_complex is_nonzero is_same_size is_signed",
     "autograd": "Tensor.backward Tensor.detach_ Tensor.register_hook Tensor.register_post_accumulate_grad_hook Tensor.requires_grad_ Tensor.retain_grad",
