@@ -279,6 +279,8 @@ Tensor cond(const Tensor& a, const NormKind& kind) {
 // ---- pieces ----------------------------------------------------------------------------------------------------------
 
 Tensor diagonal(const Tensor& a, std::int64_t offset, int axis1, int axis2) {
+    const Checker check("linalg.diagonal", {{"A", a}, {"offset", offset}, {"dim1", axis1}, {"dim2", axis2}});
+    check.that(a.rank() >= 2, "A must have two axes at least");
     return weft::diagonal(a, offset, axis1, axis2);
 }
 
@@ -288,6 +290,6 @@ Tensor matrix_transpose(const Tensor& a) {
     return turned(a);
 }
 
-Tensor trace(const Tensor& a, std::int64_t offset) { return sum(weft::diagonal(a, offset, -2, -1), -1); }
+Tensor trace(const Tensor& a, std::int64_t offset) { return sum(linalg::diagonal(a, offset), -1); }
 
 }  // namespace weft::linalg

@@ -2,10 +2,7 @@
 // are distributed digit by digit, which is stable. Blocks are fixed by the length, so the result never depends on threads.
 #include "tensor/order.h"
 
-#include "core/word.h"
-
 #include <algorithm>
-#include <bit>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -26,37 +23,42 @@ Bits float_key(Bits bits, Bits infinity) {
     return bits & kSign ? Bits(~bits) : Bits(bits | kSign);
 }
 
-template <class T>
-struct Element;  // how T lies in memory, and its key
-template <class T>
-requires std::is_integral_v<T>
-struct Element<T> {
-    using Bits = std::conditional_t<std::is_same_v<T, bool>, std::uint8_t,
-                                    std::make_unsigned_t<std::conditional_t<std::is_same_v<T, bool>, char, T>>>;
-    static Bits key(Bits bits) {
-        return std::is_signed_v<T> ? Bits(bits ^ Bits(Bits(1) << (8 * sizeof(Bits) - 1))) : bits;
+// The keys of elements [begin, end), the only code that knows element types; `flip` reverses the order.
+template <class Bits, class Key, class F>
+void write_keys(const void* row, std::int64_t begin, std::int64_t end, bool flip, Key* out, F key) {
+    const Bits* const from = static_cast<const Bits*>(row);
+    const Bits mask = flip ? Bits(~Bits(0)) : Bits(0);
+    for (std::int64_t i = begin; i < end; ++i) *out++ = Key(Bits(key(from[i]) ^ mask));
+}
+
+template <class Key>
+void keys_of(DType dtype, const void* row, std::int64_t begin, std::int64_t end, bool flip, Key* out) {
+    const auto unsigned_bits = [&]<class Bits>(Bits) {
+        write_keys<Bits>(row, begin, end, flip, out, [](Bits x) { return x; });
+    };
+    const auto signed_bits = [&]<class Bits>(Bits) {
+        constexpr Bits kSign = Bits(Bits(1) << (8 * sizeof(Bits) - 1));
+        write_keys<Bits>(row, begin, end, flip, out, [](Bits x) { return Bits(x ^ kSign); });
+    };
+    const auto float_bits = [&]<class Bits>(Bits infinity) {
+        write_keys<Bits>(row, begin, end, flip, out, [infinity](Bits x) { return float_key<Bits>(x, infinity); });
+    };
+    switch (dtype) {
+        case DType::Bool:
+        case DType::U8: return unsigned_bits(std::uint8_t());
+        case DType::U16: return unsigned_bits(std::uint16_t());
+        case DType::U32: return unsigned_bits(std::uint32_t());
+        case DType::U64: return unsigned_bits(std::uint64_t());
+        case DType::I8: return signed_bits(std::uint8_t());
+        case DType::I16: return signed_bits(std::uint16_t());
+        case DType::I32: return signed_bits(std::uint32_t());
+        case DType::I64: return signed_bits(std::uint64_t());
+        case DType::F16: return float_bits(std::uint16_t(0x7c00));
+        case DType::BF16: return float_bits(std::uint16_t(0x7f80));
+        case DType::F32: return float_bits(std::uint32_t(0x7f800000));
+        case DType::F64: return float_bits(std::uint64_t(0x7ff0000000000000));
     }
-};
-template <>
-struct Element<float> {
-    using Bits = std::uint32_t;
-    static Bits key(Bits bits) { return float_key<Bits>(bits, 0x7f800000); }
-};
-template <>
-struct Element<double> {
-    using Bits = std::uint64_t;
-    static Bits key(Bits bits) { return float_key<Bits>(bits, 0x7ff0000000000000); }
-};
-template <>
-struct Element<Half> {
-    using Bits = std::uint16_t;
-    static Bits key(Bits bits) { return float_key<Bits>(bits, 0x7c00); }
-};
-template <>
-struct Element<BFloat16> {
-    using Bits = std::uint16_t;
-    static Bits key(Bits bits) { return float_key<Bits>(bits, 0x7f80); }
-};
+}
 
 // ---- records: a key and a position, ordered by both ------------------------------------------------------------------
 
@@ -149,26 +151,59 @@ Record* sort_in_blocks(const Call& call, Record* a, Record* b, std::int64_t n) {
     return a;
 }
 
-// ---- rows --------------------------------------------------------------------------------------------------------------
+// ---- rows ------------------------------------------------------------------------------------------------------------
 
-template <class T>
-using Bits = typename Element<T>::Bits;
+constexpr std::int64_t kKeysAtOnce = 1024;
 
-template <class Record, class T>
-void make_records(const Bits<T>* row, std::int64_t begin, std::int64_t end, bool descending, Record* out) {
-    for (std::int64_t i = begin; i < end; ++i) {
-        const Bits<T> key = Element<T>::key(row[i]);
-        *out++ = Record(typename Record::Key(descending ? Bits<T>(~key) : key), i);
+// Calls f(key, position) for elements [begin, end) of a row.
+template <class Key, class F>
+void for_each_key(DType dtype, const void* row, std::int64_t begin, std::int64_t end, bool flip, F f) {
+    Key keys[kKeysAtOnce];
+    for (std::int64_t from = begin; from < end; from += kKeysAtOnce) {
+        const std::int64_t to = std::min(end, from + kKeysAtOnce);
+        keys_of(dtype, row, from, to, flip, keys);
+        for (std::int64_t i = from; i < to; ++i) f(keys[i - from], i);
     }
 }
 
-template <class Record, class T>
-void write(const Record* sorted, const Bits<T>* row, std::int64_t begin, std::int64_t end, Bits<T>* values,
-           std::int64_t* indices) {
-    for (std::int64_t i = begin; i < end; ++i) {
-        indices[i] = sorted[i].position();
-        values[i] = row[indices[i]];
+template <class Record>
+void make_records(DType dtype, const void* row, std::int64_t begin, std::int64_t end, bool flip, Record* out) {
+    for_each_key<typename Record::Key>(dtype, row, begin, end, flip,
+                                       [&](auto key, std::int64_t i) { *out++ = Record(key, i); });
+}
+
+// Elements of the row at these positions, to values[0 …].
+void copy_elements(std::size_t size, const void* row, const std::int64_t* positions, std::int64_t count, void* values) {
+    const auto copy = [&]<class Bits>(Bits) {
+        for (std::int64_t i = 0; i < count; ++i)
+            static_cast<Bits*>(values)[i] = static_cast<const Bits*>(row)[positions[i]];
+    };
+    switch (size) {
+        case 1: return copy(std::uint8_t());
+        case 2: return copy(std::uint16_t());
+        case 4: return copy(std::uint32_t());
+        default: return copy(std::uint64_t());
     }
+}
+
+// Row r of a call's source, and of its two results when a row becomes `kept` elements.
+struct RowOf {
+    const void* elements;
+    std::byte* values;
+    std::int64_t* indices;
+};
+RowOf row_of(const Call& call, std::int64_t r, std::int64_t length, std::int64_t kept) {
+    const auto size = static_cast<std::int64_t>(size_of(call.node.source().dtype));
+    return {call.source<std::byte>(0) + r * length * size, call.result<std::byte>(0) + r * kept * size,
+            call.result<std::int64_t>(1) + r * kept};
+}
+
+template <class Record>
+void write(const Call& call, const RowOf& row, const Record* sorted, std::int64_t begin, std::int64_t end) {
+    const std::size_t size = size_of(call.node.source().dtype);
+    for (std::int64_t i = begin; i < end; ++i) row.indices[i] = sorted[i].position();
+    copy_elements(size, row.elements, row.indices + begin, end - begin,
+                  row.values + begin * static_cast<std::int64_t>(size));
 }
 
 template <class F>
@@ -176,43 +211,35 @@ void for_each_block(const Call& call, std::int64_t n, std::int64_t block, F f) {
     call.for_each((n + block - 1) / block, [&](std::int64_t k) { f(k * block, std::min(n, (k + 1) * block)); });
 }
 
-// Calls f(Record, T) with the narrowest record that holds T's key and a position.
+// Calls f(begin, end) for groups of rows, several of them per task when they are short.
 template <class F>
-void with_types(DType dtype, std::int64_t length, F f) {
-    visit_dtype(dtype, [&](auto zero) {
-        using T = decltype(zero);
-        if constexpr (sizeof(T) <= 4) {
-            if (length <= INT64_C(0xffffffff)) return f(Narrow(), zero);
-        }
-        f(Wide(), zero);
-    });
+void for_each_rows(const Call& call, Rows rows, F f) {
+    for_each_block(call, rows.count, std::max<std::int64_t>(1, kBlock / std::max<std::int64_t>(1, rows.length)), f);
 }
 
-template <class Record, class T>
-void sort_long_row(const Call& call, const Bits<T>* row, std::int64_t n, bool descending, Bits<T>* values,
-                   std::int64_t* indices) {
+// Calls f(Record()) with the narrowest record that holds a key and a position.
+template <class F>
+void with_record(const Call& call, Rows rows, F f) {
+    if (size_of(call.node.source().dtype) <= 4 && rows.length <= INT64_C(0xffffffff)) f(Narrow());
+    else f(Wide());
+}
+
+template <class Record>
+void sort_long_row(const Call& call, const RowOf& row, std::int64_t n, bool descending) {
     const Records<Record> a(n), b(n);
     for_each_block(call, n, kBlock, [&](std::int64_t begin, std::int64_t end) {
-        make_records<Record, T>(row, begin, end, descending, a.data.get() + begin);
+        make_records(call.node.source().dtype, row.elements, begin, end, descending, a.data.get() + begin);
     });
     const Record* const sorted = sort_in_blocks(call, a.data.get(), b.data.get(), n);
-    for_each_block(call, n, kBlock, [&](std::int64_t begin, std::int64_t end) {
-        write<Record, T>(sorted, row, begin, end, values, indices);
-    });
-}
-
-// Calls f(row) for all rows, several of them per task when they are short.
-template <class F>
-void for_each_row(const Call& call, Rows rows, F f) {
-    const std::int64_t block = std::max<std::int64_t>(1, kBlock / std::max<std::int64_t>(1, rows.length));
-    for_each_block(call, rows.count, block, [&](std::int64_t begin, std::int64_t end) { f(begin, end); });
+    for_each_block(call, n, kBlock,
+                   [&](std::int64_t begin, std::int64_t end) { write(call, row, sorted, begin, end); });
 }
 
 // ---- the first k -----------------------------------------------------------------------------------------------------
 
 // The k first records of a row's part, in any order: those below a limit are collected, and the limit falls whenever they are many.
-template <class Record, class T>
-std::vector<Record> first_records(const Bits<T>* row, std::int64_t begin, std::int64_t end, std::int64_t k,
+template <class Record>
+std::vector<Record> first_records(DType dtype, const void* row, std::int64_t begin, std::int64_t end, std::int64_t k,
                                   bool largest) {
     std::vector<Record> found;
     const std::size_t most = static_cast<std::size_t>(2 * k + 32), wanted = static_cast<std::size_t>(k);
@@ -224,61 +251,54 @@ std::vector<Record> first_records(const Bits<T>* row, std::int64_t begin, std::i
     };
     bool limited = false;
     typename Record::Key limit = 0;
-    for (std::int64_t i = begin; i < end; ++i) {
-        const Bits<T> bits = Element<T>::key(row[i]);
-        const auto key = typename Record::Key(largest ? Bits<T>(~bits) : bits);
-        if (limited && key >= limit) continue;
+    for_each_key<typename Record::Key>(dtype, row, begin, end, largest, [&](auto key, std::int64_t i) {
+        if (limited && key >= limit) return;
         found.emplace_back(key, i);
         if (found.size() == most) limit = thin_out(), limited = true;
-    }
+    });
     if (found.size() > wanted) thin_out();
     return found;
 }
 
-template <class Record, class T>
-void write_first(std::vector<Record>& found, const Bits<T>* row, std::int64_t k, Bits<T>* values,
-                 std::int64_t* indices) {
+template <class Record>
+void write_first(const Call& call, const RowOf& row, std::vector<Record>& found, std::int64_t k) {
     if (static_cast<std::int64_t>(found.size()) > k) {
         std::nth_element(found.begin(), found.begin() + k - 1, found.end());
         found.resize(static_cast<std::size_t>(k));
     }
     std::vector<Record> scratch(found.size());
-    write<Record, T>(sort_serially(found.data(), scratch.data(), k), row, 0, k, values, indices);
+    write(call, row, sort_serially(found.data(), scratch.data(), k), 0, k);
 }
 
-template <class Record, class T>
-void top_of_long_row(const Call& call, const Bits<T>* row, std::int64_t n, std::int64_t k, bool largest,
-                     Bits<T>* values, std::int64_t* indices) {
+template <class Record>
+void top_of_long_row(const Call& call, const RowOf& row, std::int64_t n, std::int64_t k, bool largest) {
     const std::int64_t block = std::max(kBlock, 4 * k), blocks = (n + block - 1) / block;
     std::vector<std::vector<Record>> parts(static_cast<std::size_t>(blocks));
     call.for_each(blocks, [&](std::int64_t b) {
-        parts[static_cast<std::size_t>(b)] =
-            first_records<Record, T>(row, b * block, std::min(n, (b + 1) * block), k, largest);
+        parts[static_cast<std::size_t>(b)] = first_records<Record>(call.node.source().dtype, row.elements, b * block,
+                                                                   std::min(n, (b + 1) * block), k, largest);
     });
     std::vector<Record> found;
     for (const auto& part : parts) found.insert(found.end(), part.begin(), part.end());
-    write_first<Record, T>(found, row, k, values, indices);
+    write_first(call, row, found, k);
 }
 
 }  // namespace
 
 void sort_rows(const Call& call, Rows rows, bool descending) {
-    with_types(call.node.source().dtype, rows.length, [&]<class Record, class T>(Record, T) {
-        const auto* const source = call.source<Bits<T>>(0);
-        auto* const values = call.result<Bits<T>>(0);
-        auto* const indices = call.result<std::int64_t>(1);
+    with_record(call, rows, [&]<class Record>(Record) {
         const std::int64_t n = rows.length;
         if (n >= kParallelFrom) {
             for (std::int64_t r = 0; r < rows.count; ++r)
-                sort_long_row<Record, T>(call, source + r * n, n, descending, values + r * n, indices + r * n);
+                sort_long_row<Record>(call, row_of(call, r, n, n), n, descending);
             return;
         }
-        for_each_row(call, rows, [&](std::int64_t begin, std::int64_t end) {
+        for_each_rows(call, rows, [&](std::int64_t begin, std::int64_t end) {
             const Records<Record> a(n), b(n);
             for (std::int64_t r = begin; r < end; ++r) {
-                make_records<Record, T>(source + r * n, 0, n, descending, a.data.get());
-                const Record* const sorted = sort_serially(a.data.get(), b.data.get(), n);
-                write<Record, T>(sorted, source + r * n, 0, n, values + r * n, indices + r * n);
+                const RowOf row = row_of(call, r, n, n);
+                make_records(call.node.source().dtype, row.elements, 0, n, descending, a.data.get());
+                write(call, row, sort_serially(a.data.get(), b.data.get(), n), 0, n);
             }
         });
     });
@@ -286,64 +306,63 @@ void sort_rows(const Call& call, Rows rows, bool descending) {
 
 void top_rows(const Call& call, Rows rows, std::int64_t k, bool largest) {
     if (k == 0) return;
-    with_types(call.node.source().dtype, rows.length, [&]<class Record, class T>(Record, T) {
-        const auto* const source = call.source<Bits<T>>(0);
-        auto* const values = call.result<Bits<T>>(0);
-        auto* const indices = call.result<std::int64_t>(1);
+    with_record(call, rows, [&]<class Record>(Record) {
         const std::int64_t n = rows.length;
         if (n >= kParallelFrom) {
             for (std::int64_t r = 0; r < rows.count; ++r)
-                top_of_long_row<Record, T>(call, source + r * n, n, k, largest, values + r * k, indices + r * k);
+                top_of_long_row<Record>(call, row_of(call, r, n, k), n, k, largest);
             return;
         }
-        for_each_row(call, rows, [&](std::int64_t begin, std::int64_t end) {
+        for_each_rows(call, rows, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t r = begin; r < end; ++r) {
-                auto found = first_records<Record, T>(source + r * n, 0, n, k, largest);
-                write_first<Record, T>(found, source + r * n, k, values + r * k, indices + r * k);
+                const RowOf row = row_of(call, r, n, k);
+                auto found = first_records<Record>(call.node.source().dtype, row.elements, 0, n, k, largest);
+                write_first(call, row, found, k);
             }
         });
     });
 }
 
 void mode_rows(const Call& call, Rows rows) {
-    with_types(call.node.source().dtype, rows.length, [&]<class Record, class T>(Record, T) {
+    with_record(call, rows, [&]<class Record>(Record) {
         const std::int64_t n = rows.length;
-        for_each_row(call, rows, [&](std::int64_t first, std::int64_t last) {
+        for_each_rows(call, rows, [&](std::int64_t first, std::int64_t last) {
             const Records<Record> a(n), b(n);
             for (std::int64_t r = first; r < last; ++r) {
-                const auto* const row = call.source<Bits<T>>(0) + r * n;
-                make_records<Record, T>(row, 0, n, false, a.data.get());
+                const RowOf row = row_of(call, r, n, 1);
+                make_records(call.node.source().dtype, row.elements, 0, n, false, a.data.get());
                 const Record* const sorted = sort_serially(a.data.get(), b.data.get(), n);
                 std::int64_t best = 0, most = 0;  // the end of the longest run of equal keys, and its length
                 for (std::int64_t begin = 0, end = 0; begin < n; begin = end) {
                     for (end = begin; end < n && sorted[end].key() == sorted[begin].key();) ++end;
                     if (end - begin > most) most = end - begin, best = end - 1;
                 }
-                call.result<std::int64_t>(1)[r] = sorted[best].position();
-                call.result<Bits<T>>(0)[r] = row[sorted[best].position()];
+                write(call, row, sorted + best, 0, 1);
             }
         });
     });
 }
 
 void search_rows(const Call& call, const Search& search) {
-    visit_dtype(call.node.source().dtype, [&](auto zero) {
-        using T = decltype(zero);
-        const std::int64_t n = search.length, m = search.per_row, total = numel(call.node.shape);
-        for_each_block(call, total, 4096, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) {
-                const auto* const row = call.source<Bits<T>>(0) + (search.shared ? 0 : i / m * n);
-                const Bits<T> key = Element<T>::key(call.source<Bits<T>>(1)[i]);
-                const auto* base = row;  // all before it come first, whatever the comparison says of those from it on
-                for (std::int64_t left = n; left > 0;) {
-                    const std::int64_t half = (left + 1) / 2;
-                    const Bits<T> there = Element<T>::key(base[half - 1]);
-                    const bool before = search.right ? there <= key : there < key;
-                    base = before ? base + half : base;
-                    left = before ? left - half : half - 1;
-                }
-                call.result<std::int64_t>(0)[i] = base - row;
+    const DType dtype = call.node.source().dtype;
+    const std::int64_t n = search.length, m = search.per_row, total = numel(call.node.shape),
+                       rows = search.shared ? 1 : total / m;
+    std::vector<std::uint64_t> sorted(static_cast<std::size_t>(rows * n));
+    for_each_block(call, rows * n, kBlock, [&](std::int64_t begin, std::int64_t end) {
+        keys_of(dtype, call.sources[0], begin, end, false, sorted.data() + begin);
+    });
+    for_each_block(call, total, 4096, [&](std::int64_t begin, std::int64_t end) {
+        for_each_key<std::uint64_t>(dtype, call.sources[1], begin, end, false, [&](std::uint64_t key, std::int64_t i) {
+            const std::uint64_t* const row = sorted.data() + (search.shared ? 0 : i / m * n);
+            const std::uint64_t* base =
+                row;  // all before it come first, whatever the comparison says of those from it on
+            for (std::int64_t left = n; left > 0;) {
+                const std::int64_t half = (left + 1) / 2;
+                const bool before = search.right ? base[half - 1] <= key : base[half - 1] < key;
+                base = before ? base + half : base;
+                left = before ? left - half : half - 1;
             }
+            call.result<std::int64_t>(0)[i] = base - row;
         });
     });
 }
