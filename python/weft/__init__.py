@@ -38,11 +38,11 @@ from .linalg import _lu_unpack as lu_unpack, _old_qr as qr, _old_svd as svd, slo
 
 # The array API's functions that PyTorch has not, or has with the same meaning.
 from .array_api import (
-    __array_api_version__ as __array_api_version__, __array_namespace_info__ as __array_namespace_info__,
-    astype as astype, bitwise_invert as bitwise_invert, broadcast_arrays as broadcast_arrays, cumulative_prod as cumulative_prod,
-    cumulative_sum as cumulative_sum, expand_dims as expand_dims, isdtype as isdtype,
-    newaxis as newaxis, permute_dims as permute_dims, repeat as repeat, take_along_axis as take_along_axis,
-    unique_all as unique_all, unique_counts as unique_counts, unique_inverse as unique_inverse, unique_values as unique_values,
+    __array_api_version__ as __array_api_version__, __array_namespace_info__ as __array_namespace_info__, astype as astype,
+    bitwise_invert as bitwise_invert, broadcast_arrays as broadcast_arrays, cumulative_prod as cumulative_prod,
+    cumulative_sum as cumulative_sum, expand_dims as expand_dims, isdtype as isdtype, newaxis as newaxis,
+    permute_dims as permute_dims, repeat as repeat, take_along_axis as take_along_axis, unique_all as unique_all,
+    unique_counts as unique_counts, unique_inverse as unique_inverse, unique_values as unique_values,
 )  # fmt: skip
 
 concatenate = cat  # noqa: F405

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .registry import ALL, FLOATS, INTEGERS, D, Error, Raw, Sample, dtype_of, floats, integers, op, strided
+from .registry import ALL, FLOATS, INTEGERS, D, Error, Sample, dtype_of, floats, integers, op, strided
 
 KINDS = ("float32", "float64", "int64", "bool", "float16", "bfloat16", "uint8", "int16")
 NONE = "PyTorch has none"
@@ -44,19 +44,6 @@ same(
     ((-1, 1, 0),),
     torch=lambda torch, x, axes: x.permute(axes),
     errors=[Error(ValueError, "axes", floats(2, 3), (0,))],
-)
-same(
-    "matrix_transpose", lambda x: np.swapaxes(x, -1, -2), (), torch=lambda torch, x: x.mT, errors=[Error(ValueError, "two axes", floats(3))]
-)
-same("positive", lambda x: x, (), more=[Sample(floats()), Sample(floats(0))])
-same(
-    "unstack",
-    lambda x, axis=0: [*np.moveaxis(x, axis, 0)],
-    (),
-    ({"axis": 1},),
-    ({"axis": -1},),
-    torch=lambda torch, x, axis=0: x.unbind(axis),
-    errors=[Error(IndexError, "out of range", floats(3), axis=1)],
 )
 same(
     "repeat",
@@ -116,35 +103,6 @@ op(
 )
 
 
-def objects():
-    yield from (Sample([1, 2, 3]), Sample([[1.5, 2.0]]), Sample(True), Sample(2.5))
-    for dtype in ALL:
-        yield Sample([[1, 0], [1, 1]], dtype=D(dtype))
-    yield from (
-        Sample(Raw(floats(3))),
-        Sample(Raw(floats(4, 3).T), copy=True),
-        Sample(floats(3), dtype=D("float64")),
-        Sample(floats(3), copy=True),
-    )
-
-
-def kind_of(sample):
-    value = sample.args[0]
-    value = value.array if isinstance(value, Raw) else value
-    return dtype_of(value) if isinstance(value, np.ndarray) else {"i": "int64", "f": "float32", "b": "bool"}[np.asarray(value).dtype.kind]
-
-
-op(
-    "asarray",
-    "weft",
-    objects,
-    lambda obj, dtype=None, copy=None: np.asarray(obj),
-    result=kind_of,
-    gradient=False,
-    errors=[Error(ValueError, "copy=False", [1.0], copy=False), Error(ValueError, "gpu", [1.0], device="gpu")],
-)
-
-
 def running(function):
     def oracle(x, axis=None, dtype=None, include_initial=False):
         x = x.astype(dtype or ("uint64" if x.dtype.kind == "u" else "int64" if x.dtype.kind in "ib" else x.dtype))
@@ -185,30 +143,6 @@ for _name, _function, _ends in (("cumulative_sum", np.cumsum, (-2, 2)), ("cumula
         reason=NONE,
         errors=[Error(ValueError, "'axis' is needed", floats(2, 3)), Error(IndexError, "out of range", floats(3), axis=1)],
     )
-
-
-def vectors():
-    for dtype in FLOATS:
-        yield Sample(floats(3, 4, dtype=dtype), floats(3, 4, dtype=dtype, seed=1))
-    for dtype in ("int64", "int8"):
-        yield Sample(floats(3, 4, dtype=dtype), floats(3, 4, dtype=dtype, seed=1)).unlike_torch("takes floats only")
-    yield from (
-        Sample(floats(*a), floats(*b, seed=1))
-        for a, b in (((4,), (4,)), ((2, 3, 4), (4,)), ((0, 4), (0, 4)), ((3, 67), (3, 67)), ((5, 1, 4), (3, 4)))
-    )
-    yield Sample(floats(4, 3).T, floats(3, 4)[::-1])
-    yield Sample(floats(3, 4), floats(3, 4, seed=1), axis=-2)
-    yield Sample(floats(2, 2, dtype="float64"), floats(2, 2, dtype="float64", seed=1))
-
-
-op(
-    "vecdot",
-    "weft",
-    vectors,
-    lambda x, y, axis=-1: (x * y).sum(axis),
-    torch=lambda torch, x, y, axis=-1: torch.linalg.vecdot(x, y, dim=axis),
-    errors=[Error(ValueError, "must be equal", floats(3), floats(4))],
-)
 
 
 def repeated():
