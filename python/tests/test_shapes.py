@@ -164,3 +164,41 @@ def test_layers_refuse_what_does_not_fit():
     table = nn.EmbeddingBag.from_pretrained(weft.arange(6.0).reshape(3, 2), mode="sum")
     assert table(weft.tensor([[0, 2]])).tolist() == [[4, 6]] and not table.weight.requires_grad
     assert repr(nn.EmbeddingBag(3, 2, mode="max", padding_idx=1)) == "EmbeddingBag(3, 2, mode='max', padding_idx=1)"
+
+
+def test_inside_jit():
+    table, index, offsets = weft.arange(8.0).reshape(4, 2), weft.tensor([0, 3, 1]), weft.tensor([0, 1])
+
+    def work(x):
+        y = nn.functional.interpolate(x, scale_factor=1.5, mode="bilinear")
+        bags = nn.functional.embedding_bag(index, table, offsets, mode="max")
+        z = y.flatten().unfold(0, 2, 2).diagonal().diag_embed(1)
+        return z.sum() + bags.sum() + y.scatter_reduce(0, weft.tensor([[[[0]]]]), y, "amax").sum()
+
+    run = weft.jit(work)
+    for seed in (1, 2, 3):
+        weft.manual_seed(seed)
+        x = weft.rand(1, 2, 4, 4)
+        assert abs(run(x).item() - work(x).item()) < 1e-4
+
+
+def test_gradients_reach_through_views_and_writes():
+    x = weft.arange(1.0, 7.0).reshape(2, 3).requires_grad_()
+    y = x * 1
+    y.diagonal().mul_(2)
+    y.unfold(1, 1, 2)[0] = 0
+    (y * y).sum().backward()
+    assert x.grad.tolist() == [[0, 4, 0], [8, 40, 12]]
+    w = weft.ones(4, requires_grad=True)
+    w.as_strided((2, 3), (1, 1)).sum().backward()
+    assert w.grad.tolist() == [1, 2, 2, 1]
+
+
+def test_cat_of_nothing():
+    collected = weft.tensor([])
+    for _ in range(2):
+        collected = weft.cat([collected, weft.ones(1, 2)])
+    assert collected.shape == (2, 2) and weft.hstack([weft.zeros(0), weft.ones(2, 1)]).shape == (2, 1)
+    assert weft.chunk(weft.zeros(0, 2), 3)[2].shape == (0, 2)
+    assert weft.gather(weft.ones(2, 3), 0, weft.zeros(0, dtype=weft.int64)).shape == (0,)
+    assert weft.ones(2, 3).scatter(0, weft.zeros(0, dtype=weft.int64), weft.zeros(0)).sum().item() == 6

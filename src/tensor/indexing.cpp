@@ -47,6 +47,8 @@ Tensor gather(const Tensor& x, int axis, const Tensor& index) {
     const Checker check("gather", {{"x", x}, {"axis", axis}, {"index", index}});
     const int d = check.axis(axis, lifted_rank(x));
     const NodeRef from = lifted(node_of(x)), at = lifted(checked_index(check, "index", index, from->shape[d]));
+    if (index.numel() == 0 && at->rank() != from->rank())
+        return zeros(index.shape(), x.dtype());  // of any rank, as in PyTorch
     check_reach(check, from->shape, at->shape, d);
     const NodeRef part = ir::shrink(from, zeros_for(from->shape), reached(from->shape, at->shape, d));
     return make_tensor(ir::reshape(ir::gather(part, at, d), index.shape()));

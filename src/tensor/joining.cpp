@@ -17,7 +17,7 @@ using ir::NodeRef;
 template <class Shaped>
 std::vector<Tensor> each(std::string_view name, std::span<const Tensor> tensors, Shaped shaped) {
     const Checker check(name, {{"tensors", tensors}});
-    check.value(!tensors.empty(), "there must be one tensor at least");
+    check.that(!tensors.empty(), "there must be one tensor at least");
     std::vector<Tensor> result;
     for (const Tensor& tensor : tensors) result.push_back(shaped(tensor));
     return result;
@@ -33,7 +33,8 @@ DType common_type(std::span<const Tensor> tensors) {
 
 Tensor hstack(std::span<const Tensor> tensors) {
     const std::vector<Tensor> all = each("hstack", tensors, [](const Tensor& t) { return atleast_1d(t); });
-    return cat(all, all[0].rank() == 1 ? 0 : 1);
+    const bool vectors = std::all_of(all.begin(), all.end(), [](const Tensor& t) { return t.rank() == 1; });
+    return cat(all, vectors ? 0 : 1);
 }
 
 Tensor vstack(std::span<const Tensor> tensors) {

@@ -26,7 +26,7 @@ NodeRef joined(std::span<const NodeRef> pieces, int axis, const Shape& shape) {
 }
 
 DType common_type(const Checker& check, std::span<const Tensor> tensors) {
-    check.value(!tensors.empty(), "there must be one tensor at least");
+    check.that(!tensors.empty(), "there must be one tensor at least");
     DType dtype = tensors[0].dtype();
     for (const Tensor& tensor : tensors) dtype = promote(dtype, tensor.dtype());
     return dtype;
@@ -37,17 +37,22 @@ DType common_type(const Checker& check, std::span<const Tensor> tensors) {
 Tensor cat(std::span<const Tensor> tensors, int axis) {
     const Checker check("cat", {{"tensors", tensors}, {"axis", axis}});
     const DType dtype = common_type(check, tensors);
-    Shape shape = tensors[0].shape();
+    // A vector of no elements fits anything, as in PyTorch: what is collected often starts as one.
+    std::size_t first = 0;
+    while (first + 1 < tensors.size() && tensors[first].shape() == Shape{0}) ++first;
+    Shape shape = tensors[first].shape();
     const int d = check.axis(axis, static_cast<int>(shape.size()));
     shape[d] = 0;
     std::vector<NodeRef> pieces;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         Shape own = tensors[i].shape();
-        check.that(own.size() == shape.size(), "tensor ", i, " has ", own.size(), " axes, tensor 0 has ", shape.size());
+        if (own == Shape{0} && shape.size() != 1) continue;
+        check.that(own.size() == shape.size(), "tensor ", i, " has ", own.size(), " axes, tensor ", first, " has ",
+                   shape.size());
         shape[d] = checked_add(shape[d], own[d]);
         own[d] = shape[d];
-        check.that(own == shape, "tensor ", i, " has shape ", tensors[i].shape(), ", which must equal tensor 0's ",
-                   tensors[0].shape(), " but for axis ", d);
+        check.that(own == shape, "tensor ", i, " has shape ", tensors[i].shape(), ", which must equal tensor ", first,
+                   "'s ", tensors[first].shape(), " but for axis ", d);
         pieces.push_back(ir::cast(node_of(tensors[i]), dtype));
     }
     return make_tensor(joined(pieces, d, shape));
@@ -207,8 +212,8 @@ Tensor repeat_interleave(const Tensor& x, const Tensor& counts, int axis) {
 
 Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes) {
     const Checker check("roll", {{"x", x}, {"shifts", shifts}, {"axes", axes}});
-    check.value(shifts.size() == axes.size() && !axes.empty(),
-                "there must be one shift for each axis, and one axis at least");
+    check.that(shifts.size() == axes.size() && !axes.empty(),
+               "there must be one shift for each axis, and one axis at least");
     NodeRef result = node_of(x);
     const Shape shape = x.shape();
     for (std::size_t i = 0; i < axes.size(); ++i) {

@@ -30,7 +30,7 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t size, int axis) {
     const Checker check("split", {{"x", x}, {"size", size}, {"axis", axis}});
     const int d = check.axis(axis, x.rank());
     const std::int64_t whole = x.size(d);
-    check.value(size > 0 || (size == 0 && whole == 0), "the size must be positive");
+    check.that(size > 0 || (size == 0 && whole == 0), "the size must be positive");
     Dims sizes;
     for (std::int64_t start = 0; start < whole; start += size) sizes.push_back(std::min(size, whole - start));
     if (sizes.empty()) sizes.push_back(0);
@@ -40,8 +40,9 @@ std::vector<Tensor> split(const Tensor& x, std::int64_t size, int axis) {
 std::vector<Tensor> chunk(const Tensor& x, std::int64_t pieces, int axis) {
     const Checker check("chunk", {{"x", x}, {"pieces", pieces}, {"axis", axis}});
     const int d = check.axis(axis, x.rank());
-    check.value(pieces > 0, "the number of pieces must be positive");
-    return split(x, std::max<std::int64_t>(1, ceil_div(x.size(d), pieces)), d);
+    check.that(pieces > 0, "the number of pieces must be positive");
+    if (x.size(d) == 0) return split_with_sizes(x, Dims(static_cast<std::size_t>(pieces), 0), d);
+    return split(x, ceil_div(x.size(d), pieces), d);
 }
 
 std::vector<Tensor> tensor_split(const Tensor& x, std::int64_t pieces, int axis) {

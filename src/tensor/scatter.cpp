@@ -67,6 +67,7 @@ void check_not_bool(const Checker& check, const Tensor& x, std::string_view what
 }
 
 NodeRef source_values(const Checker& check, const Tensor& x, const Tensor& source, const Shape& index) {
+    if (numel(index) == 0) return ir::constant(x.dtype(), Scalar(0), index);
     const NodeRef values = lifted(node_of(source));
     check.that(values->shape.size() == index.size(), "source and index must have as many axes as each other");
     for (std::size_t d = 0; d < index.size(); ++d)
@@ -85,6 +86,11 @@ struct Places {
 Places places(const Checker& check, const Tensor& x, int axis, const Tensor& index) {
     const int d = check.axis(axis, lifted_rank(x));
     const NodeRef base = lifted(node_of(x)), at = lifted(checked_index(check, "index", index, base->shape[d]));
+    if (index.numel() == 0) {  // of any rank, as in PyTorch: nothing is written
+        Shape none = base->shape;
+        none[d] = 0;
+        return {base, ir::constant(DType::I64, Scalar(0), none), d};
+    }
     check_reach(check, base->shape, at->shape, d);
     return {base, at, d};
 }

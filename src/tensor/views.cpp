@@ -215,8 +215,9 @@ Tensor Tensor::unsqueeze(int axis) const {
 Tensor Tensor::flatten(int first, int last) const {
     const Checker check("flatten", {{"x", *this}, {"first", first}, {"last", last}});
     const Shape whole = shape();
+    const int axes = std::max(1, rank());
+    const int from = check.axis(first, axes), to = check.axis(last, axes);
     if (whole.empty()) return reshaped_view(*this, {1});
-    const int from = check.axis(first, rank()), to = check.axis(last, rank());
     check.value(from <= to, "the first axis comes after the last one");
     Shape flat(whole.begin(), whole.begin() + from);
     flat.push_back(weft::numel(Shape(whole.begin() + from, whole.begin() + to + 1)));
@@ -228,7 +229,7 @@ Tensor Tensor::flatten(int first, int last) const {
 
 Tensor Tensor::permute(const Dims& axes) const {
     const Checker check("permute", {{"x", *this}, {"axes", axes}});
-    check.value(axes.size() == shape().size(), "there are ", rank(), " axes to order, not ", axes.size());
+    check.that(axes.size() == shape().size(), "there are ", rank(), " axes to order, not ", axes.size());
     Dims order, inverse(axes.size(), -1);
     for (const std::int64_t axis : axes) {
         const int d = check.axis(axis, rank());
@@ -243,7 +244,9 @@ Tensor Tensor::permute(const Dims& axes) const {
 
 Tensor Tensor::transpose(int a, int b) const {
     const Checker check("transpose", {{"x", *this}, {"a", a}, {"b", b}});
-    const int first = check.axis(a, rank()), second = check.axis(b, rank());
+    const int axes = std::max(1, rank());  // a scalar has a "last" axis here, as in PyTorch
+    const int first = check.axis(a, axes), second = check.axis(b, axes);
+    if (rank() == 0) return permute({});
     Dims order(shape().size());
     std::iota(order.begin(), order.end(), 0);
     std::swap(order[first], order[second]);
@@ -374,6 +377,7 @@ Tensor flipud(const Tensor& x) {
 Tensor rot90(const Tensor& x, std::int64_t turns, const Dims& axes) {
     const Checker check("rot90", {{"x", x}, {"turns", turns}, {"axes", axes}});
     check.value(axes.size() == 2, "a turn has two axes");
+    check.that(x.rank() >= 2, "x must have two axes at least");
     const int from = check.axis(axes[0], x.rank()), to = check.axis(axes[1], x.rank());
     check.value(from != to, "the axes of a turn must differ");
     switch (floor_mod(turns, 4)) {

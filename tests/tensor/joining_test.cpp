@@ -15,8 +15,9 @@ TEST_CASE("tensors stacked in every direction") {
     CHECK(values(block_diag(blocks)) ==
           Doubles{0, 1, 0, 0, 0, 0, 2, 3, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 1, 2});
     CHECK(block_diag(blocks).dtype() == f32);
+    CHECK(values(cat({zeros({0}), counting({1, 2}), zeros({0})}, 1)) == Doubles{0, 1});  // no elements fit anything
     CHECK(values(kron(tensor({1, 10}), tensor({1, 2}))) == Doubles{1, 2, 10, 20});
-    CHECK(error_of<ValueError>([] { hstack({}); }) == "hstack(tensors: []): there must be one tensor at least");
+    CHECK(error_of<ShapeError>([] { hstack({}); }) == "hstack(tensors: []): there must be one tensor at least");
 }
 
 TEST_CASE("tensors brought to one shape, and grids") {

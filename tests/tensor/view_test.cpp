@@ -155,7 +155,7 @@ TEST_CASE("mistakes name the call") {
           }) ==
           "cat(tensors: [f32[2, 3], f32[2, 4]], axis: 0): tensor 1 has shape [2, 4], which must equal tensor 0's [2, "
           "3] but for axis 0");
-    CHECK(error_of<ValueError>([&] { cat({}); }) == "cat(tensors: [], axis: 0): there must be one tensor at least");
+    CHECK(error_of<ShapeError>([&] { cat({}); }) == "cat(tensors: [], axis: 0): there must be one tensor at least");
     CHECK(error_of<IndexError>([&] { x.narrow(1, 2, 2); }) ==
           "narrow(x: f32[2, 3], axis: 1, start: 2, length: 2): elements 2 to 2 + 2 leave axis 1 of size 3");
     CHECK(error_of<ShapeError>([&] {

@@ -16,18 +16,18 @@ namespace weft::nn {
 template <int spatial>
 class Widths : public Dims {
 public:
-    Widths(int all) : Dims(2 * spatial, all) {}
+    Widths(int all) : Dims(std::size_t{2 * spatial}, std::int64_t{all}) {}
     Widths(std::initializer_list<std::int64_t> sides) : Dims(sides) {
         if (sides.size() != 2 * spatial)
             throw ValueError("padding: there must be " + std::to_string(2 * spatial) + " widths, or one for all sides");
     }
 };
 
-// ConstantPad2d({1, 1, 2, 2}, 0.5); ZeroPad2d(1).
+// ConstantPad2d({1, 1, 2, 2}, 0.5).
 template <int spatial>
 class ConstantPad : public Module {
 public:
-    explicit ConstantPad(const Widths<spatial>& widths, Scalar value = 0) : widths(widths), value(value) {}
+    ConstantPad(const Widths<spatial>& widths, Scalar value) : widths(widths), value(value) {}
     Tensor forward(const Tensor& x) override { return pad(x, widths, value); }
     const Dims widths;
     const Scalar value;
@@ -35,9 +35,17 @@ public:
 using ConstantPad1d = ConstantPad<1>;
 using ConstantPad2d = ConstantPad<2>;
 using ConstantPad3d = ConstantPad<3>;
-using ZeroPad1d = ConstantPad<1>;
-using ZeroPad2d = ConstantPad<2>;
-using ZeroPad3d = ConstantPad<3>;
+
+template <int spatial>
+class ZeroPad : public Module {
+public:
+    explicit ZeroPad(const Widths<spatial>& widths) : widths(widths) {}
+    Tensor forward(const Tensor& x) override { return pad(x, widths); }
+    const Dims widths;
+};
+using ZeroPad1d = ZeroPad<1>;
+using ZeroPad2d = ZeroPad<2>;
+using ZeroPad3d = ZeroPad<3>;
 
 // ReflectionPad2d(1): with elements of x, as pad() describes.
 template <int spatial, PadMode mode>
