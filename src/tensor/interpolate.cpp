@@ -14,7 +14,8 @@ namespace {
 
 using ir::NodeRef;
 
-// How the results along one axis follow from its elements: result i is Σ weight[tap][i] · x[place[tap][i]].
+// How the results along one axis follow from its elements: result i is Σ weight[tap][i] · x[place[tap][i]]. Places beyond the
+// ends mean the ends.
 struct Taps {
     std::vector<std::vector<std::int64_t>> places;
     std::vector<std::vector<double>> weights;  // none: 1
@@ -77,7 +78,7 @@ Taps cubic_taps(const Resize& r, bool align_corners) {
     for (std::int64_t i = 0; i < r.out; ++i) {
         const double at = r.source(i, align_corners), low = std::floor(at);
         for (int tap = 0; tap < 4; ++tap) {
-            taps.places[tap].push_back(r.inside(low + tap - 1));
+            taps.places[tap].push_back(static_cast<std::int64_t>(low) + tap - 1);
             taps.weights[tap].push_back(cubic_weight(at - (low + tap - 1)));
         }
     }
@@ -121,15 +122,67 @@ NodeRef picked_along(const NodeRef& x, int axis, const std::vector<std::int64_t>
     return select(x, node_of(from_data(places)), axis);
 }
 
-NodeRef resized(const NodeRef& x, int axis, const Taps& taps) {
+// By a whole factor, result `factor · i + phase` has the same weights for every i: the weights of phase p for the element
+// i + offset are [offset - first][p]. Empty: there is no such pattern.
+struct Phases {
+    std::int64_t factor = 0, first = 0;
+    std::vector<std::vector<double>> weights;
+};
+
+Phases phases_of(const Taps& taps, std::int64_t in) {
+    const auto out = static_cast<std::int64_t>(taps.places[0].size());
+    if (out % in != 0 || out == in) return {};
+    Phases p{.factor = out / in, .first = taps.places[0][0]};
+    std::int64_t last = p.first;
+    for (const auto& places : taps.places)
+        for (std::int64_t i = 0; i < out; ++i) {
+            const std::int64_t offset = places[i] - i / p.factor;
+            if (offset != places[i % p.factor]) return {};
+            p.first = std::min(p.first, offset), last = std::max(last, offset);
+        }
+    p.weights.assign(static_cast<std::size_t>(last - p.first + 1), std::vector<double>(p.factor));
+    for (std::size_t tap = 0; tap < taps.places.size(); ++tap)
+        for (std::int64_t i = 0; i < out; ++i) {
+            if (std::abs(taps.weights[tap][i] - taps.weights[tap][i % p.factor]) > 1e-9) return {};
+            if (i < p.factor) p.weights[taps.places[tap][i] - p.first][i] += taps.weights[tap][i];
+        }
+    return p;
+}
+
+// Weights along an axis, as a constant that broadcasts to x.
+NodeRef weights_along(const NodeRef& x, int axis, const std::vector<double>& weights) {
+    Shape line(x->shape.size(), 1);
+    line[axis] = static_cast<std::int64_t>(weights.size());
+    return ir::cast(node_of(from_data(weights, line)), x->dtype);
+}
+
+NodeRef resized_by_phases(const NodeRef& x, int axis, const Phases& p) {
+    const std::int64_t in = x->shape[axis], last = p.first + static_cast<std::int64_t>(p.weights.size()) - 1;
+    const int back = x->rank() - 1 - axis;
+    Dims widths(2 * static_cast<std::size_t>(back + 1), 0);
+    widths[2 * back] = std::max<std::int64_t>(0, -p.first), widths[2 * back + 1] = std::max<std::int64_t>(0, last);
+    const NodeRef padded = node_of(pad(make_tensor(x), widths, PadMode::Replicate));
+    NodeRef sum;
+    for (std::size_t k = 0; k < p.weights.size(); ++k) {
+        Dims starts = zeros_for(x->shape);
+        starts[axis] = p.first + static_cast<std::int64_t>(k) + widths[2 * back];
+        const NodeRef shifted = nodes::add_axis(ir::shrink(padded, starts, x->shape), axis + 1);
+        const NodeRef term = shifted * weights_along(shifted, axis + 1, p.weights[k]);
+        sum = sum ? sum + term : term;
+    }
+    Shape result = x->shape;
+    result[axis] = in * p.factor;
+    return ir::reshape(sum, result);
+}
+
+NodeRef resized(const NodeRef& x, int axis, Taps taps) {
+    if (!taps.weights.empty())
+        if (const Phases p = phases_of(taps, x->shape[axis]); p.factor > 0) return resized_by_phases(x, axis, p);
     NodeRef sum;
     for (std::size_t tap = 0; tap < taps.places.size(); ++tap) {
+        for (std::int64_t& place : taps.places[tap]) place = std::clamp<std::int64_t>(place, 0, x->shape[axis] - 1);
         NodeRef term = picked_along(x, axis, taps.places[tap]);
-        if (!taps.weights.empty()) {
-            Shape line(x->shape.size(), 1);
-            line[axis] = static_cast<std::int64_t>(taps.weights[tap].size());
-            term = term * ir::cast(node_of(from_data(taps.weights[tap], line)), x->dtype);
-        }
+        if (!taps.weights.empty()) term = term * weights_along(x, axis, taps.weights[tap]);
         sum = sum ? sum + term : term;
     }
     return sum;
@@ -178,6 +231,8 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
         const Resize r = resize_of(result->shape[axis], sizes[s], factor, options.align_corners);
         if (r.in == r.out && r.step == 1) continue;
         result = resized(result, axis, taps_of(r, options));
+        // Each axis in a kernel of its own: together, every result would read all taps of all axes.
+        if (smooth && s + 1 < spatial) result = ir::contiguous(result);
     }
     return make_tensor(ir::cast(result, x.dtype()));
 }

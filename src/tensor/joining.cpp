@@ -65,13 +65,16 @@ Tensor block_diag(std::span<const Tensor> tensors) {
         for (int d = 0; d < 2; ++d) shape[d] = checked_add(shape[d], blocks.back()->shape[d]);
     }
     check.sizes(shape);
-    NodeRef result = ir::constant(dtype, Scalar(0), shape);
-    Dims start = {0, 0};
+    // Zeros beside each block, and these rows one below the other. They are stored first: read through both, the element of a
+    // block would be asked for far outside of it, which processors are slow to refuse.
+    std::vector<Tensor> rows;
+    std::int64_t before = 0;
     for (const NodeRef& block : blocks) {
-        result = ir::insert(result, block, start);
-        for (int d = 0; d < 2; ++d) start[d] += block->shape[d];
+        const std::int64_t after = shape[1] - before - block->shape[1];
+        rows.push_back(make_tensor(ir::contiguous(ir::pad(block, {0, before}, {0, after}))));
+        before += block->shape[1];
     }
-    return make_tensor(result);
+    return cat(rows, 0);
 }
 
 // ---- one shape for all -----------------------------------------------------------------------------------------------

@@ -32,27 +32,28 @@ NodeRef scattered(Op mode, const NodeRef& x, const NodeRef& index, const NodeRef
     return ir::insert(x, done, start);
 }
 
-// How many elements meet in each place that index reaches, 1 at least.
-NodeRef counts_of(const Shape& part, const NodeRef& index, int axis, bool include_self) {
-    const NodeRef own = ir::constant(DType::I64, Scalar(include_self ? 1 : 0), part);
-    const NodeRef counts = ir::scatter(Op::Add, own, index, ir::constant(DType::I64, Scalar(1), index->shape), axis);
-    return ir::binary(Op::Max, counts, nodes::number(counts, 1));
+// How many values of an index meet in each place of an axis of this shape.
+NodeRef counts_of(const Shape& part, const NodeRef& index, int axis) {
+    const NodeRef none = ir::constant(DType::I64, Scalar(0), part);
+    return ir::scatter(Op::Add, none, index, ir::constant(DType::I64, Scalar(1), index->shape), axis);
 }
 
+// `counts` has how many values meet in each place; it broadcasts to the part of x that index reaches.
 NodeRef joined_into(const NodeRef& x, const NodeRef& index, const NodeRef& values, int axis, ScatterReduce how,
-                    bool include_self) {
+                    bool include_self, const NodeRef& counts) {
     const Op mode = op_of(how);
     const Dims start = zeros_for(x->shape);
     const DType wide = wide_for(mode, x->dtype);
     NodeRef base = ir::cast(ir::shrink(x, start, reached(x->shape, index->shape, axis)), wide);
     if (!include_self) {
-        const NodeRef neutral = ir::constant_word(wide, ir::identity_word(mode, wide), index->shape);
-        base = ir::scatter(Op::Where, base, index, neutral, axis);
+        const NodeRef neutral = ir::constant_word(wide, ir::identity_word(mode, wide));
+        base = ir::where(ir::equal_to(counts, nodes::number(counts, 0)), base, neutral);
     }
     NodeRef done = ir::scatter(mode, base, index, ir::cast(values, wide), axis);
     if (how == ScatterReduce::Mean) {
-        const NodeRef counts = ir::cast(counts_of(base->shape, index, axis, include_self), wide);
-        done = is_float(wide) ? done / counts : ir::binary(Op::IDiv, done, counts);
+        const NodeRef one = nodes::number(counts, 1);
+        const NodeRef all = ir::cast(include_self ? counts + one : ir::binary(Op::Max, counts, one), wide);
+        done = is_float(wide) ? done / all : ir::binary(Op::IDiv, done, all);
     }
     return ir::insert(x, ir::cast(done, x->dtype), start);
 }
@@ -81,6 +82,7 @@ NodeRef source_values(const Checker& check, const Tensor& x, const Tensor& sourc
 struct Places {
     NodeRef base, at;
     int axis;
+    NodeRef line = {};  // the index of whole slices, 1-d; `at` is spread over all elements
 };
 
 Places places(const Checker& check, const Tensor& x, int axis, const Tensor& index) {
@@ -102,7 +104,7 @@ Places slices(const Checker& check, const Tensor& x, int axis, const Tensor& ind
     const int d = check.axis(axis, lifted_rank(x));
     check.that(index.rank() <= 1, "index must have one axis");
     const NodeRef base = lifted(node_of(x)), at = lifted(checked_index(check, "index", index, base->shape[d]));
-    return {base, spread_index(at, d, base->shape), d};
+    return {base, spread_index(at, d, base->shape), d, at};
 }
 
 NodeRef slice_values(const Checker& check, const Tensor& x, const Tensor& source, const Places& to) {
@@ -139,7 +141,8 @@ Tensor scatter_reduce(const Tensor& x, int axis, const Tensor& index, const Tens
     if (how != ScatterReduce::Max && how != ScatterReduce::Min) check_not_bool(check, x, "added up or multiplied");
     const Places to = places(check, x, axis, index);
     const NodeRef values = source_values(check, x, source, to.at->shape);
-    return result_like(x, joined_into(to.base, to.at, values, to.axis, how, include_self));
+    const NodeRef counts = counts_of(reached(to.base->shape, to.at->shape, to.axis), to.at, to.axis);
+    return result_like(x, joined_into(to.base, to.at, values, to.axis, how, include_self, counts));
 }
 
 // ---- slice by slice --------------------------------------------------------------------------------------------------
@@ -162,7 +165,12 @@ Tensor index_reduce(const Tensor& x, int axis, const Tensor& index, const Tensor
     const Checker check("index_reduce", {{"x", x}, {"axis", axis}, {"index", index}, {"source", source}});
     if (how != ScatterReduce::Max && how != ScatterReduce::Min) check_not_bool(check, x, "added up or multiplied");
     const Places to = slices(check, x, axis, index);
-    return result_like(x, joined_into(to.base, to.at, slice_values(check, x, source, to), to.axis, how, include_self));
+    const std::int64_t size = to.base->shape[to.axis];
+    Shape line(to.base->shape.size(), 1);
+    line[to.axis] = size;
+    const NodeRef counts = ir::reshape(counts_of({size}, to.line, 0), line);
+    const NodeRef values = slice_values(check, x, source, to);
+    return result_like(x, joined_into(to.base, to.at, values, to.axis, how, include_self, counts));
 }
 
 Tensor index_copy(const Tensor& x, int axis, const Tensor& index, const Tensor& source) {
