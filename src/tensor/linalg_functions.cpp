@@ -290,6 +290,10 @@ Tensor matrix_transpose(const Tensor& a) {
     return turned(a);
 }
 
-Tensor trace(const Tensor& a, std::int64_t offset) { return sum(linalg::diagonal(a, offset), -1); }
+Tensor trace(const Tensor& a, std::int64_t offset) {
+    const Checker check("linalg.trace", {{"A", a}, {"offset", offset}});
+    check.that(a.rank() >= 2, "A must have two axes at least");
+    return sum(weft::diagonal(a, offset, -2, -1), -1);
+}
 
 }  // namespace weft::linalg

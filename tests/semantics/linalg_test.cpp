@@ -1,6 +1,7 @@
 // The lines on products, linear algebra and attention of docs/semantics.md.
 #include "tests/semantics/lines.h"
 
+#include <weft/debug.h>
 #include <weft/linalg.h>
 
 namespace weft::testing {
@@ -164,6 +165,26 @@ LINE("S172: a query that sees nothing") {
     line.is(scaled_dot_product_attention(q, ones({1, 1}), full({1, 1}, 3.0), {.mask = tensor({{0.0}, {-kInf}})}),
             {3, 0});
     line.is(scaled_dot_product_attention(q, zeros({0, 1}), zeros({0, 1})), {0, 0});
+}
+
+LINE_ALONE("S173: long sequences") {
+    const std::int64_t length = 4224;  // 17.8 million scores
+    const Tensor q = sin(arange(length * 4, f32) * 0.7f).reshape({length, 4}).realize(), k = q.flip(0), v = cos(q * 3);
+    Tensor wanted = q.clone();
+    wanted.set_requires_grad();
+    for (const bool causal : {false, true}) {
+        const CounterScope count;
+        const Tensor blocks = scaled_dot_product_attention(q, k, v, {.is_causal = causal});
+        CHECK(count.runs() > 2);  // at the call
+        const Tensor whole = scaled_dot_product_attention(wanted, k, v, {.is_causal = causal});
+        CHECK(count.runs() < 20);
+        CHECK(blocks.to_vector<float>() == whole.to_vector<float>());  // the same bits
+    }
+    const Tensor mask = gt(sin(arange(length, f32)), 0).unsqueeze(1);
+    const CounterScope count;
+    const Tensor masked = scaled_dot_product_attention(q, k, v, {.mask = mask.expand({length, length})});
+    CHECK(count.runs() > 2);
+    CHECK(static_cast<bool>(all(eq(masked, where(mask, scaled_dot_product_attention(wanted, k, v), 0.0)))));
 }
 
 }  // namespace weft::testing
