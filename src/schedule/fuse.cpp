@@ -344,12 +344,12 @@ private:
     }
 
     // An unpacked operand is read once per tile, so anything but casts, scales, sums and selects is stored first, and so is what is
-    // computed from memory in another order (the gradient of a pool).
+    // computed from memory in another order (the gradient of a pool) or from several arrays side by side.
     void store_dear_operand(const Node& factor) {
         const Node* node = &factor;
         while (ir::is_movement(node->op) && node->op != Op::Insert && home(*node) < 0) node = &node->source();
         if (home(*node) >= 0 || node->sources.empty()) return;
-        if (facts(*node).cost <= kCheapPrologue && facts(*node).tangles == 0) return;
+        if (facts(*node).cost <= kCheapPrologue && facts(*node).tangles == 0 && node->op != Op::Insert) return;
         if (facts(*node).leaves == 0 && facts(*node).cost <= kCheapRecompute) return;
         open_map(*node, "too dear for an operand of a contraction");
     }

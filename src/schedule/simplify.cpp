@@ -5,6 +5,7 @@
 #include "ir/build.h"
 #include "ir/contraction.h"
 #include "ir/walk.h"
+#include "schedule/boxes.h"
 #include "schedule/views_into_reduce.h"
 
 #include <weft/error.h>
@@ -79,6 +80,8 @@ const std::vector<Rule> kViewRules = {
          }),
     rule("expand-expand", op(Op::Expand, {op(Op::Expand, {x})}),
          [](const Match& m) { return expand(m[x], m.root->shape); }),
+    rule("shrink-of-boxes", op(Op::Shrink, {x}), shrink_of_boxes),
+    rule("sum-of-boxes", x + y, sum_of_boxes),
 };
 
 // ---- reductions -------------------------------------------------------------------------------------------------------
@@ -196,6 +199,7 @@ const std::vector<Rule> kReductionRules = {
     rule("sum-of-disjoint-windows", op(Op::Reduce, {x}), sum_of_disjoint_windows),
     rule("shrink-before-reduce", op(Op::Shrink, {x}), view_before_reduce),
     rule("permute-before-reduce", op(Op::Permute, {x}), view_before_reduce),
+    rule("sum-of-products", op(Op::Reduce, {x}), sum_of_products),
     rule("split-contraction", op(Op::Reduce, {x}), split_contraction),
     rule("split-reduction", op(Op::Reduce, {x}), split_reduction),
     rule("scatter-one", op(Op::Scatter, {x, y, z}), scatter_to_where),

@@ -121,6 +121,18 @@ std::optional<std::vector<const Node*>> views_below(const Match& match) {
     return views;
 }
 
+// The sum of a product over `axes`. A kept axis of which it does not depend has size 1.
+NodeRef sum_over(NodeRef left, NodeRef right, const Dims& axes) {
+    const AxisSet read = axes_read(*left) | axes_read(*right);
+    Shape sizes = left->shape;
+    for (std::size_t d = 0; d < sizes.size(); ++d) {
+        const bool summed = std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(d)) != axes.end();
+        if (!summed && !(read >> d & 1) && sizes[d] > 0) sizes[d] = 1;
+    }
+    const Dims none(sizes.size(), 0);
+    return reduce(Op::Add, shrink(left, none, sizes) * shrink(right, none, sizes), axes);
+}
+
 NodeRef finish(const Sum& sum, Dims axes) {
     for (std::size_t i = 0; i < sum.summed.size(); ++i) axes.push_back(static_cast<std::int64_t>(sum.kept.size() + i));
     const NodeRef term = sum.factors.size() == 2 ? sum.factors[0] * sum.factors[1] : sum.factors[0];
@@ -163,6 +175,40 @@ NodeRef merge_sum_of_views(const Match& match) {
     const NodeRef merged = finish(*sum, outer.as<ReduceArg>().axes);
     if (!may_merge_strides(*views, outer.as<ReduceArg>().axes, *merged)) return nullptr;
     return reshape(merged, outer.shape);
+}
+
+NodeRef sum_of_products(const Match& match) {
+    const auto& arg = match.root->as<ReduceArg>();
+    const Node* sum = &match.root->source();
+    Dims order;
+    for (std::int64_t d = 0; d < sum->rank(); ++d) order.push_back(d);
+    if (sum->op == Op::Permute) {
+        order = sum->as<AxesArg>().axes;
+        sum = &sum->source();
+    }
+    if (arg.op != Op::Add || sum->op != Op::Add || !match.used_once(*sum)) return nullptr;
+    std::vector<const Node*> stack{sum};
+    std::vector<NodeRef> parts;
+    bool contracts = false;
+    while (!stack.empty()) {
+        const Node* term = stack.back();
+        stack.pop_back();
+        if (term->op == Op::Add && match.used_once(*term)) {
+            stack.push_back(term->sources[1].get());
+            stack.push_back(term->sources[0].get());
+            continue;
+        }
+        if (term->op != Op::Mul) return nullptr;
+        parts.push_back(sum_over(permute(term->sources[0], order), permute(term->sources[1], order), arg.axes));
+        contracts |= find_contraction(*parts.back()).has_value();
+    }
+    if (!contracts) return nullptr;
+    NodeRef total;
+    for (const NodeRef& part : parts) {
+        const NodeRef whole = expand(part, match.root->shape);
+        total = total ? total + whole : whole;
+    }
+    return total;
 }
 
 NodeRef sum_of_disjoint_windows(const Match& match) {

@@ -14,6 +14,10 @@ ir::NodeRef merge_sum_of_views(const ir::Match& match);
 // at most one term. The gradient of a pool then only moves values.
 ir::NodeRef sum_of_disjoint_windows(const ir::Match& match);
 
+// Reduce(add)(a * b + c * d + …) -> Reduce(add)(a * b) + Reduce(add)(c * d) + …, where these are contractions: a weight's gradient, if
+// the weight was used more than once.
+ir::NodeRef sum_of_products(const ir::Match& match);
+
 // View(views(Reduce(x))) -> Reduce(View(views(x))) for a Shrink (what is cut off is not computed) or a Permute (the result is written
 // in its final order, so that what follows element by element can join).
 ir::NodeRef view_before_reduce(const ir::Match& match);

@@ -68,6 +68,50 @@ TEST_CASE("a contraction with few results and a long sum is cut into chunks, a s
     CHECK(count(product(32, 43261, 9), Op::Reduce) == 1);  // a prime number of terms
 }
 
+TEST_CASE("a cut of arrays that were put together needs only what it lies in") {
+    const NodeRef a = parameter(0, {1, 6}), b = parameter(1, {1, 6}), zeros = constant(f32, 0, {3, 6});
+    const NodeRef both = insert(insert(zeros, a * a, {0, 0}), b * b, {2, 0});
+    CHECK(simple(shrink(both, {0, 0}, {1, 6})) == a * a);
+    CHECK(simple(shrink(both, {2, 1}, {1, 3})) == shrink(b * b, {0, 1}, {1, 3}));
+    CHECK(constant_value(simple(shrink(both, {1, 0}, {1, 6}))) != nullptr);
+    CHECK(simple(shrink(permute(both, {1, 0}), {2, 0}, {4, 1})) == permute(shrink(a * a, {0, 2}, {1, 4}), {1, 0}));
+    CHECK(constant_value(simple(shrink(pad(a, {1, 0}, {1, 0}), {0, 0}, {1, 6}))) != nullptr);
+    CHECK(simple(shrink(both, {0, 0}, {2, 6}))->op == Op::Shrink);        // of two boxes
+    const NodeRef written = insert(parameter(2, {3, 6}), a * a, {0, 0});  // maybe in place, anywhere
+    CHECK(simple(shrink(written, {0, 0}, {1, 6}))->op == Op::Shrink);
+}
+
+TEST_CASE("a sum of padded arrays that do not overlap puts them side by side") {
+    const auto sum = [](std::int64_t step) {
+        NodeRef total;
+        for (int i = 0; i < 6; ++i) {
+            const NodeRef x = pad(parameter(i, {4}), {step * i}, {30 - step * i});
+            total = total ? total + x : x;
+        }
+        return simple(total);
+    };
+    CHECK(count(sum(4), Op::Insert) == 6);
+    CHECK(count(sum(4), Op::Pad) == 0);
+    CHECK(count(sum(5), Op::Insert) == 6);
+    CHECK(count(sum(3), Op::Insert) == 0);
+    CHECK(count(sum(3), Op::Pad) == 6);
+}
+
+TEST_CASE("a weight that was used more than once: its gradient is a sum of products of matrices") {
+    const auto product = [](int slot, bool constant_factor) {
+        const Shape domain{32, 40, 50};
+        const NodeRef a = expand(reshape(parameter(slot, {32, 40}), {32, 40, 1}), domain),
+                      b = expand(reshape(parameter(slot + 1, {32, 50}), {32, 1, 50}), domain);
+        return a * (constant_factor ? constant(f32, 0, domain) : b);
+    };
+    const auto reduced = [&](const NodeRef& sum) { return simple(reduce(Op::Add, permute(sum, {1, 2, 0}), {2})); };
+    CHECK(count(reduced(product(0, false) + product(2, false) + product(4, false)), Op::Reduce) == 3);
+    const NodeRef with_constant = reduced(product(0, false) + product(2, true));
+    CHECK(count(with_constant, Op::Reduce) == 2);
+    CHECK(print_graph(std::span(&with_constant, 1)).find("reduce f32[40, 1, 1]") != std::string::npos);
+    CHECK(count(reduced(product(0, true) + product(2, true)), Op::Reduce) == 1);
+}
+
 TEST_CASE("the sum over the windows of a transposed convolution merges into the contraction") {
     // dx[h] = sum over k, c of dy[h - k, c] * w[k, c]: dy [o, c] and w [k, c] with a stride of 1
     const auto windows = [](std::int64_t stride) {
