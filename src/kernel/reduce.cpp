@@ -51,8 +51,9 @@ public:
             lanes_ > 1
                 ? std::max<std::int64_t>(1, std::min(kLongestChain, extent_of(lane_var_) / (lanes_ * accumulators_)))
                 : 1;
+        const std::int64_t longest = lanes_ == 1 && product(chain) > kVeryLong ? kShorterChain : kLongestChain / per_lane;
         Substitution with;
-        const ChainGroups split = split_chains(kernel_, chain, blocked ? kLongestChain / per_lane : INT64_MAX, with);
+        const ChainGroups split = split_chains(kernel_, chain, blocked ? longest : INT64_MAX, with);
         for (Reduction& r : reductions_) {
             if (r.value) r.value = substitute(kernel_, r.value, with);
             else r.left = substitute(kernel_, r.left, with), r.right = substitute(kernel_, r.right, with);

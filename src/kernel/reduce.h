@@ -9,8 +9,10 @@ namespace weft::kernel {
 // The order of a sum, from shapes and strides alone:
 // - `lanes` > 1: the innermost loop runs in that many interleaved partial sums (times `accumulators`), folded as a tree;
 //   1: one running sum (lanes then come from the kept axes, which changes no order).
-// - a chain of additions is at most kLongestChain long: longer sums are blocked, and the block sums are added up.
+// - a chain of additions is at most kLongestChain long: longer sums are blocked, and the block sums are added up. Errors of a chain add
+//   up, too, so a very long sum without lanes has shorter ones: millions of equal numbers stay right to 1e-6.
 inline constexpr std::int64_t kLongestChain = 512;
+inline constexpr std::int64_t kVeryLong = 1 << 13, kShorterChain = 128;
 inline constexpr std::int64_t kUnblockedContraction = 1024;  // the longest chain of one contraction without blocks
 
 // A reduction to emit: result = op over the loops of value (or of left * right, fused, for a sum of products).
