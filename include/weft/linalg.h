@@ -72,11 +72,12 @@ Tensor cholesky_inverse(const Tensor& l, bool upper = false);
 struct LuFactors {
     Tensor lu, pivots, info;  // info: the first place, counted from 1, where u's diagonal is 0
 };
-LuFactors lu_factor(const Tensor& a);  // never raises
+LuFactors lu_factor(const Tensor& a);
+LuFactors lu_factor_ex(const Tensor& a);
 struct Lu {
     Tensor p, l, u;  // a = p l u
 };
-Lu lu(const Tensor& a);
+Lu lu(const Tensor& a);  // of a singular matrix, too
 Lu lu_unpack(const Tensor& lu, const Tensor& pivots);
 struct LuSolveOptions {
     bool left = true, adjoint = false;

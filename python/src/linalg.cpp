@@ -94,8 +94,12 @@ void bind_factors(nb::module_& l) {
         const linalg::CholeskyEx result = linalg::cholesky_ex(a, upper);
         return std::vector<Tensor>{result.l, result.info};
     });
-    function(l, "_lu_factor", "A", "(LU, pivots, info).", [](const Tensor& a) {
+    function(l, "_lu_factor", "A", "(LU, pivots).", [](const Tensor& a) {
         const linalg::LuFactors result = linalg::lu_factor(a);
+        return std::vector<Tensor>{result.lu, result.pivots};
+    });
+    function(l, "_lu_factor_ex", "A", "(LU, pivots, info).", [](const Tensor& a) {
+        const linalg::LuFactors result = linalg::lu_factor_ex(a);
         return std::vector<Tensor>{result.lu, result.pivots, result.info};
     });
     function(l, "_lu", "A", "(P, L, U).", [](const Tensor& a) {

@@ -80,7 +80,7 @@ def _check_pivot(name: str, pivot: bool) -> None:
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> _LUFactorEx:
     """LU factors in one matrix, the pivots (from 1), and `info` as in inv_ex."""
     _check_pivot("lu_factor_ex", pivot)
-    result = _LUFactorEx(*_linalg._lu_factor(A))
+    result = _LUFactorEx(*_linalg._lu_factor_ex(A))
     if check_errors:
         _check("lu_factor_ex", result.info, _SINGULAR)
     return result
@@ -89,8 +89,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
 def lu_factor(A: Tensor, *, pivot: bool = True) -> _LUFactor:
     """LU factors in one matrix, and the pivots (from 1): row i was exchanged with row pivots[i] - 1."""
     _check_pivot("lu_factor", pivot)
-    lu_data, pivots, _ = _linalg._lu_factor(A)
-    return _LUFactor(lu_data, pivots)
+    return _LUFactor(*_linalg._lu_factor(A))
 
 
 def lu(A: Tensor, *, pivot: bool = True) -> _LU:

@@ -96,8 +96,8 @@ Tensor lu_gradient(const Tensor& lu, const Tensor& g) {
     return beside.defined() ? cat({square, beside}, n > k ? -1 : -2) : square;
 }
 
-LuFactors factored(const Tensor& a) {
-    const nodes::LuNode made = nodes::lu(a);
+LuFactors factored(const Tensor& a, const std::string& call) {
+    const nodes::LuNode made = nodes::lu(a, call);
     const Tensor inputs[] = {a}, outputs[] = {made.lu};
     const SavedTensor pivots(made.pivots);
     const std::int64_t rows = a.size(-2);
@@ -112,13 +112,19 @@ LuFactors factored(const Tensor& a) {
 
 LuFactors lu_factor(const Tensor& a) {
     const Checker check("linalg.lu_factor", {{"A", a}});
-    const LuFactors result = factored(wide_matrix(check, "A", a));
+    const LuFactors result = factored(wide_matrix(check, "A", a), check.call());
+    return {result.lu.to(a.dtype()), result.pivots, result.info};
+}
+
+LuFactors lu_factor_ex(const Tensor& a) {
+    const Checker check("linalg.lu_factor_ex", {{"A", a}});
+    const LuFactors result = factored(wide_matrix(check, "A", a), "");
     return {result.lu.to(a.dtype()), result.pivots, result.info};
 }
 
 Lu lu(const Tensor& a) {
     const Checker check("linalg.lu", {{"A", a}});
-    const LuFactors made = factored(wide_matrix(check, "A", a));
+    const LuFactors made = factored(wide_matrix(check, "A", a), "");
     const DType type = a.dtype();
     return {nodes::permutation(made.pivots, a.size(-2)).to(type), lower_of(made.lu).to(type),
             upper_of(made.lu).to(type)};

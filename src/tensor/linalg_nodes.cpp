@@ -68,6 +68,8 @@ Matrix out(const CustomCall& use, int result, std::int64_t i, std::int64_t rows,
     return {use.result<double>(result) + i * rows * columns, rows, columns, columns};
 }
 
+std::string singular(std::int64_t info) { return str("is singular: U's diagonal element ", info, " is 0"); }
+
 std::vector<std::int64_t> from_one_based(const std::int32_t* pivots, std::int64_t count) {
     std::vector<std::int64_t> result(pivots, pivots + count);
     for (std::int64_t& pivot : result) --pivot;
@@ -78,22 +80,23 @@ std::vector<std::int64_t> from_one_based(const std::int32_t* pivots, std::int64_
 
 // ---- triangles -------------------------------------------------------------------------------------------------------
 
-LuNode lu(const Tensor& a) {
+LuNode lu(const Tensor& a, const std::string& call) {
     const std::int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
     const Shape batch = batch_of(a);
     const std::int64_t count = numel(batch);
     const auto run = [=](const CustomCall& use) {
-        for_each_matrix(use, count, "", [&](std::int64_t i) {
+        for_each_matrix(use, count, call, [&](std::int64_t i) {
             std::vector<std::int64_t> pivots(static_cast<std::size_t>(k));
             const Matrix factors = out(use, 0, i, m, n);
             dense::copy(in(use, 0, i, m, n), factors);
-            use.result<std::int32_t>(2)[i] = static_cast<std::int32_t>(dense::lu(factors, pivots.data()));
+            const std::int64_t info = dense::lu(factors, pivots.data());
+            use.result<std::int32_t>(2)[i] = static_cast<std::int32_t>(info);
             for (std::int64_t j = 0; j < k; ++j)
                 use.result<std::int32_t>(1)[i * k + j] = static_cast<std::int32_t>(pivots[j] + 1);
-            return std::string();
+            return info ? singular(info) : std::string();
         });
     };
-    const auto made = apply("lu", "", {a}, {{f64, with(batch, {m, n})}, {i32, with(batch, {k})}, {i32, batch}}, run);
+    const auto made = apply("lu", call, {a}, {{f64, with(batch, {m, n})}, {i32, with(batch, {k})}, {i32, batch}}, run);
     return {made[0], made[1], made[2]};
 }
 
@@ -102,7 +105,7 @@ Tensor lu_solve(const LuNode& factors, const Tensor& b, bool transposed, const s
     const auto run = [=](const CustomCall& use) {
         for_each_matrix(use, count, call, [&](std::int64_t i) {
             const std::int32_t info = use.source<std::int32_t>(2)[i];
-            if (info && !call.empty()) return str("is singular: U's diagonal element ", info, " is 0");
+            if (info && !call.empty()) return singular(info);
             const std::vector<std::int64_t> pivots = from_one_based(use.source<std::int32_t>(1) + i * n, n);
             const Matrix x = out(use, 0, i, n, k);
             dense::copy(in(use, 3, i, n, k), x);

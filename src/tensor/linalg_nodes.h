@@ -15,7 +15,7 @@ namespace weft::linalg::nodes {
 struct LuNode {
     Tensor lu, pivots, info;
 };
-LuNode lu(const Tensor& a);
+LuNode lu(const Tensor& a, const std::string& call = {});
 Tensor lu_solve(const LuNode& factors, const Tensor& b, bool transposed, const std::string& call);
 Tensor permutation(const Tensor& pivots, std::int64_t rows);  // p with a = p l u
 

@@ -273,6 +273,10 @@ TEST_CASE("a singular matrix raises when the graph runs, and everything is as it
     CHECK(values(linalg::inv_ex(stack({eye(2), singular})).info) == Doubles{0, 2});
     CHECK(values(linalg::solve_ex(singular, ones({2})).info) == Doubles{2});
     CHECK(linalg::cholesky_ex(-eye(2)).info.item() == 1);
+    CHECK(error_of<LinAlgError>([&] { linalg::lu_factor(singular).lu.realize(); }) ==
+          "linalg.lu_factor(A: f32[2, 2]): the matrix is singular: U's diagonal element 2 is 0");
+    CHECK(linalg::lu_factor_ex(singular).info.item() == 2);
+    CHECK(values(linalg::lu(singular).u) == Doubles{2, 4, 0, 0});
 }
 
 TEST_CASE("a plan with a decomposition is found again") {
