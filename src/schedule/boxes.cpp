@@ -11,7 +11,7 @@ namespace {
 
 using namespace ir;
 
-constexpr std::size_t kFewestBoxes = 4;  // fewer are added up as quickly
+constexpr std::size_t kFewestBoxes = 2;
 constexpr std::size_t kMostBoxes = 4096;
 
 struct Box {

@@ -9,7 +9,7 @@ namespace weft::schedule {
 // Shrink(Insert(base, value)) -> a Shrink of the one that it lies in; likewise of a Pad, and through Permutes.
 ir::NodeRef shrink_of_boxes(const ir::Match& match);
 
-// Pad(a) + Pad(b) + Pad(c) + Pad(d) + … -> Inserts into zeros, where no two overlap.
+// Pad(a) + Pad(b) + … -> Inserts into zeros, where no two overlap.
 ir::NodeRef sum_of_boxes(const ir::Match& match);
 
 }  // namespace weft::schedule
