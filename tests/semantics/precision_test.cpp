@@ -103,32 +103,32 @@ LINE_ALONE("S252: products of matrices and convolutions of whole numbers are exa
     }
 }
 
-LINE_ALONE("S253: sums of 16 million values like 1, along any axis, are right to 1e-6") {
+LINE_ALONE("S253: sums of 16 million ones are exact, and of values around 1 right to 1e-6, along any axis") {
     constexpr std::int64_t kCount = 1 << 24;
-    std::vector<float> values(kCount);
-    for (std::int64_t i = 0; i < kCount; ++i) values[i] = 1 + 0.1f * static_cast<float>(i % 7);
-    const Tensor x = from_data(values);
     struct Case {
         Shape shape;
         int axis;
     };
     const std::int64_t side = 1 << 12, long_side = 1 << 23;
-    for (const auto& [shape, axis] : {Case{{kCount}, 0},
-                                      {{side, side}, 0},
-                                      {{side, side}, 1},
-                                      {{long_side, 2}, 0},
-                                      {{2, long_side}, 1},
-                                      {{2, long_side / 2, 2}, 1},
-                                      {{256, 256, 256}, 1}}) {
-        CAPTURE(to_string(shape));
-        CAPTURE(axis);
-        const Tensor folded = x.reshape(shape);
-        const std::vector<double> exact = sum(folded.to(f64), axis).to_vector<double>();
-        const std::vector<float> got = sum(folded, axis).to_vector<float>();
-        double worst = 0;
-        for (std::size_t i = 0; i < got.size(); ++i) worst = std::max(worst, std::fabs(got[i] / exact[i] - 1));
-        CHECK(worst <= 1e-6);
+    const std::vector<Case> cases = {{{kCount}, 0},       {{side, side}, 0},   {{side, side}, 1},
+                                     {{long_side, 2}, 0}, {{2, long_side}, 1}, {{2, long_side / 2, 2}, 1},
+                                     {{256, 256, 256}, 1}};
+    const auto worst = [&](const Tensor& x, const Case& at) {
+        const Tensor folded = x.reshape(at.shape);
+        const std::vector<double> exact = sum(folded.to(f64), at.axis).to_vector<double>();
+        const std::vector<float> got = sum(folded, at.axis).to_vector<float>();
+        double most = 0;
+        for (std::size_t i = 0; i < got.size(); ++i) most = std::max(most, std::fabs(got[i] / exact[i] - 1));
+        return most;
+    };
+    const Tensor same = from_data(std::vector<float>(kCount, 1.0f)),
+                 tenths = from_data(std::vector<float>(kCount, 0.1f)), around = from_data(uniform(kCount, 0.5f, 1.5f));
+    for (const Case& each : cases) {
+        CAPTURE(to_string(each.shape));
+        CAPTURE(each.axis);
+        CHECK(worst(same, each) == 0);
+        CHECK(worst(around, each) <= 1e-6);
+        CHECK(worst(tenths, each) <= 1e-5);
     }
-    const std::vector<double> running = cumsum(x, 0).narrow(0, kCount - 1, 1).to(f64).to_vector<double>();
-    CHECK(std::fabs(running[0] / sum(x.to(f64)).item() - 1) <= 1e-6);
+    CHECK(std::fabs(cumsum(around, 0).narrow(0, kCount - 1, 1).item() / sum(around.to(f64)).item() - 1) <= 1e-6);
 }

@@ -82,7 +82,7 @@ op(
     result="same",
     errors=[HALF, WHOLE, FLAT, OBLONG],
     gradients=square_gradients(),
-    tolerance={"float32": (5e-6, 1e-5)},
+    torch_tolerance={"float32": (5e-6, 1e-5)},
     reason=CONDITION,
 )
 op(
@@ -93,7 +93,7 @@ op(
     result="same",
     errors=[HALF, OBLONG],
     gradients=square_gradients(),
-    tolerance=F32,
+    torch_tolerance=F32,
     reason=CONDITION,
 )
 op(
@@ -104,7 +104,7 @@ op(
     result="same",
     errors=[HALF, OBLONG],
     gradients=square_gradients(),
-    tolerance=F32,
+    torch_tolerance=F32,
     reason=CONDITION,
 )
 op(
@@ -241,7 +241,7 @@ op(
     systems,
     least,
     result=("same", "same", "int64", "same"),
-    tolerance={"float32": (1e-4, 1e-4)},
+    torch_tolerance={"float32": (1e-4, 1e-4)},
     reason=CONDITION,
     errors=[Error(RuntimeError, "rows", floats(3, 2), floats(4, 1)), Error(ValueError, "driver", floats(3, 2), floats(3, 1), driver="a")],
     gradients=[Sample(floats(3, 2, **DOUBLE), floats(3, 1, **DOUBLE)), Sample(floats(2, 3, **DOUBLE), floats(2, 1, **DOUBLE))],
@@ -256,7 +256,7 @@ op(
     ],
     lambda a, b, dims=None: np.linalg.tensorsolve(a, b, dims),
     result="same",
-    tolerance={"float32": (1e-4, 1e-4)},
+    torch_tolerance={"float32": (1e-4, 1e-4)},
     reason=CONDITION,
     gradients=[Sample(invertible(4, 4, **DOUBLE).reshape(2, 2, 4), floats(2, 2, **DOUBLE))],
     errors=[Error(RuntimeError, "square", floats(2, 3, 5), floats(2, 3))],
@@ -525,7 +525,7 @@ op(
     result="same",
     errors=[HALF, FLAT],
     gradients=[Sample(s.args[0], full_matrices=False) for s in oblong_gradients()],
-    tolerance=VECTORS,
+    torch_tolerance=VECTORS,
     reason=CONDITION,
     torch=lambda torch, a, full_matrices: turned(torch, *torch.linalg.svd(a, full_matrices)),
 )
@@ -555,7 +555,7 @@ op(
     lambda a, some=True: (lambda u, s, vh: (u, s, np.swapaxes(vh, -1, -2)))(*svd_of(a)),
     result="same",
     gradients=oblong_gradients(),
-    tolerance=VECTORS,
+    torch_tolerance=VECTORS,
     reason=CONDITION,
     torch=lambda torch, a, some=True: (lambda u, s, vh: (u, s, vh.mT))(*turned(torch, *torch.linalg.svd(a, False))),
 )
@@ -591,7 +591,7 @@ op(
     result="same",
     errors=[HALF, OBLONG, BAD_UPLO],
     gradient=False,
-    tolerance={"float32": (1e-3, 1e-3), "float64": (1e-6, 1e-6)},
+    torch_tolerance={"float32": (1e-3, 1e-3), "float64": (1e-6, 1e-6)},
     reason=CONDITION,
     torch=lambda torch, a, UPLO="L": (lambda w, v: (w, turned(torch, v, w, v.mT)[0]))(*torch.linalg.eigh(a, UPLO)),
 )
@@ -651,7 +651,7 @@ op(
     ),
     result="same",
     errors=[HALF, FLAT, Error(ValueError, "negative", floats(2, 2), atol=-1.0)],
-    tolerance=F32,
+    torch_tolerance=F32,
     reason=CONDITION,
     gradients=oblong_gradients(),
 )
@@ -661,7 +661,7 @@ op(
     oblongs,
     lambda a, rcond=1e-15: np.linalg.pinv(a),
     result="same",
-    tolerance=F32,
+    torch_tolerance=F32,
     reason=CONDITION,
     gradients=oblong_gradients(),
 )
@@ -685,7 +685,7 @@ op(
     result="same",
     errors=[Error(RuntimeError, "square", floats(2, 3), 2), Error(TypeError, "n", floats(2, 2), 1.5)],
     gradients=[Sample(invertible(2, 2, **DOUBLE), 3), Sample(invertible(2, 2, **DOUBLE), -2)],
-    tolerance={"float32": (1e-5, 1e-5)},
+    torch_tolerance={"float32": (1e-5, 1e-5)},
     reason=CONDITION,
 )
 op(
@@ -765,7 +765,7 @@ op(
     one_norm,
     result="same",
     gradients=SMOOTH,
-    tolerance={"float32": (5e-6, 1e-5)},
+    torch_tolerance={"float32": (5e-6, 1e-5)},
     reason=CONDITION,
     errors=[
         Error(ValueError, "ord must be", floats(2, 2), 3),
@@ -806,7 +806,7 @@ op(
     length,
     result="same",
     gradients=[Sample(floats(2, 3, **DOUBLE), order, dim=-1) for order in (2, 1, 3, math.inf, -2)],
-    tolerance={"float32": (3e-6, 1e-5)},
+    torch_tolerance={"float32": (3e-6, 1e-5)},
     reason="powers and their root",
     errors=[Error(RuntimeError, "float", floats(2, dtype="int64")), Error(IndexError, "out of range", floats(2), dim=1)],
 )
@@ -838,7 +838,7 @@ op(
     any_norm,
     result="same",
     gradients=[Sample(floats(2, 3, **DOUBLE), "nuc"), Sample(floats(4, **DOUBLE), 3)],
-    tolerance={"float32": (5e-6, 1e-5)},
+    torch_tolerance={"float32": (5e-6, 1e-5)},
     reason=CONDITION,
     errors=[Error(RuntimeError, "vector or a matrix", floats(2, 2, 2), 2), Error(ValueError, "two axes", floats(3, 3), "fro", 0)],
 )
@@ -860,7 +860,7 @@ op(
     lambda a, p=None: batched(lambda a: np.linalg.cond(a, p), a),
     result="same",
     gradients=[Sample(invertible(3, 3, **DOUBLE), p) for p in (None, 1, "fro", "nuc")],
-    tolerance=F32,
+    torch_tolerance=F32,
     reason=CONDITION,
     torch=lambda torch, a, p=None: (
         torch.linalg.cond(a.detach().clone().requires_grad_() if a.requires_grad else a, p)

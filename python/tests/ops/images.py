@@ -183,7 +183,7 @@ def resizes():
 
 
 op(
-    "interpolate", "F", resizes, interpolate, result="same", tolerance={"float32": (2e-6, 2e-5)}, reason="two roundings for each axis",
+    "interpolate", "F", resizes, interpolate, result="same", torch_tolerance={"float32": (2e-6, 2e-5)}, reason="two roundings for each axis",
     gradients=[Sample(floats(1, 1, 3, 2, dtype="float64"), 4, mode=m) for m in ("nearest", "bilinear", "bicubic", "area")] + [Sample(floats(1, 1, 5, dtype="float64"), 3, mode="linear", align_corners=True), Sample(floats(1, 1, 4, dtype="float64"), 2)],
     errors=[
         Error(ValueError, "either sizes or factors", floats(1, 1, 3)), Error(ValueError, "either sizes or factors", floats(1, 1, 3), 2, 2.0),
@@ -240,7 +240,7 @@ def bag_gradients():
 
 
 op(
-    "embedding_bag", "F", bags, embedding_bag, result=lambda s: s.args[1].dtype.name if type(s.args[1]) is np.ndarray else "bfloat16", gradients=bag_gradients, tolerance={"float32": (2e-6, 2e-5)}, reason="means of up to 50 rows",
+    "embedding_bag", "F", bags, embedding_bag, result=lambda s: s.args[1].dtype.name if type(s.args[1]) is np.ndarray else "bfloat16", gradients=bag_gradients, torch_tolerance={"float32": (2e-6, 2e-5)}, reason="means of up to 50 rows",
     errors=[
         Error(ValueError, "offsets", integers(4, high=3), floats(3, 2)), Error(ValueError, "offsets", integers(2, 2, high=3), floats(3, 2), integers(2)), Error(ValueError, "'mode'", integers(2, 2, high=3), floats(3, 2), mode="min"),
         Error(ValueError, "for sums", integers(2, 2, high=3), floats(3, 2), per_sample_weights=floats(2, 2)), Error(RuntimeError, "weight", integers(2, 2), floats(3)), Error(TypeError, "integer", floats(2, 2), floats(3, 2)),

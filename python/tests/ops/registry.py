@@ -33,6 +33,7 @@ check           instead of the oracle: check(result, *args, **kwargs) asserts wh
 torch           "same" (the default): the same name in PyTorch; None: PyTorch has none, or other semantics (say why in `reason`); or a
                 function(torch, *args, **kwargs) that makes the same call there.
 Sample(…).unlike_torch("S35")   this sample is not compared with PyTorch, for the reason that line of docs/semantics.md gives.
+torch_tolerance as tolerance, for the comparison with PyTorch alone, where PyTorch is the one that is farther off.
 promotes        whether the oracle gets its arrays in their common type, as the op computes (True for the rules promote, float, bool).
 
 Arguments are NumPy arrays, which become tensors (with their strides; `BF16` arrays become bfloat16; `Raw(array)` stays one), lists
@@ -420,7 +421,7 @@ class Entry:
 
 def op(
     name, forms, samples, oracle=None, *, aliases="", result="promote", errors=(), tolerance=None, reason="", gradient=True,
-    gradients=None, check=None, torch="same", promotes=None,
+    gradients=None, check=None, torch="same", promotes=None, torch_tolerance=None,
 ):  # fmt: skip
     """Registers an entry: see above."""
     if (oracle is None) == (check is None):
@@ -428,6 +429,7 @@ def op(
     if (tolerance or gradient == "first" or torch is None) and not reason:
         raise TypeError(f"op({name!r}): an exception needs a reason")
     entry = Entry(name, forms, samples, oracle, aliases, result, errors, tolerance, reason, gradient, gradients, check, torch, promotes)
+    entry.torch_tolerance = {**entry.tolerance, **(torch_tolerance or {})}
     ENTRIES.append(entry)
     return entry
 

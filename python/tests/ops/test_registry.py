@@ -3,6 +3,7 @@ finite differences; and looks for public ops without an entry."""
 
 import inspect
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -140,6 +141,13 @@ def test_gradients(entry):
                 assert weft.autograd.gradgradcheck(function, leaves)
         except RuntimeError as error:
             raise AssertionError(f"{entry}{sample}: {error}") from error
+
+
+def test_exceptions_from_the_tolerances_are_written_down():
+    text = (Path(__file__).parents[3] / "docs" / "semantics.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `(\w+)` \|", text.partition("Exceptions, with the larger bound")[2].partition("\n## ")[0], re.M)
+    wider = {e.name for e in ENTRIES for dtype, (rtol, atol) in e.tolerance.items() if (rtol, atol) > registry.TOLERANCES[dtype]}
+    assert set(listed) == wider
 
 
 def test_the_checks_notice():
