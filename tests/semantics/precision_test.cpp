@@ -123,11 +123,15 @@ LINE_ALONE("S253: sums of 16 million ones are exact, and of values around 1 righ
     };
     const Tensor same = from_data(std::vector<float>(kCount, 1.0f)),
                  tenths = from_data(std::vector<float>(kCount, 0.1f)), around = from_data(uniform(kCount, 0.5f, 1.5f));
+    std::vector<float> seven(kCount);
+    for (std::size_t i = 0; i < seven.size(); ++i) seven[i] = 1 + 0.1f * static_cast<float>(i % 7);
+    const Tensor steps = from_data(seven);
     for (const Case& each : cases) {
         CAPTURE(to_string(each.shape));
         CAPTURE(each.axis);
         CHECK(worst(same, each) == 0);
         CHECK(worst(around, each) <= 1e-6);
+        CHECK(worst(steps, each) <= 1e-6);
         CHECK(worst(tenths, each) <= 1e-5);
     }
     CHECK(std::fabs(cumsum(around, 0).narrow(0, kCount - 1, 1).item() / sum(around.to(f64)).item() - 1) <= 1e-6);
