@@ -59,6 +59,20 @@ AxisSets to_source(const Node& node, std::size_t which, const AxisSets& sets) {
     }
 }
 
+// Axes along which a zero-filling view is not the same everywhere, even if its source has one element there.
+AxisSet axes_of_gate(const Node& node, const AxisSets& sets) {
+    AxisSet gate = 0;
+    if (node.op == Op::Pad || node.op == Op::Insert) {
+        const Shape& box = node.sources.back()->shape;
+        for (std::size_t d = 0; d < sets.size(); ++d)
+            if (box[d] != node.shape[d]) gate |= sets[d];
+    } else if (node.op == Op::Unskew) {
+        const auto& skew = node.as<SkewArg>();
+        gate = sets[skew.axis] | sets[skew.window];
+    }
+    return gate;
+}
+
 }  // namespace
 
 AxisSet axes_read(const Node& value, const std::function<bool(const Node&)>& is_leaf) {
@@ -81,6 +95,7 @@ AxisSet axes_read(const Node& value, const std::function<bool(const Node&)>& is_
             }
             continue;
         }
+        used |= axes_of_gate(node, mine);
         for (std::size_t i = 0; i < node.sources.size(); ++i) {
             const AxisSets passed = to_source(node, i, mine);
             const auto [found, fresh] = sets.try_emplace(node.sources[i].get(), passed);
