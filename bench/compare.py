@@ -32,7 +32,7 @@ ROWS = [
 ]  # fmt: skip
 OPERATORS = [  # single ops, against PyTorch alone
     "sort", "sort rows", "topk", "cumsum", "cumsum columns", "gather", "scatter_add", "embedding gradient", "mask", "einsum", "cat",
-    "max pool", "avg pool", "batch norm",
+    "cat rows",    "max pool", "avg pool", "batch norm",
 ]  # fmt: skip
 
 

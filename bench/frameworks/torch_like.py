@@ -55,6 +55,7 @@ OPS = {
     "mask": lambda a: a[a > 0],
     "einsum": lambda a, b: torch.einsum("bij,bjk->bik", a, b),
     "cat": lambda *parts: torch.cat(parts, 1),
+    "cat rows": lambda *parts: torch.cat(parts, 0),
     "max pool": lambda x: F.max_pool2d(x, 2),
     "avg pool": lambda x: F.avg_pool2d(x, 3, 1, 1),
     "batch norm": lambda x, weight, bias: F.batch_norm(x, None, None, weight, bias, training=True),

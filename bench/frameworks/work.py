@@ -65,6 +65,7 @@ OPERATORS = {  # of single ops, a million elements each, against PyTorch: a shap
     "mask": (_MILLION,),
     "einsum": ((64, 128, 128), (64, 128, 128)),
     "cat": ((1024, 256),) * 4,
+    "cat rows": ((256, 1024),) * 4,
     "max pool": (_IMAGES,),
     "avg pool": (_IMAGES,),
     "batch norm": (_IMAGES, (64,), (64,)),

@@ -269,15 +269,27 @@ Value Emitter::lane_load(const Node& node) {
     Value gate;
     if (node.sources.size() > 1) gate = vector_value(node.source(1));
     const Value* open = gate.vector ? &gate : nullptr;
+    std::vector<Reg> same;  // for all lanes: parts of the gate that stand or fall together
+    if (open) uniform_parts(node.source(1), same);
     if (const LaneIndex at = lane_index(node.source(0), lane); !open && !is_private && !(at.affine && at.stride == 1))
         if (const Value found = window_load(t, b, node.source(0), lane); found.vector)
             return is_bool(t) ? truth_of(found) : found;
     const Lanes at = lanes_at(b, node.source(0), lane, is_private);
-    const Value numbers = at.index.vector ? gather(t, at, open) : whole_load(t, at.base, at.used, open);
+    const Value numbers = at.index.vector ? gather(t, at, open) : whole_load(t, at.base, at.used, open, same);
     return is_bool(t) ? truth_of(numbers) : numbers;
 }
 
-Value Emitter::whole_load(DType t, const Operand& from, int used, const Value* gate) {
+void Emitter::uniform_parts(const Node& gate, std::vector<Reg>& parts) {
+    if (facts(gate).lane < 0) {
+        if (gate.op != Op::Const) parts.push_back(value(gate).reg);
+    } else if (gate.op == Op::And) {
+        for (const NodeRef& part : gate.sources) uniform_parts(*part, parts);
+    }
+}
+
+// Where no lane is open the address may be anywhere: a load without lanes from there costs hundreds of cycles. So what closes all
+// lanes at once is a branch.
+Value Emitter::whole_load(DType t, const Operand& from, int used, const Value* gate, std::span<const Reg> same) {
     const int element = static_cast<int>(size_of(t)), lane = stored_lane(t);
     Operand m = from;
     m.bytes = static_cast<std::uint8_t>(element * lanes_);
@@ -290,8 +302,17 @@ Value Emitter::whole_load(DType t, const Operand& from, int used, const Value* g
     const Value result = new_vector(lane);
     const Operand to = vec(result.reg, width(lane));
     const Reg lanes = used_mask(used, lane, gate);
+    const int closed = same.empty() ? -1 : new_label();
+    if (closed >= 0) {
+        move(result.reg, constant_vector(0, 4, width(lane)));
+        for (const Reg part : same) {
+            put_store(Id::kIdTest, {gp(part), gp(part)});
+            put_store(Id::kIdJz, {label(closed)});
+        }
+    }
     if (!wide_ && lanes.id >= 0) {
         put(lane == 4 ? Id::kIdVpmaskmovd : Id::kIdVpmaskmovq, {to, vec(lanes, width(lane)), m});
+        if (closed >= 0) bind(closed);
         return result;
     }
     std::uint32_t id = lane == 4 ? Id::kIdVmovups : Id::kIdVmovupd;
@@ -300,6 +321,7 @@ Value Emitter::whole_load(DType t, const Operand& from, int used, const Value* g
     Ins& ins = put(id, {to, m});
     ins.lanes = lanes;
     ins.zeroes = lanes.id >= 0;
+    if (closed >= 0) bind(closed);
     return result;
 }
 

@@ -74,7 +74,7 @@ Value Emitter::window_load(DType t, int buffer, const Node& index, int lane) {
         if (!any) continue;
         Operand from = first;
         from.value += start * element;
-        const Value window = whole_load(t, from, static_cast<int>(std::min<std::int64_t>(span, lanes_)), nullptr);
+        const Value window = whole_load(t, from, static_cast<int>(std::min<std::int64_t>(span, lanes_)), nullptr, {});
         if (odd) finish(half, &window);
         else half = window;
     }

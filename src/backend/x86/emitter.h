@@ -184,7 +184,8 @@ private:
     void load_into(Reg r, DType t, const Operand& from);
     void scalar_store(DType t, const Operand& to, const Value& v);
     Value lane_load(const Node& node);
-    Value whole_load(DType t, const Operand& from, int used, const Value* gate);
+    Value whole_load(DType t, const Operand& from, int used, const Value* gate, std::span<const Reg> same);
+    void uniform_parts(const Node& gate, std::vector<Reg>& parts);
     Value gather(DType t, const Lanes& at, const Value* gate);
     Value lane_by_lane_load(DType t, const Lanes& at, const Value* gate);
     std::vector<std::int64_t> lane_offsets(const Node& index, int lane, Linear& base);
