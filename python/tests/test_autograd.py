@@ -180,3 +180,10 @@ def test_modes_as_decorators():
     with mode, mode:
         assert not weft.is_grad_enabled()
     assert weft.is_grad_enabled()
+
+
+def test_one_element_of_a_product_of_three():
+    """The gradient is one element in a box of zeros: it depends on every axis, though it has one element along each."""
+    a = weft.tensor([[0.9, -0.6], [-0.5, 1.6]], dtype=weft.float64, requires_grad=True)
+    assert weft.autograd.gradcheck(lambda a: (a @ a @ a)[0, 0], a)
+    assert weft.autograd.gradgradcheck(lambda a: (a @ a @ a)[1, 0], a)
