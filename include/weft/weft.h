@@ -20,6 +20,6 @@
 #include <weft/products.h>
 #include <weft/random.h>
 #include <weft/selection.h>
-#include <weft/sorting.h>
 #include <weft/shape.h>
+#include <weft/sorting.h>
 #include <weft/tensor.h>

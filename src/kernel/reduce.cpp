@@ -51,7 +51,8 @@ public:
             lanes_ > 1
                 ? std::max<std::int64_t>(1, std::min(kLongestChain, extent_of(lane_var_) / (lanes_ * accumulators_)))
                 : 1;
-        const std::int64_t longest = lanes_ == 1 && product(chain) > kVeryLong ? kShorterChain : kLongestChain / per_lane;
+        const std::int64_t longest =
+            lanes_ == 1 && product(chain) > kVeryLong ? kShorterChain : kLongestChain / per_lane;
         Substitution with;
         const ChainGroups split = split_chains(kernel_, chain, blocked ? longest : INT64_MAX, with);
         for (Reduction& r : reductions_) {

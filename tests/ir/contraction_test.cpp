@@ -1,6 +1,6 @@
 // tests/ir/contraction_test.cpp: which axes a value depends on.
-#include "ir/build.h"
 #include "ir/contraction.h"
+#include "ir/build.h"
 
 #include <doctest/doctest.h>
 
