@@ -18,9 +18,11 @@ template <class Bits>
 Bits float_key(Bits bits, Bits infinity) {
     constexpr Bits kSign = Bits(Bits(1) << (8 * sizeof(Bits) - 1));
     const Bits magnitude = Bits(bits & Bits(~kSign));
-    if (magnitude > infinity) return Bits(~Bits(0));
-    if (magnitude == 0) return kSign;
-    return bits & kSign ? Bits(~bits) : Bits(bits | kSign);
+    // Masks instead of branches: signs are hard to guess.
+    const Bits is_nan = Bits(Bits(0) - Bits(magnitude > infinity)), is_zero = Bits(Bits(0) - Bits(magnitude == 0));
+    const Bits number = Bits(bits & Bits(~is_zero));  // without the sign of -0
+    const Bits negative = Bits(Bits(0) - Bits(number >> (8 * sizeof(Bits) - 1)));
+    return Bits((number ^ (negative | kSign)) | is_nan);
 }
 
 // The keys of elements [begin, end), the only code that knows element types; `flip` reverses the order.
@@ -239,25 +241,37 @@ void sort_long_row(const Call& call, const RowOf& row, std::int64_t n, bool desc
 
 // The k first records of a row's part, in any order: those below a limit are collected, and the limit falls whenever they are many.
 template <class Record>
-std::vector<Record> first_records(DType dtype, const void* row, std::int64_t begin, std::int64_t end, std::int64_t k,
-                                  bool largest) {
-    std::vector<Record> found;
-    const std::size_t most = static_cast<std::size_t>(2 * k + 32), wanted = static_cast<std::size_t>(k);
-    found.reserve(std::min(most, static_cast<std::size_t>(end - begin)));
+void first_records(DType dtype, const void* row, std::int64_t begin, std::int64_t end, std::int64_t k, bool largest,
+                   std::vector<Record>& found) {
+    using Key = typename Record::Key;
+    const std::size_t most = static_cast<std::size_t>(2 * k + 8), wanted = static_cast<std::size_t>(k);
+    found.clear();
     const auto thin_out = [&] {
         std::nth_element(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(wanted) - 1, found.end());
         found.resize(wanted);
         return found.back().key();  // a later record with this key comes after all that are kept
     };
     bool limited = false;
-    typename Record::Key limit = 0;
-    for_each_key<typename Record::Key>(dtype, row, begin, end, largest, [&](auto key, std::int64_t i) {
-        if (limited && key >= limit) return;
-        found.emplace_back(key, i);
-        if (found.size() == most) limit = thin_out(), limited = true;
-    });
+    Key limit = 0, keys[kKeysAtOnce];
+    for (std::int64_t from = begin; from < end; from += kKeysAtOnce) {
+        const std::int64_t count = std::min(end - from, kKeysAtOnce);
+        keys_of(dtype, row, from, from + count, largest, keys);
+        for (std::int64_t i = 0; i < count; ++i) {
+            if (limited) {  // most are above the limit: eight at a time, without a branch for each
+                const auto none_of_eight = [&](const Key* at) {
+                    bool some = false;
+                    for (int j = 0; j < 8; ++j) some |= at[j] < limit;
+                    return !some;
+                };
+                while (i + 8 <= count && none_of_eight(keys + i)) i += 8;
+                if (i == count) break;
+                if (keys[i] >= limit) continue;
+            }
+            found.emplace_back(keys[i], from + i);
+            if (found.size() == most) limit = thin_out(), limited = true;
+        }
+    }
     if (found.size() > wanted) thin_out();
-    return found;
 }
 
 template <class Record>
@@ -275,8 +289,8 @@ void top_of_long_row(const Call& call, const RowOf& row, std::int64_t n, std::in
     const std::int64_t block = std::max(kBlock, 4 * k), blocks = (n + block - 1) / block;
     std::vector<std::vector<Record>> parts(static_cast<std::size_t>(blocks));
     call.for_each(blocks, [&](std::int64_t b) {
-        parts[static_cast<std::size_t>(b)] = first_records<Record>(call.node.source().dtype, row.elements, b * block,
-                                                                   std::min(n, (b + 1) * block), k, largest);
+        first_records(call.node.source().dtype, row.elements, b * block, std::min(n, (b + 1) * block), k, largest,
+                      parts[static_cast<std::size_t>(b)]);
     });
     std::vector<Record> found;
     for (const auto& part : parts) found.insert(found.end(), part.begin(), part.end());
@@ -314,9 +328,10 @@ void top_rows(const Call& call, Rows rows, std::int64_t k, bool largest) {
             return;
         }
         for_each_rows(call, rows, [&](std::int64_t begin, std::int64_t end) {
+            std::vector<Record> found;
             for (std::int64_t r = begin; r < end; ++r) {
                 const RowOf row = row_of(call, r, n, k);
-                auto found = first_records<Record>(call.node.source().dtype, row.elements, 0, n, k, largest);
+                first_records(call.node.source().dtype, row.elements, 0, n, k, largest, found);
                 write_first(call, row, found, k);
             }
         });
