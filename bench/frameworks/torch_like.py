@@ -113,9 +113,10 @@ def prepare_op(row):
     if row not in UNCAPTURED:
         function = compiled(function)
     tensors[0].requires_grad_(row == "embedding gradient")
+    mode = torch.enable_grad if row == "embedding gradient" else torch.no_grad
 
     def call():
-        with torch.set_grad_enabled(row == "embedding gradient"):
+        with mode():
             result = force(function(*tensors))
         return result.numpy
 
