@@ -76,7 +76,9 @@ Tensor select_by_mask(const Tensor& x, const Tensor& mask, int axis) {
 
 Tensor randperm(std::int64_t n) {
     if (n < 0) throw ValueError(str("randperm(n: ", n, "): n must not be negative"));
-    return argsort(rand({n}, f64));
+    const Tensor order = argsort(rand({n}, f64));
+    order.realize();  // batches are slices of it: of a pending value each would sort again, and each start be a plan
+    return order;
 }
 
 }  // namespace weft

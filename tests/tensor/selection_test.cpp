@@ -1,6 +1,7 @@
 // tests/tensor/selection_test.cpp: ops whose result's shape depends on values.
 #include <doctest/doctest.h>
 
+#include <weft/debug.h>
 #include <weft/weft.h>
 
 #include <algorithm>
@@ -50,4 +51,16 @@ TEST_CASE("randperm is a permutation, and follows the seed") {
     CHECK(std::count(seen.begin(), seen.end(), true) == 100);
     CHECK(randperm(0).shape() == Shape{0});
     CHECK_THROWS_AS(randperm(-1), ValueError);
+}
+
+TEST_CASE("randperm is in memory: batches of an epoch are one plan, and nothing is drawn or sorted again") {
+    const Tensor data = arange(64).to(f32).reshape({64, 1}).contiguous(), order = randperm(64);
+    const auto batch = [&](std::int64_t from) { return (take(data, order[{Slice{from, from + 8}}]) * 2).sum(); };
+    batch(0).item<float>();
+    batch(8).item<float>();
+    const CounterScope count;
+    for (std::int64_t from = 16; from < 64; from += 8) batch(from).item<float>();
+    CHECK(count.plans_made() == 0);
+    CHECK(count.kernels_compiled() == 0);
+    CHECK(count.kernels_launched() == 12);  // the rows, and their sum: no draw, no sort
 }
