@@ -34,6 +34,7 @@ TEST_CASE("sort: values and indices, stable, NaN last, -0 equals 0") {
 
 TEST_CASE("sort: axes, views, every length around the changes of algorithm, every backend") {
     const Tensor x = rand({5, 6, 7});
+    x.realize();  // views of memory are strided leaves, which a Custom function does not read as they are
     const Tensor moved = x.permute({2, 0, 1});
     CHECK(all(eq(sort(moved, 1).values, sort(x, 0).values.permute({2, 0, 1}))).item<bool>());
     for (const std::int64_t n : {0, 1, 2, 255, 256, 257, 5000, 131'071, 131'072, 300'001}) {
