@@ -88,17 +88,20 @@ def hex_of(value):
     return mantissa.rstrip("0").rstrip(".") + "p" + exponent
 
 
+def show_items(items, indent):
+    line = indent
+    for item in items:
+        if len(line) + len(item) > 117:
+            print(line)
+            line = indent
+        line += f" {item},"
+    print(line)
+
+
 def show(name, coefficients, note):
     print(f"// {note}")
     print(f"inline constexpr double {name}[] = {{")
-    line = "   "
-    for c in coefficients:
-        item = f" {hex_of(c)},"
-        if len(line) + len(item) > 118:
-            print(line)
-            line = "   "
-        line += item
-    print(line)
+    show_items(map(hex_of, coefficients), "   ")
     print("};\n")
 
 
@@ -113,6 +116,46 @@ def split(value, bits, parts):
 
 def relative(f):
     return lambda x: 1 / f(x)
+
+
+def centre_of(f, inverse, low, high):
+    """A float c around the middle of low … high for which f(c) is nearly a float as well; c and that."""
+    inside = lambda c: 3 * low + high < 4 * c < low + 3 * high
+    middle = round_to(f((low + high) / 2), 24)
+    step = mp.ldexp(1, mp.frexp(middle)[1] - 24)
+    values = [middle + k * step for k in range(-300, 301) if abs(middle + k * step) < 1]
+    pairs = [(round_to(inverse(v), 24), v) for v in values]
+    return min((pair for pair in pairs if inside(pair[0])), key=lambda pair: abs(f(pair[0]) - pair[1]))
+
+
+def pieces(name, what, f, inverse, scale, top, powers, slope):
+    """16 polynomials for 0 <= x <= top, four to each octave of u = 1 + scale x, around a centre each; in f32.
+
+    Printed as a table of the centres and one for each power; entry i is for those u whose bits 21 … 24 are i. The first
+    piece, centred at 0, needs a small relative error. If f's slope there is 1, that is its first term. If not, rounding
+    the slope would cost too much: the piece is f(x) - x.
+    """
+    edge = lambda k: (mpf(4 + k % 4) / 4 * 2 ** (k // 4) - 1) / mpf(scale)
+    rows, worst = [], -100
+    for k in range(16):
+        low, high = edge(k), min(edge(k + 1), mpf(top))
+        centre, value = centre_of(f, inverse, low, high) if k else (mpf(0), mpf(0))
+        fixed = [(0, value)] if k or slope != 1 else [(0, 0), (1, 1)]
+        less = 0 if k or slope == 1 else 1
+        slack = (high - low) / 1000
+        c, error = fit(lambda y: f(centre + y) - less * y, low - centre - slack if k else mpf("1e-9"),
+                       high - centre + slack, list(range(len(fixed), powers)), lambda y: 1 / f(centre + y), 24, fixed)
+        rows.append([centre] + [value for _, value in fixed] + c)
+        worst = max(worst, error)
+    rows = rows[4:] + rows[:4]  # u = 1 has bits 1100
+    print(f"{name}: 2^{worst:.1f}", file=sys.stderr)
+    print(f"// {what}; error 2^{worst:.1f}")
+    print(f"inline constexpr float {name}[{powers + 1}][16] = {{")
+    for column in zip(*rows):
+        print("    {")
+        show_items((hex_of(v) + "f" for v in column), "       ")
+        print("    },")
+    print("};\n")
 
 
 def erfinv_ratio(w):
@@ -160,9 +203,6 @@ def main():
         f, low, high = even(lambda x: mp.sinh(x) / x, 1)
         poly("kSinh" + tag, "sinh(x) = x + x z P(z), z = x^2, |x| <= 1", f, low, high,
              [k + 1 for k in pick(4, 8)], relative(f), bits, [(0, 1)])
-        f, low, high = even(lambda x: mp.tanh(x) / x, mpf("0.5625"))
-        poly("kTanh" + tag, "tanh(x) = x + x z P(z), z = x^2, |x| <= 0.5625", f, low, high,
-             [k + 1 for k in pick(5, 11)], relative(f), bits, [(0, 1)])
         f, low, high = even(lambda x: mp.sin(x) / x, quarter_pi)
         poly("kSin" + tag, "sin(r) = r + r z P(z), z = r^2, |r| <= pi/4", f, low, high,
              [k + 1 for k in pick(3, 6)], relative(f), bits, [(0, 1)])
@@ -175,12 +215,14 @@ def main():
         f, low, high = even(lambda x: mp.atan(x) / x, 1 if narrow else mp.sqrt(2) - 1 + mpf("1e-9"))
         poly("kAtan" + tag, f"atan(x) = x + x z P(z), z = x^2, |x| <= {'1' if narrow else 'tan(pi/8)'}", f, low, high,
              [k + 1 for k in pick(9, 11)], relative(f), bits, [(0, 1)])
-        f, low, high = even(lambda x: mp.erf(x) / x - 1, 1)
-        poly("kErf" + tag, "erf(x) = x + x P(z), z = x^2, |x| <= 1", f, low, high,
-             [k for k in pick(7, 14)], lambda z: 1 / (1 + f(z)), bits)
-        poly("kErfc" + tag, f"log(erfc(1 + t)) = P(t), 0 <= t <= {3 if narrow else 5}; weighed by erfc",
-             lambda t: mp.log(mp.erfc(1 + t)), 0, 3 if narrow else 5, pick(7, 18), lambda t: mp.erfc(1 + t), bits)
 
+    f, low, high = even(lambda x: mp.tanh(x) / x, mpf("0.5625"))
+    poly("kTanhF64", "tanh(x) = x + x z P(z), z = x^2, |x| <= 0.5625", f, low, high,
+         [k + 1 for k in range(11)], relative(f), 53, [(0, 1)])
+    f, low, high = even(lambda x: mp.erf(x) / x - 1, 1)
+    poly("kErfF64", "erf(x) = x + x P(z), z = x^2, |x| <= 1", f, low, high, range(14), lambda z: 1 / (1 + f(z)), 53)
+    poly("kErfcF64", "log(erfc(1 + t)) = P(t), 0 <= t <= 5; weighed by erfc", lambda t: mp.log(mp.erfc(1 + t)), 0, 5,
+         range(18), lambda t: mp.erfc(1 + t), 53)
     poly("kLogF32", "log(1 + f) = f - f^2/2 + f^3 P(f), sqrt(1/2) <= 1 + f <= sqrt(2)", mp.log1p, log_low, log_high,
          [k + 3 for k in range(8)], relative(mp.log1p), 24, [(1, 1), (2, mpf(-1) / 2)])
     s_high = (mp.sqrt(2) - 1) / (mp.sqrt(2) + 1) * mpf("1.00001")
@@ -215,6 +257,11 @@ def main():
     for bits, tag, count in ((24, "F32", 9), (53, "F64", 19)):
         poly("kLgamma" + tag, "log(gamma(2 + t)) = t P(t), |t| <= 1/2", f, mpf("-0.5"), mpf("0.5"), range(count),
              relative(f), bits)
+
+    pieces("kTanhPieces", "tanh(x), 0 <= x <= 9.2, by bits 21 … 24 of 1 + 1.62 x: centres, then powers of x - centre",
+           mp.tanh, mp.atanh, 1.62, 9.2, 6, 1)
+    pieces("kErfPieces", "erf(x), 0 <= x <= 4, likewise of 1 + 3.7 x; the first piece, at 12, is erf(x) - x",
+           mp.erf, mp.erfinv, 3.7, 4, 6, 2 / mp.sqrt(mp.pi))
 
     def pair(name, value, bits, what, parts=2):
         show(name, split(value, bits, parts), f"{what}, in {parts} parts")

@@ -349,7 +349,7 @@ constexpr Row kRules[] = {
     {Op::Custom, grad_custom},
     {Op::Part, grad_custom},  // for the sources of its Custom
 
-    {Op::Param, kNone}, {Op::ScalarParam, kNone}, {Op::LoopVar, kNone}, {Op::Load, kNone}, {Op::Fma, kNone}, {Op::Scale, kNone},
+    {Op::Param, kNone}, {Op::ScalarParam, kNone}, {Op::LoopVar, kNone}, {Op::Load, kNone}, {Op::Fma, kNone}, {Op::Scale, kNone}, {Op::Lookup, kNone},
 };
 // clang-format on
 

@@ -53,6 +53,7 @@ bool equal(const Arg& a, const Arg& b) {
             else if constexpr (std::is_same_v<T, SlotArg>) return x.slot == y.slot && x.strides == y.strides;
             else if constexpr (std::is_same_v<T, LoopArg>) return x.id == y.id && x.extent == y.extent;
             else if constexpr (std::is_same_v<T, LoadArg>) return x.buffer == y.buffer;
+            else if constexpr (std::is_same_v<T, TableArg>) return x.entries == y.entries;
             else if constexpr (std::is_same_v<T, WithGradArg>) return x.rule == y.rule;
             else return x.function == y.function;
         },
@@ -90,6 +91,7 @@ std::uint64_t hash_of(const Arg& arg) {
                            return mix(static_cast<std::uint64_t>(x.id), static_cast<std::uint64_t>(x.extent));
                        },
                        [](const LoadArg& x) { return static_cast<std::uint64_t>(x.buffer); },
+                       [](const TableArg& x) { return pointer_bits(x.entries); },
                        [](const WithGradArg& x) { return pointer_bits(x.rule.get()); },
                        [](const CustomArg& x) { return pointer_bits(x.function.get()); },
                    },
@@ -117,6 +119,7 @@ std::string to_string(const Arg& arg, DType dtype) {
             [](const SlotArg& x) { return str("$", x.slot, x.strides.empty() ? "" : str(" strides=", x.strides)); },
             [](const LoopArg& x) { return str("i", x.id, " < ", x.extent); },
             [](const LoadArg& x) { return str("buffer ", x.buffer); },
+            [](const TableArg& x) { return str("table ", x.entries[0], ", ", x.entries[1], " …"); },
             [](const WithGradArg& x) { return x.rule->name; },
             [](const CustomArg& x) {
                 const CustomFunction& function = *x.function;

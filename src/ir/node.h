@@ -72,7 +72,11 @@ struct PartArg { int index = 0; };                          // Part: one result 
 struct SlotArg { int slot = 0; Dims strides; };             // Param (strides in elements), ScalarParam
 struct LoopArg { int id = 0; std::int64_t extent = 0; };    // LoopVar: 0 <= value < extent
 struct LoadArg { int buffer = 0; };                         // Load: from a buffer or local of the kernel
+struct TableArg { const float* entries = nullptr; };        // Lookup: kTableSize floats that outlive every kernel
 // clang-format on
+
+// Of a Lookup: as many as one vector register holds, so that looking up is one instruction (two and a choice with AVX2).
+inline constexpr int kTableSize = 16;
 
 // A derivative that a node brings along (WithGrad), and an op that is a C++ function (Custom): see ir/custom.h.
 struct GradRuleObject;
@@ -83,7 +87,7 @@ struct CustomArg { std::shared_ptr<const CustomFunction> function; };
 // clang-format on
 
 using Arg = std::variant<std::monostate, ConstArg, VarArg, BufferArg, AxesArg, BoxArg, SkewArg, ReduceArg, IndexArg,
-                         CheckArg, LeafArg, PartArg, SlotArg, LoopArg, LoadArg, WithGradArg, CustomArg>;
+                         CheckArg, LeafArg, PartArg, SlotArg, LoopArg, LoadArg, TableArg, WithGradArg, CustomArg>;
 
 bool equal(const Arg& a, const Arg& b);
 std::uint64_t hash_of(const Arg& arg);

@@ -30,10 +30,10 @@ enum class Op : std::uint8_t {
     // markers
     Contiguous, Leaf, Detach, WithGrad, Custom, Part,
     // only inside kernels
-    Param, ScalarParam, LoopVar, Load, Fma, Scale,
+    Param, ScalarParam, LoopVar, Load, Fma, Scale, Lookup,
 };
 // clang-format on
-inline constexpr int kOpCount = static_cast<int>(Op::Scale) + 1;
+inline constexpr int kOpCount = static_cast<int>(Op::Lookup) + 1;
 
 enum class OpKind : std::uint8_t {
     Leaf,

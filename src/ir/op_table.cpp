@@ -308,6 +308,7 @@ constexpr OpInfo kOps[] = {
     {.op = Op::Load, .name = "load", .kind = Kernel, .arity = -1},
     {.op = Op::Fma, .name = "fma", .kind = Kernel, .arity = 3, .dtype = R::FloatOnly, .c = "fma($0, $1, $2)", .eval = eval_fma},
     {.op = Op::Scale, .name = "scale", .kind = Kernel, .arity = 2, .dtype = R::FloatOnly, .eval = eval<EvalScale, kFloats, 2>},
+    {.op = Op::Lookup, .name = "lookup", .kind = Kernel, .arity = 1, .dtype = R::Explicit},
 };
 // clang-format on
 

@@ -83,6 +83,11 @@ int compare_arguments(const Arg& a, const Arg& b) {
         return sign(static_cast<std::int64_t>(x->value), static_cast<std::int64_t>(std::get<ConstArg>(b).value));
     if (const auto* x = std::get_if<SlotArg>(&a)) return sign(x->slot, std::get<SlotArg>(b).slot);
     if (const auto* x = std::get_if<LoadArg>(&a)) return sign(x->buffer, std::get<LoadArg>(b).buffer);
+    if (const auto* x = std::get_if<TableArg>(&a)) {
+        const std::span<const float, kTableSize> xs(x->entries, kTableSize),
+            ys(std::get<TableArg>(b).entries, kTableSize);
+        return sign(std::vector(xs.begin(), xs.end()), std::vector(ys.begin(), ys.end()));
+    }
     if (const auto* x = std::get_if<VarArg>(&a)) return sign(x->id, std::get<VarArg>(b).id);
     if (const auto* x = std::get_if<CheckArg>(&a)) {
         const auto& y = std::get<CheckArg>(b);

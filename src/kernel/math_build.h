@@ -89,6 +89,18 @@ inline Value polynomial(const Value& x, std::span<const double> c) {
     return sum;
 }
 
+inline Value lookup(const Value& index, const float (&entries)[ir::kTableSize]) {  // entries[index % kTableSize]
+    return {index.kernel, index.kernel->make(ir::Op::Lookup, DType::F32, {index.node}, ir::TableArg{entries})};
+}
+// at_centre + c1 y + c2 y^2 …, where y = x - centre: another polynomial for each index. The tables: centres, values there, c1, c2 …
+template <std::size_t N>
+Value piecewise(const Value& x, const Value& index, const float (&tables)[N][ir::kTableSize], const Value& at_centre) {
+    const Value y = x - lookup(index, tables[0]);
+    Value sum = lookup(index, tables[N - 1]);
+    for (std::size_t k = N - 1; k-- > 2;) sum = fma(sum, y, lookup(index, tables[k]));
+    return fma(sum, y, at_centre);
+}
+
 // ---- the bits of a float --------------------------------------------------------------------------------------------
 
 struct Format {

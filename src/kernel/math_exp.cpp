@@ -92,15 +92,21 @@ Value make_cosh(const Value& x) {
     return (g + 0.0625 / g) * 2;
 }
 
-// tanh(x) = 1 - 2/(e^2x + 1) from 0.5625 on, where the fraction is below a half: its error of about 1.5 ulp becomes
-// less than 1 ulp of the result; leaving out the low part of ln 2 adds 0.15 to that. Below, an odd polynomial. From 10
-// (f64: 20) on the result is 1.
+// f32: a polynomial for each of 16 pieces, four to an octave of 1 + 1.62 |x|, picked by its bits; no division, and a third of
+// the instructions that an exponential takes. From 9.2 on the result is 1. The first piece is x + …, with no constant term.
+//
+// f64: tanh(x) = 1 - 2/(e^2x + 1) from 0.5625 on, where the fraction is below a half: its error of about 1.5 ulp becomes
+// less than 1 ulp of the result; leaving out the low part of ln 2 adds 0.15 to that. Below, an odd polynomial. From 20
+// on the result is 1.
 Value make_tanh(const Value& x) {
-    const Format& format = format_of(x);
-    const Value a = min(abs(x), format.pick(10.0, 20.0)), z = a * a;
+    if (format_of(x).narrow()) {
+        const Value a = min(abs(x), 9.2), piece = bitcast(fma(a, 1.62, 1), DType::U32) >> 21;
+        return with_sign_of(x, piecewise(a, piece, kTanhPieces, lookup(piece, kTanhPieces[1])));
+    }
+    const Value a = min(abs(x), 20.0), z = a * a;
     const Reduced reduced = reduce_exp(a + a, 1);
     const Value large = 1 - 2 / fma(exp_polynomial(reduced.r), power_of_two(reduced.shifted), 1);
-    const Value small = fma(a * z, polynomial(z, format.pick(kTanhF32, kTanhF64)), a);
+    const Value small = fma(a * z, polynomial(z, kTanhF64), a);
     return with_sign_of(x, where(a < 0.5625, small, large));
 }
 

@@ -28,11 +28,6 @@ inline constexpr double kSinhF32[] = {
     0x1.555556p-3, 0x1.1110ep-7, 0x1.a022bcp-13, 0x1.756c1ep-19,
 };
 
-// tanh(x) = x + x z P(z), z = x^2, |x| <= 0.5625; error 2^-29.4
-inline constexpr double kTanhF32[] = {
-    -0x1.555548p-2, 0x1.110c62p-3, -0x1.b906ecp-5, 0x1.581e9p-6, -0x1.94a952p-8,
-};
-
 // sin(r) = r + r z P(z), z = r^2, |r| <= pi/4; error 2^-27.8
 inline constexpr double kSinF32[] = {
     -0x1.555544p-3, 0x1.1106c6p-7, -0x1.991c36p-13,
@@ -52,16 +47,6 @@ inline constexpr double kAsinF32[] = {
 inline constexpr double kAtanF32[] = {
     -0x1.55553ep-2, 0x1.9991ecp-3, -0x1.242116p-3, 0x1.c09412p-4, -0x1.582468p-4, 0x1.da9562p-5, -0x1.fe6d06p-6,
     0x1.653e48p-7, -0x1.d57b3ap-10,
-};
-
-// erf(x) = x + x P(z), z = x^2, |x| <= 1; error 2^-29.4
-inline constexpr double kErfF32[] = {
-    0x1.06eba8p-3, -0x1.81273ep-2, 0x1.ce2ce6p-4, -0x1.b7f71ap-6, 0x1.53f224p-8, -0x1.a3515ep-11, 0x1.4771fcp-14,
-};
-
-// log(erfc(1 + t)) = P(t), 0 <= t <= 3; weighed by erfc; error 2^-26.9
-inline constexpr double kErfcF32[] = {
-    -0x1.d97fcp+0, -0x1.51c9a2p+1, -0x1.afae18p-1, -0x1.53cf5p-5, 0x1.433344p-7, -0x1.da251ap-10, 0x1.7cb404p-13,
 };
 
 // exp(r) = 1 + r + r^2 P(r), |r| <= ln(2)/2; error 2^-56.4
@@ -90,23 +75,16 @@ inline constexpr double kSinhF64[] = {
     0x1.61314dec2b976p-33, 0x1.a664aa5538308p-41, 0x1.d2be5e2814263p-48,
 };
 
-// tanh(x) = x + x z P(z), z = x^2, |x| <= 0.5625; error 2^-59.8
-inline constexpr double kTanhF64[] = {
-    -0x1.555555555554bp-2, 0x1.111111111026ep-3, -0x1.ba1ba1b933001p-5, 0x1.664f4848d9481p-6, -0x1.226e2cf5b9b62p-7,
-    0x1.d6d245f3b205fp-9, -0x1.7d8b846e069f1p-10, 0x1.346032e14ce4cp-11, -0x1.e8066c71511fap-13,
-    0x1.59680e716d403p-14, -0x1.3d11936b2cd5ep-16,
-};
-
 // sin(r) = r + r z P(z), z = r^2, |r| <= pi/4; error 2^-57.7
 inline constexpr double kSinF64[] = {
-    -0x1.5555555555547p-3, 0x1.111111110f573p-7, -0x1.a01a019bad9fap-13, 0x1.71de351f18e31p-19,
-    -0x1.ae5e1fa90531fp-26, 0x1.5d7e4290ac36bp-33,
+    -0x1.5555555555547p-3, 0x1.111111110f573p-7, -0x1.a01a019bad9fap-13, 0x1.71de351f18e31p-19, -0x1.ae5e1fa90531fp-26,
+    0x1.5d7e4290ac36bp-33,
 };
 
 // cos(r) = 1 - z/2 + z^2 P(z), z = r^2, |r| <= pi/4; error 2^-63.7
 inline constexpr double kCosF64[] = {
-    0x1.5555555555549p-5, -0x1.6c16c16c14bcfp-10, 0x1.a01a019c24e99p-16, -0x1.27e4f7a4e74fap-22,
-    0x1.1ee9a7a24930cp-29, -0x1.8f8b6fefab6f2p-37,
+    0x1.5555555555549p-5, -0x1.6c16c16c14bcfp-10, 0x1.a01a019c24e99p-16, -0x1.27e4f7a4e74fap-22, 0x1.1ee9a7a24930cp-29,
+    -0x1.8f8b6fefab6f2p-37,
 };
 
 // asin(x) = x + x z P(z), z = x^2, |x| <= 1/2; error 2^-55.9
@@ -123,6 +101,13 @@ inline constexpr double kAtanF64[] = {
     -0x1.257088b888157p-6,
 };
 
+// tanh(x) = x + x z P(z), z = x^2, |x| <= 0.5625; error 2^-59.8
+inline constexpr double kTanhF64[] = {
+    -0x1.555555555554bp-2, 0x1.111111111026ep-3, -0x1.ba1ba1b933001p-5, 0x1.664f4848d9481p-6, -0x1.226e2cf5b9b62p-7,
+    0x1.d6d245f3b205fp-9, -0x1.7d8b846e069f1p-10, 0x1.346032e14ce4cp-11, -0x1.e8066c71511fap-13, 0x1.59680e716d403p-14,
+    -0x1.3d11936b2cd5ep-16,
+};
+
 // erf(x) = x + x P(z), z = x^2, |x| <= 1; error 2^-56.3
 inline constexpr double kErfF64[] = {
     0x1.06eba8214db69p-3, -0x1.812746b0379fbp-2, 0x1.ce2f21a04363ep-4, -0x1.b82ce312b3062p-6, 0x1.565bcd14aa39cp-8,
@@ -134,10 +119,9 @@ inline constexpr double kErfF64[] = {
 // log(erfc(1 + t)) = P(t), 0 <= t <= 5; weighed by erfc; error 2^-55.9
 inline constexpr double kErfcF64[] = {
     -0x1.d97fbf27aa2a1p+0, -0x1.51c9b0006c21ap+1, -0x1.afabc11a2b01bp-1, -0x1.5477f099b213cp-5, 0x1.48c9d37f0b2b8p-7,
-    -0x1.033f5a02296ffp-9, 0x1.f1b0468297649p-13, 0x1.b92e2f20360e7p-16, -0x1.c8534a998b051p-16,
-    0x1.448617d41fccfp-17, -0x1.1e2b35af3ae91p-19, 0x1.b81e10b75ef65p-23, 0x1.f1b424c8743f9p-25,
-    -0x1.1e97ea9d1583ep-25, 0x1.24730e673a30cp-27, -0x1.6a3b10d8fd6f7p-30, 0x1.06180f20541ddp-33,
-    -0x1.55e11beac5b02p-38,
+    -0x1.033f5a02296ffp-9, 0x1.f1b0468297649p-13, 0x1.b92e2f20360e7p-16, -0x1.c8534a998b051p-16, 0x1.448617d41fccfp-17,
+    -0x1.1e2b35af3ae91p-19, 0x1.b81e10b75ef65p-23, 0x1.f1b424c8743f9p-25, -0x1.1e97ea9d1583ep-25,
+    0x1.24730e673a30cp-27, -0x1.6a3b10d8fd6f7p-30, 0x1.06180f20541ddp-33, -0x1.55e11beac5b02p-38,
 };
 
 // log(1 + f) = f - f^2/2 + f^3 P(f), sqrt(1/2) <= 1 + f <= sqrt(2); error 2^-27.3
@@ -236,6 +220,84 @@ inline constexpr double kLgammaF64[] = {
     -0x1.78defd9133ba8p-15, 0x1.5806f5e9e6fep-16, -0x1.3ca942795a377p-17, 0x1.263e9a32b30b6p-18,
     -0x1.131ccd4f67cacp-19, 0x1.ee187401f036p-21, -0x1.c30869dd13128p-22, 0x1.2b056f44aa276p-22,
     -0x1.33b2510caeae7p-23,
+};
+
+// tanh(x), 0 <= x <= 9.2, by bits 21 … 24 of 1 + 1.62 x: centres, then powers of x - centre; error 2^-25.5
+inline constexpr float kTanhPieces[7][16] = {
+    {
+        0x1.8b0f32p-1f, 0x1.148b1cp+0f, 0x1.6390c4p+0f, 0x1.b28c8cp+0f, 0x1.14881ap+1f, 0x1.63683cp+1f, 0x1.b2710ep+1f,
+        0x1.000cbep+2f, 0x1.3d312ap+2f, 0x1.8b7bccp+2f, 0x1.d1cb7ep+2f, 0x1.154246p+3f, 0x0p+0f, 0x1.da1098p-3f,
+        0x1.8b1104p-2f, 0x1.148ad6p-1f,
+    },
+    {
+        0x1.4bb42ep-1f, 0x1.962a3ap-1f, 0x1.c41006p-1f, 0x1.dec42cp-1f, 0x1.f29204p-1f, 0x1.fc0c24p-1f, 0x1.fed8e2p-1f,
+        0x1.ffa83ap-1f, 0x1.fff302p-1f, 0x1.fffeep-1f, 0x1.ffffep-1f, 0x1.fffffep-1f, 0x0p+0f, 0x1.d1c68p-3f,
+        0x1.7890d2p-2f, 0x1.f8e9fep-2f,
+    },
+    {
+        0x1.291a4ap-1f, 0x1.7b9604p-2f, 0x1.c36ed2p-3f, 0x1.013daap-3f, 0x1.a81c9ap-5f, 0x1.f7fa26p-7f, 0x1.26c908p-8f,
+        0x1.5ef9bp-10f, 0x1.9fd1e2p-13f, 0x1.200a8ep-16f, 0x1.ffc04p-20f, 0x1.001744p-23f, 0x1p+0f, 0x1.e5846ap-1f,
+        0x1.bac2c8p-1f, 0x1.8384bap-1f,
+    },
+    {
+        -0x1.80f634p-2f, -0x1.2d206ep-2f, -0x1.8e9752p-3f, -0x1.e116fep-4f, -0x1.9cf7ep-5f, -0x1.f404bp-7f,
+        -0x1.2612a2p-8f, -0x1.5eae8ep-10f, -0x1.9e7d02p-13f, -0x1.1f27dap-16f, -0x1.ff5a9p-20f, -0x1.fee9a4p-24f,
+        0x1.dea1ecp-21f, -0x1.b9ae9cp-3f, -0x1.45a416p-2f, -0x1.7e279ep-2f,
+    },
+    {
+        0x1.9a923ap-5f, 0x1.c16f46p-4f, 0x1.92e8bep-4f, 0x1.165f54p-4f, 0x1.04cdb6p-5f, 0x1.48355ep-7f, 0x1.8657ep-9f,
+        0x1.d321eap-11f, 0x1.1371ccp-13f, 0x1.7e67a4p-17f, 0x1.597ce2p-20f, 0x1.51e86ap-24f, -0x1.5562dcp-2f,
+        -0x1.11721cp-2f, -0x1.5ed55cp-3f, -0x1.17a1fp-4f,
+    },
+    {
+        0x1.7c80fp-4f, 0x1.7c4558p-7f, -0x1.624cdep-6f, -0x1.8e376cp-6f, -0x1.d3c906p-7f, -0x1.429892p-8f,
+        -0x1.896748p-10f, -0x1.d9d96ap-12f, -0x1.2910c2p-14f, -0x1.9c14e2p-18f, -0x1.64c098p-21f, -0x1.6a35e6p-25f,
+        0x1.d0764cp-11f, 0x1.0e99f8p-3f, 0x1.5910d8p-3f, 0x1.430dfp-3f,
+    },
+    {
+        -0x1.02754p-4f, -0x1.3204fap-5f, -0x1.1dd20ap-7f, 0x1.743178p-9f, 0x1.1ae124p-8f, 0x1.e0c0a6p-10f,
+        0x1.34187p-11f, 0x1.706eap-13f, 0x1.ebefep-16f, 0x1.4dc20cp-19f, 0x1.c4b996p-23f, 0x1.42f282p-26f,
+        0x1.06a8c4p-3f, 0x1.4411p-4f, 0x1.c7bf58p-7f, -0x1.3cab14p-5f,
+    },
+};
+
+// erf(x), 0 <= x <= 4, likewise of 1 + 3.7 x; the first piece, at 12, is erf(x) - x; error 2^-24.9
+inline constexpr float kErfPieces[7][16] = {
+    {
+        0x1.59f3c4p-2f, 0x1.e4520cp-2f, 0x1.375a34p-1f, 0x1.7c874ap-1f, 0x1.e44e44p-1f, 0x1.375c8ap+0f, 0x1.7c8992p+0f,
+        0x1.c1af24p+0f, 0x1.14f5ep+1f, 0x1.597f9ap+1f, 0x1.8ef87cp+1f, 0x1.ea8f96p+1f, 0x0p+0f, 0x1.9f21eap-4f,
+        0x1.59f2d2p-3f, 0x1.e4545cp-3f,
+    },
+    {
+        0x1.780226p-2f, 0x1.fc5788p-2f, 0x1.386d64p-1f, 0x1.69de4ep-1f, 0x1.a3558p-1f, 0x1.d44348p-1f, 0x1.edce2ap-1f,
+        0x1.f95a04p-1f, 0x1.fedde6p-1f, 0x1.ffee5p-1f, 0x1.fffea2p-1f, 0x1.fffffep-1f, 0x0p+0f, 0x1.d2d3fp-4f,
+        0x1.82ae08p-3f, 0x1.0c3e72p-2f,
+    },
+    {
+        0x1.01b4dap+0f, 0x1.cded52p-1f, 0x1.8f2382p-1f, 0x1.4c87cap-1f, 0x1.d84012p-2f, 0x1.07375cp-2f, 0x1.fb3812p-4f,
+        0x1.a6793ap-5f, 0x1.5675b4p-7f, 0x1.95661ep-11f, 0x1.1d7964p-14f, 0x1.fcff8ap-22f, 0x1.06eba8p-3f,
+        0x1.1de9bep+0f, 0x1.18bd34p+0f, 0x1.112734p+0f,
+    },
+    {
+        -0x1.5c42p-2f, -0x1.b4f454p-2f, -0x1.e570bep-2f, -0x1.ee4948p-2f, -0x1.beb4b6p-2f, -0x1.40242ap-2f,
+        -0x1.78fd64p-3f, -0x1.730f26p-4f, -0x1.726bep-6f, -0x1.10fccap-9f, -0x1.beb35cp-13f, -0x1.e8db9cp-20f,
+        0x1.5c9a92p-22f, -0x1.cfa35cp-4f, -0x1.7b6134p-3f, -0x1.02641ap-2f,
+    },
+    {
+        -0x1.092c1ap-2f, -0x1.545268p-3f, -0x1.152p-4f, 0x1.73a512p-6f, 0x1.f115dep-4f, 0x1.57ae7p-3f, 0x1.210dep-3f,
+        0x1.6c1e9ap-4f, 0x1.dd7d72p-6f, 0x1.ca55bep-9f, 0x1.bc5678p-12f, 0x1.164b84p-18f, -0x1.812d2cp-2f,
+        -0x1.758a64p-2f, -0x1.6108dp-2f, -0x1.43510ap-2f,
+    },
+    {
+        0x1.4120f2p-3f, 0x1.734b26p-3f, 0x1.6d5538p-3f, 0x1.37feeap-3f, 0x1.685a6cp-4f, 0x1.5e70c6p-9f,
+        -0x1.609276p-5f, -0x1.8667ep-5f, -0x1.8c924ep-6f, -0x1.1473a8p-8f, -0x1.21c856p-11f, -0x1.00226p-17f,
+        0x1.15124cp-11f, 0x1.c7544p-5f, 0x1.734fe4p-4f, 0x1.f227c8p-4f,
+    },
+    {
+        0x1.d0896p-5f, 0x1.c7df3ep-7f, -0x1.8fa8b4p-6f, -0x1.b059e6p-5f, -0x1.1ae4d4p-4f, -0x1.a403ccp-5f,
+        -0x1.111b16p-6f, 0x1.bbc6eap-8f, 0x1.8393fcp-7f, 0x1.b73678p-9f, 0x1.774982p-12f, 0x1.42e0dp-16f,
+        0x1.bd9a6ap-4f, 0x1.971ac8p-3f, 0x1.2b4f06p-3f, -0x1.cae1e6p-7f,
+    },
 };
 
 // ln 2, in 2 parts

@@ -228,7 +228,7 @@ TEST_CASE("every op has a rule and a case above, or stands in the list of those 
         Op::Gcd,     Op::Lgamma,      Op::Digamma,                                // tensor/special.cpp has theirs
         Op::CmpLt,   Op::CmpLe,       Op::CmpEq,                                  // give bool
         Op::Leaf,    Op::Detach,                                                  // the walk stops there
-        Op::Param,   Op::ScalarParam, Op::LoopVar, Op::Load, Op::Fma, Op::Scale,  // of kernels
+        Op::Param,   Op::ScalarParam, Op::LoopVar, Op::Load, Op::Fma, Op::Scale, Op::Lookup,  // of kernels
     };
     std::set<Op> tested;
     for (const Case& test : all_cases()) {

@@ -402,6 +402,24 @@ TEST_CASE("pow on f32 and f64: C's special cases and random pairs") {
     test_pow<double>();
 }
 
+TEST_CASE("tanh and erf of f32 end at exactly one, and never fall on their way") {
+    for (const auto& [op, end] : {std::pair{Op::Tanh, 9.2f}, std::pair{Op::Erf, 4.0f}}) {
+        CAPTURE(ir::name_of(op));
+        Expanded expanded(op, DType::F32);
+        std::vector<float> x(kBlock), got(kBlock);
+        const void* in[] = {x.data()};
+        for (int i = 0; i < kBlock; ++i) x[i] = std::ldexp(end, i % 120);
+        x[1] = std::numeric_limits<float>::infinity();
+        expanded.program.run(in, got.data());
+        CHECK(std::all_of(got.begin(), got.end(), [](float y) { return y == 1; }));
+        for (const float start : {0.9f * end, 0.8f * end, 0.6f * end}) {
+            for (int i = 0; i < kBlock; ++i) x[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(start) + 17 * i);
+            expanded.program.run(in, got.data());
+            CHECK(std::is_sorted(got.begin(), got.end()));
+        }
+    }
+}
+
 TEST_CASE("maths ops give the op table's bits, and only exact ops") {
     for (const DType dtype : {DType::F32, DType::F64}) {
         std::mt19937_64 random(3);

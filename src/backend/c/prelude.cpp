@@ -206,6 +206,24 @@ std::string Prelude::limit(Op op, DType t, int lanes) {
                             compare, ", b, x); }\n"));
 }
 
+std::string Prelude::lookup(const float* table, int lanes) {
+    std::string entries;
+    for (int i = 0; i < ir::kTableSize; ++i) entries += str(i ? ", " : "", literal(DType::F32, to_word(table[i])));
+    const auto known = std::find(tables_.begin(), tables_.end(), table) - tables_.begin();
+    if (known == std::ssize(tables_)) tables_.push_back(table);
+    const std::string name = str("table", known);
+    define(name, str("static const f32 ", name, "[", ir::kTableSize, "] = {", entries, "};\n"));
+    const std::string scalar = str("lookup", known);
+    const std::string index = str(" % ", ir::kTableSize, "u]");
+    define(scalar, str("HELPER f32 ", scalar, "(u32 i) { return ", name, "[i", index, "; }\n"));
+    if (!lanes) return scalar;
+    const std::string result = vector(DType::F32, lanes), indices = vector(DType::U32, lanes),
+                      wide = str(scalar, "x", lanes);
+    return define(
+        wide, str("HELPER ", result, " ", wide, "(", indices, " i) {\n    ", result, " r;\n    for (int l = 0; l < ",
+                  lanes, "; ++l) r[l] = ", name, "[i[l]", index, ";\n    return r;\n}\n"));
+}
+
 std::string Prelude::check(DType t, int lanes) {
     const std::string scalar = str("check_", memory_type(t)), name = lanes ? str(scalar, "x", lanes) : scalar;
     if (!lanes)

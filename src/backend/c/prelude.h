@@ -4,7 +4,7 @@
 #pragma once
 
 #include "backend/c/types.h"
-#include "ir/op.h"
+#include "ir/node.h"
 
 #include <set>
 #include <string>
@@ -28,7 +28,8 @@ public:
     std::string bits(DType from, DType to);            // (x): a scalar's bits as another type
     std::string convert(DType from, DType to, int lanes);                 // (x): a single step; see cast_path
     std::string widen_mask(std::size_t from, std::size_t to, int lanes);  // (mask): to masks of another element size
-    std::string check(DType t, int lanes);  // (value, low, high, code, lanes used, record)
+    std::string lookup(const float* table, int lanes);  // (index): the table's entries there, modulo its size
+    std::string check(DType t, int lanes);              // (value, low, high, code, lanes used, record)
     // Memory. Names: load (p), load_some (p, n), strided (p, stride, n), gather (p, indices, n); with `_if` a mask comes
     // before n; store, store_some, store_strided, store_gather and stream likewise, with the vector last.
     std::string memory(const std::string& what, DType t, int lanes);
@@ -48,6 +49,7 @@ private:
 
     std::vector<Piece> pieces_;
     std::set<std::string> names_;
+    std::vector<const float*> tables_;
 };
 
 // The single steps that make up a cast: halves go through f32, small integers through i32 on their way to floats. The

@@ -113,6 +113,9 @@ Value Printer::compute(const Node& node, int level) {
     if (node.op == Op::Cast) return cast(node, in[0]);
     if (node.op == Op::Bitcast) return bitcast(node, in[0]);
     if (node.op == Op::Check) return check(node, in[0]);
+    if (node.op == Op::Lookup)
+        return {call(prelude_.lookup(node.as<ir::TableArg>().entries, in[0].vector ? lanes_ : 0), {in[0].text}),
+                in[0].vector};
     if (std::none_of(in.begin(), in.end(), [](const Value& v) { return v.vector; })) return scalar_op(node, in);
     return is_bool(node.sources.back()->dtype) ? bool_op(node, in) : vector_op(node, in);
 }

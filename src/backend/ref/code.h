@@ -17,6 +17,7 @@ struct Instruction {
         Bitcast,
         Load,  // sources: index, gate or -1
         Check,
+        Lookup,
     };
     Kind kind = Eval;
     DType dtype = DType::I64, operand = DType::I64;  // of the result, of the last source
@@ -24,6 +25,7 @@ struct Instruction {
     int sources[3] = {0, 0, 0};
     int buffer = 0;  // Load; Check: which one
     ir::EvalFn eval = nullptr;
+    const float* table = nullptr;  // Lookup
     Word constant = 0;
 };
 

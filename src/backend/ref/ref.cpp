@@ -84,6 +84,9 @@ private:
                     break;
                 }
                 case Instruction::Check: frame[i->result] = checked(*i, frame[i->sources[0]]); break;
+                case Instruction::Lookup:
+                    frame[i->result] = to_word(i->table[frame[i->sources[0]] % ir::kTableSize]);
+                    break;
             }
         }
     }

@@ -112,6 +112,10 @@ private:
                 i.kind = Instruction::Check;
                 i.buffer = check_number(node.as<ir::CheckArg>());
                 break;
+            case Op::Lookup:
+                i.kind = Instruction::Lookup;
+                i.table = node.as<ir::TableArg>().entries;
+                break;
             default:
                 i.eval = ir::info(node.op).eval;
                 if (!i.eval)

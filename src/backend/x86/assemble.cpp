@@ -274,6 +274,7 @@ private:
         if (info.cls != Class::Vec || !ins.element) return false;
         const bool last = i + 1 == ins.count || ins.o[i + 1].kind == Operand::Kind::Immediate;
         if (!last) return false;
+        if (info.constant && info.pool_bytes == ins.o[i].bytes) return true;
         if (info.constant) return wide_ && info.pool_bytes == ins.element && info.pool_bytes < ins.o[i].bytes;
         return info.bytes == ins.o[i].bytes;
     }
@@ -281,6 +282,7 @@ private:
     aj::Operand spilled_operand(const Ins& ins, const Operand& o, const RegInfo& info) const {
         if (!info.constant) return slot_of(info, o.bytes);
         ax::Mem memory = pool_at(info.pool_offset, info.pool_bytes);
+        if (info.pool_bytes == o.bytes) return memory;
         const int times = o.bytes / ins.element;
         memory.setBroadcast(times == 16  ? ax::Mem::Broadcast::k1To16
                             : times == 8 ? ax::Mem::Broadcast::k1To8

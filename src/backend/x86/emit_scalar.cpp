@@ -45,6 +45,7 @@ Value Emitter::scalar_op(const Node& node) {
     const DType t = node.sources.back()->dtype;
     if (node.op == Op::Cast) return scalar_cast(value(node.source()), node.source().dtype, node.dtype);
     if (node.op == Op::Bitcast) return scalar_bitcast(node);
+    if (node.op == Op::Lookup) return lookup(node);
     if (node.op == Op::Where) return scalar_where(node);
     if (ir::info(node.op).kind == ir::OpKind::Compare) return scalar_compare(node);
     return is_plain_float(t) ? float_op(node) : scalar_int(node);

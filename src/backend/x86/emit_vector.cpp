@@ -63,6 +63,7 @@ Value Emitter::vector_op(const Node& node) {
     if (node.op == Op::Cast)
         return vector_cast(value(node.source()), node.source().dtype, node.dtype, lane_bytes(node));
     if (node.op == Op::Bitcast) return vector_bitcast(node);
+    if (node.op == Op::Lookup) return lookup(node);
     if (is_bool(t)) return truth_op(node);
     if (node.op == Op::Where) {
         const Value truth = vector_value(node.source(0)), yes = vector_value(node.source(1)),
@@ -162,6 +163,33 @@ Value Emitter::scale(const Node& node, const Value& a) {
         product = next;
     }
     return product;
+}
+
+// The table is a register, and looking up a permutation of it, which heeds just the low bits of the index. Whole registers are
+// permuted even where fewer lanes are in use.
+Value Emitter::lookup(const Node& node) {
+    const int bytes = wide_ ? 64 : 32;
+    const auto half = [&](int number) {
+        const float* const entries = node.as<ir::TableArg>().entries + number * 8;
+        return vec(constant({5, static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(entries))}, Class::Vec, bytes,
+                            entries, bytes),
+                   bytes);
+    };
+    const Value from = operand(node, 0), result = like(from, vec_reg(bytes));
+    Reg index = from.reg;
+    if (!from.vector) put(Id::kIdVmovd, {vec(index = vec_reg(bytes), 16), gp(from.reg, 4)});
+    else if (width(from) < bytes)
+        put(Id::kIdVmovaps, {vec(index = vec_reg(bytes), width(from)), vec(from.reg, width(from))});
+    if (wide_) {
+        arithmetic(Id::kIdVpermps, 4, {vec(result.reg, 64), vec(index, 64), half(0)});
+        return result;
+    }
+    const Reg low = vec_reg(32), high = vec_reg(32), choice = vec_reg(32);
+    arithmetic(Id::kIdVpermps, 4, {vec(low, 32), vec(index, 32), half(0)});
+    arithmetic(Id::kIdVpermps, 4, {vec(high, 32), vec(index, 32), half(1)});
+    put(Id::kIdVpslld, {vec(choice, 32), vec(index, 32), imm(28)});
+    put(Id::kIdVblendvps, {vec(result.reg, 32), vec(low, 32), vec(high, 32), vec(choice, 32)});
+    return result;
 }
 
 // max(a, b) = a > b or a is NaN ? a : b. "Not less or equal" says that of any b but a NaN.

@@ -129,6 +129,7 @@ private:
     Value float_op(const Node& node);  // of lanes, or of a scalar in lane 0
     Value fma(const Node& node);
     Value scale(const Node& node, const Value& a);
+    Value lookup(const Node& node);
     Value float_limit(const Node& node, const Value& like);
     Value operand(const Node& user, int i) {
         return facts(user).lane >= 0 ? vector_value(user.source(i)) : value(user.source(i));
