@@ -35,6 +35,7 @@ constexpr Expansion kExpansions[] = {
 NodeRef expand_math(const Kernel& kernel, ir::Op op, const NodeRef& x, const NodeRef& y) {
     if (x->dtype != DType::F32 && x->dtype != DType::F64)
         throw InternalError(str("maths op ", ir::name_of(op), " on ", x->dtype, ": only f32 and f64 have expansions"));
+    if (op == ir::Op::Mod) return make_mod({&kernel, x}, {&kernel, y}).node;
     if (op == ir::Op::Pow) return make_pow({&kernel, x}, {&kernel, y}).node;
     for (const Expansion& expansion : kExpansions)
         if (expansion.op == op) return expansion.make({&kernel, x}).node;

@@ -5,7 +5,7 @@
 
 namespace weft::kernel {
 
-// The expression for a maths op (OpKind::Math, or Pow on floats) on f32 or f64 operands, made of exact ops only.
+// The expression for a maths op (OpKind::Math, or Pow or Mod on floats) on f32 or f64 operands, made of exact ops only.
 NodeRef expand_math(const Kernel& kernel, ir::Op op, const NodeRef& x, const NodeRef& y = nullptr);
 
 }  // namespace weft::kernel

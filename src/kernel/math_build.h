@@ -182,5 +182,6 @@ Value make_erfinv(const Value& x);
 Value make_lgamma(const Value& x);
 Value make_digamma(const Value& x);
 Value make_pow(const Value& x, const Value& y);
+Value make_mod(const Value& a, const Value& b);
 
 }  // namespace weft::kernel

@@ -1,6 +1,7 @@
 // Every elementwise op and cast, on every dtype, at its edges: `c` (scalars, whole vectors, part vectors) and `ref`
 // against the op table's evaluators.
 #include "backend/support.h"
+#include "kernel/math.h"
 
 #include <cmath>
 #include <limits>
@@ -198,6 +199,35 @@ Case scale_case(DType t, Way way, std::string name) {
     return c;
 }
 
+// The rest of a division, as lowering writes it: first small quotients, which need no library, then the edges.
+Case rest_case(DType t, Way way, std::string name) {
+    Case c;
+    c.nest = std::make_shared<Nest>(std::move(name));
+    Nest& n = *c.nest;
+    std::vector<std::pair<Word, Word>> pairs;
+    for (int i = 0; i < 1000; ++i)
+        pairs.emplace_back(scalar_word(t, (i * 389 % 1009 - 500) * 0.37), scalar_word(t, (i * 211 % 997 - 498) * 0.11));
+    for (const Word a : edges(t))
+        for (const Word b : edges(t)) pairs.emplace_back(a, b);
+    const auto count = static_cast<std::int64_t>(pairs.size());
+    n.input("a", t, count);
+    n.input("b", t, count);
+    n.output("rest", t, count);
+    c.memories = {Memory(t, count), Memory(t, count), Memory(t, count)};
+    c.inputs = 2;
+    c.names.emplace_back("rest");
+    c.expected.emplace_back();
+    for (std::int64_t i = 0; i < count; ++i) {
+        const Word in[2] = {pairs[i].first, pairs[i].second};
+        for (int k = 0; k < 2; ++k) c.memories[k].set(i, in[k]);
+        c.expected[0].push_back(ir::info(Op::Mod).eval(t, in));
+    }
+    n.k.body = loops_over(n, way, count, [&](const NodeRef& i) {
+        return Body{Store{2, i, kernel::expand_math(n.k, Op::Mod, n.k.load(0, i), n.k.load(1, i))}};
+    });
+    return c;
+}
+
 Case cast_case(DType from, Way way, Op op, std::string name) {
     Case c;
     c.nest = std::make_shared<Nest>(std::move(name));
@@ -282,6 +312,14 @@ TEST_CASE("scaling by a power of two rounds once") {
     for (const DType t : {f32, f64})
         for (const Way way : {Way::Serial, Way::Vector16, Way::Vector8, Way::Odd})
             cases.push_back(scale_case(t, way, str("scale_", t, "_", static_cast<int>(way))));
+    check_cases(cases);
+}
+
+TEST_CASE("the rest of a division of floats is exact") {
+    std::vector<Case> cases;
+    for (const DType t : {f32, f64})
+        for (const Way way : {Way::Serial, Way::Vector16, Way::Vector8, Way::Odd})
+            cases.push_back(rest_case(t, way, str("rest_", t, "_", static_cast<int>(way))));
     check_cases(cases);
 }
 

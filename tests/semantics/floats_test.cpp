@@ -303,8 +303,10 @@ LINE_ALONE("S51: subnormals are 0 to arithmetic and comparisons and pass through
         CHECK(abs(floats({-tiny})).item<float>() == tiny);
         CHECK(where(tensor({true}), floats({tiny}), floats({0})).item<float>() == tiny);
         CHECK_FALSE((floats({tiny}) > floats({0})).item<bool>());
+        CHECK(std::isnan(remainder(floats({1}), floats({tiny})).item<float>()));
         config().keep_denormals = true;
         CHECK(doubled() == 2 * tiny);
+        CHECK(remainder(floats({1}), floats({tiny})).item<float>() == std::fmod(1.0f, tiny));
     }
     config().keep_denormals = before;
     CHECK(tiny * 2 > 0);  // the caller's own arithmetic is left alone

@@ -191,6 +191,16 @@ Value Emitter::helper_op(const Node& node) {
     return call_helper(call, {operand(node, 0), operand(node, 1)}, like);
 }
 
+void Emitter::jump_if_none(const Value& truth, int to) {
+    if (wide_ && lanes_ == 16) put_store(Id::kIdKortestw, {mask(truth.reg), mask(truth.reg)});
+    else if (wide_) {
+        const Value low = new_truth();  // only as many bits as there are lanes
+        put(Id::kIdKandw, {mask(low.reg), mask(truth.reg), mask(lane_mask(lanes_, 4))});
+        put_store(Id::kIdKortestw, {mask(low.reg), mask(low.reg)});
+    } else put_store(Id::kIdVptest, {vec(truth.reg, width(4)), vec(truth.reg, width(4))});
+    put_store(Id::kIdJz, {label(to)});
+}
+
 // The usual case is one comparison; what is out of range is left to the helper.
 Value Emitter::check(const Node& node) {
     const auto& arg = node.as<ir::CheckArg>();
@@ -254,13 +264,7 @@ Value Emitter::check(const Node& node) {
         else put(Id::kIdVpand, {vec(inside.reg, width(4)), vec(bad.reg, width(4)), vec(used, width(4))});
         bad = inside;
     }
-    if (wide_ && lanes_ == 16) put_store(Id::kIdKortestw, {mask(bad.reg), mask(bad.reg)});
-    else if (wide_) {
-        const Value low = new_truth();  // only as many bits as there are lanes
-        put(Id::kIdKandw, {mask(low.reg), mask(bad.reg), mask(lane_mask(lanes_, 4))});
-        put_store(Id::kIdKortestw, {mask(low.reg), mask(low.reg)});
-    } else put_store(Id::kIdVptest, {vec(bad.reg, width(4)), vec(bad.reg, width(4))});
-    put_store(Id::kIdJz, {label(done)});
+    jump_if_none(bad, done);
     move(result.reg, call_helper(call, {result}, result).reg);
     bind(done);
     return result;

@@ -110,7 +110,8 @@ private:
     Value check(const Node& node);
     Value call_helper(LaneCall call, std::initializer_list<Value> operands, const Value& like);
     Value helper_op(const Node& node);
-    Value copy(const Value& v);  // for ops that change nothing: no two nodes share a register
+    void jump_if_none(const Value& truth, int to);  // of the lanes is true
+    Value copy(const Value& v);                     // for ops that change nothing: no two nodes share a register
 
     // ---- scalar ops
     Value scalar_op(const Node& node);
@@ -130,6 +131,7 @@ private:
     Value fma(const Node& node);
     Value scale(const Node& node, const Value& a);
     Value lookup(const Node& node);
+    Value float_rest(const Node& node);
     Value float_limit(const Node& node, const Value& like);
     Value operand(const Node& user, int i) {
         return facts(user).lane >= 0 ? vector_value(user.source(i)) : value(user.source(i));

@@ -1,5 +1,5 @@
 // backend/x86/helpers.h: what generated code calls for ops that have no fast instruction: the op table's own evaluator, lane by lane.
-// So rare ops (integer powers, fmod, checks that fail) cost no code generator and have the right bits by construction.
+// So rare ops (integer powers, checks that fail) cost no code generator and have the right bits by construction.
 #pragma once
 
 #include "backend/backend.h"
