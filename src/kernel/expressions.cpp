@@ -141,23 +141,26 @@ NodeRef Elements::gated(const Request& request, const NodeRef& inner, const Node
     return kernel_.where(gate, inner, kernel_.constant(inner->dtype, 0));
 }
 
-namespace {
-
-bool contains_check(const NodeRef& root) {
-    const std::vector<const Node*> nodes = ir::topological_order(std::span(&root, 1));
-    return std::any_of(nodes.begin(), nodes.end(), [](const Node* node) { return node->op == Op::Check; });
-}
-
-}  // namespace
-
-// What is read may not depend on the index (a constant, a stretched axis); a Check inside the index must fail all the same. So the
-// value is made to depend on the index's sign bit, which is never set: a comparison would be decided by the Check's own range.
-NodeRef Elements::keeping_checks(const NodeRef& value, const NodeRef& index) const {
-    if (!contains_check(index) || contains_check(value)) return value;
-    const NodeRef sign = kernel_.binary(Op::And, index, kernel_.index(std::numeric_limits<std::int64_t>::min()));
-    const NodeRef never = kernel_.binary(Op::CmpLt, sign, kernel_.index(0));
-    const bool zero = value->op == Op::Const && value->as<ir::ConstArg>().value == 0;  // equal branches would be folded
-    return kernel_.where(never, kernel_.constant(value->dtype, zero ? 1 : 0), value);
+// Index arithmetic drops what does not matter for the value: in x[i * 0] the check of i, in a table with one row that of any
+// index. Such a check must fail all the same, so the value is made to depend on the sign bit of what is above the check's lowest
+// value, which is never set; a comparison would be decided by the check's own range.
+NodeRef Elements::keeping_checks(NodeRef value, const NodeRef& index, const NodeRef& at) const {
+    if (kernel_.checks.empty()) return value;
+    const NodeRef kept[] = {value, at ? at : value};
+    const std::vector<const Node*> there = ir::topological_order(kept);
+    for (const Node* check : ir::topological_order(std::span(&index, 1))) {
+        if (check->op != Op::Check) continue;
+        const NodeRef same = ir::simplify_index(*kernel_.interner, NodeRef(check));
+        const auto is_this = [&](const Node* node) { return node == check || node == same.get(); };
+        if (std::any_of(there.begin(), there.end(), is_this)) continue;
+        const NodeRef above = kernel_.binary(Op::Sub, NodeRef(check), kernel_.index(check->as<ir::CheckArg>().low));
+        const NodeRef sign = kernel_.binary(Op::And, above, kernel_.index(std::numeric_limits<std::int64_t>::min()));
+        const NodeRef never = kernel_.binary(Op::CmpLt, sign, kernel_.index(0));
+        const bool zero =
+            value->op == Op::Const && value->as<ir::ConstArg>().value == 0;  // equal branches would be folded
+        value = kernel_.where(never, kernel_.constant(value->dtype, zero ? 1 : 0), value);
+    }
+    return value;
 }
 
 NodeRef Elements::combine(const Request& request, const std::vector<NodeRef>& operands) {
@@ -186,6 +189,8 @@ NodeRef Elements::combine(const Request& request, const std::vector<NodeRef>& op
         }
         case Op::Check: {
             const auto& check = node.as<ir::CheckArg>();
+            const ir::Bounds bounds = ir::bounds(operands[0]);
+            if (bounds.low >= check.low && bounds.high < check.high) return operands[0];  // it cannot fail
             const auto same = [&](const ir::CheckArg& c) {
                 return c.low == check.low && c.high == check.high && c.what == check.what;
             };

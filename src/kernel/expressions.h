@@ -33,6 +33,9 @@ public:
     // … and from now on they are read from there instead: element i of the row is the local's.
     void keep(const ir::Node& node, int local) { watched_.at(&node).local = local; }
 
+    // The value, in which all checks of the index are seen to be made: those that neither it nor the address `at` has are added.
+    NodeRef keeping_checks(NodeRef value, const NodeRef& index, const NodeRef& at = nullptr) const;
+
     // The element's address: a position in a Param's buffer.
     NodeRef position(const ir::Node& param, const IndexList& index) const;
 
@@ -63,7 +66,6 @@ private:
     std::vector<Request> needs(const Request& request, const std::vector<NodeRef>& so_far);
     NodeRef combine(const Request& request, const std::vector<NodeRef>& operands);
     NodeRef gated(const Request& request, const NodeRef& inner, const NodeRef& gate) const;
-    NodeRef keeping_checks(const NodeRef& value, const NodeRef& index) const;
     NodeRef both(const NodeRef& a, const NodeRef& b) const;
 
     Kernel& kernel_;

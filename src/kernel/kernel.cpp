@@ -144,7 +144,7 @@ public:
     NodeRef index(const NodeRef& root) {
         if (NodeRef plain = simplify_.plain_sum(root, replacement_)) return plain;
         const NodeRef fresh = (*this)(root);
-        return fresh == root ? root : simplify_(fresh);
+        return fresh == root ? root : simplified(fresh);
     }
 
     Body operator()(const Body& body, Kernel* renaming = nullptr) {
@@ -182,14 +182,24 @@ private:
         }
         if (!changed) return NodeRef(&node);
         if (node.op == Op::Load) {
-            for (NodeRef& source : sources) source = simplify_(source);
+            for (NodeRef& source : sources) source = simplified(source);
             return kernel_.load(node.as<ir::LoadArg>().buffer, sources[0], sources.size() > 1 ? sources[1] : nullptr);
         }
         if (node.op == Op::Where) {
-            if (asks_indices(*sources[0])) sources[0] = simplify_(sources[0]);
+            if (asks_indices(*sources[0])) sources[0] = simplified(sources[0]);
             return kernel_.where(sources[0], sources[1], sources[2]);
         }
         return kernel_.make(node.op, node.dtype, std::move(sources), node.arg);
+    }
+
+    // Where a check would vanish, because what it guards does not matter or has a known range, the expression stays as it is.
+    NodeRef simplified(const NodeRef& e) {
+        NodeRef simple = simplify_(e);
+        return kernel_.checks.empty() || count_checks(simple) >= count_checks(e) ? simple : e;
+    }
+    static std::ptrdiff_t count_checks(const NodeRef& e) {
+        const std::vector<const ir::Node*> nodes = ir::topological_order(std::span(&e, 1));
+        return std::count_if(nodes.begin(), nodes.end(), [](const ir::Node* node) { return node->op == Op::Check; });
     }
 
     const Kernel& kernel_;

@@ -96,7 +96,7 @@ Kernel lower_scatter(const KernelGraph& graph) {
         IndexList target = loops.index;
         target[arg.axis] = elements.value(scatter.source(1), loops.index);
         const NodeRef at = ir::strided_position(*kernel.interner, target, output.strides);
-        NodeRef value = elements.value(scatter.source(2), loops.index);
+        NodeRef value = elements.keeping_checks(elements.value(scatter.source(2), loops.index), target[arg.axis], at);
         if (arg.mode != Op::Where) value = kernel.binary(arg.mode, kernel.load(output.param, at), value);
         append(body, nested({loops.along}, Body{Store{output.param, at, value}}, false));
     }

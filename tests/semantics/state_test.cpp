@@ -71,11 +71,26 @@ LINE_ALONE("S74: it raises even where the element does not depend on the index")
         CAPTURE(backend);
         const BackendScope scope(backend);
         CHECK(contains(run_error(embedding(zeros({10, 4}), bad)), "embedding(weight: f32[10, 4], index: i64[2])"));
+        // Index arithmetic and bounds make these indices 0, whatever is read by the bad one.
+        const Tensor x = floats({1, 2, 3}), read = take(tensor({0, 0}), bad),
+                     small = take(tensor({0, 0}, u8), bad).to(i64);
+        CHECK(contains(run_error(take(x, read * 0)), "take("));
+        CHECK(contains(run_error(take(x, remainder(read, 1))), "take("));
+        CHECK(contains(run_error(take(x, clamp(read, 0, 0))), "take("));
+        CHECK(contains(run_error(take(x, read - read)), "take("));
+        CHECK(contains(run_error(take(x, floor_divide(small, 256))), "take("));
+        CHECK(contains(run_error(where(small < 256, floats({8, 9}), floats({4, 5}))), "take("));
+        CHECK(contains(run_error(scatter_add(x, 0, read * 0, floats({1, 1}))), "take("));
+        CHECK(contains(run_error(take(take(floats({{1, 2}, {3, 4}}), tensor({0, 1}), 0), read * 0, 1)), "take("));
+        CHECK(contains(run_error(one_hot(bad, 1)), "one_hot("));
+        CHECK(contains(run_error(cross_entropy(floats({{1}, {2}}), bad)), "cross_entropy("));
     }
     const BackendScope scope("ref");
     CHECK(contains(run_error(take(floats({7}).expand({10}), bad)), "take("));
     CHECK(contains(run_error(index_select(ones({10}) + 1, 0, bad)), "index_select("));
     CHECK(values(embedding(full({10, 2}, 3.0), tensor({9, 0}))) == Floats{3, 3, 3, 3});
+    CHECK(values(take(floats({7}), tensor({0, -1}))) == Floats{7, 7});
+    CHECK(values(take(floats({5, 6}), take(tensor({0, 1}), tensor({-1, -2})) * 0)) == Floats{5, 5});
 }
 
 LINE_ALONE("S75: labels out of range raise at the run; no label is ignored unless ignore_index says so") {
