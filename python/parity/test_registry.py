@@ -82,24 +82,13 @@ def test_values(entry):
 
 @pytest.mark.parametrize("entry", [e for e in ENTRIES if e.gradient], ids=repr)
 def test_gradients(entry):
-    only = entry.differentiated()
     for sample in entry.gradient_samples():
         if sample.unlike:
             continue
         totals, leaves = [], []
         for side, convert, function in ((weft, registry.to_weft, functools.partial(weft_call, entry)), (torch, to_torch, theirs(entry))):
-            found = []
-
-            def prepared(value, wanted=True, convert=convert, found=found, side=side):
-                if isinstance(value, np.ndarray) and value.dtype.kind == "f" and wanted:
-                    found.append(side.tensor(np.array(value, "float64"), requires_grad=True))
-                    return found[-1]
-                if isinstance(value, (list, tuple)):
-                    return type(value)(prepared(each, wanted) for each in value)
-                return convert(value)
-
-            args = [prepared(value, only is None or i in only) for i, value in enumerate(sample.args)]
-            result = function(*args, **{key: prepared(value, only is None) for key, value in sample.kwargs.items()})
+            args, kwargs, found = registry.with_leaves(entry, sample, side.tensor, convert)
+            result = function(*args, **kwargs)
             results = result if isinstance(result, (tuple, list)) else [result]
             total = 0
             for i, each in enumerate(results):

@@ -448,6 +448,23 @@ def find(name):
 # ---- Weft's side -----------------------------------------------------------------------------------------------------
 
 
+def with_leaves(entry, sample, tensor, convert):
+    """The sample's arguments, those by name, and the leaves among them: float64 tensors, also in lists, for what `entry`
+    differentiates; `tensor` makes those, and `convert` everything else."""
+    leaves, only = [], entry.differentiated()
+
+    def prepared(value, wanted):
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f" and wanted:
+            leaves.append(tensor(np.array(value, "float64"), requires_grad=True))
+            return leaves[-1]
+        if isinstance(value, (list, tuple)):
+            return type(value)(prepared(each, wanted) for each in value)
+        return convert(value)
+
+    args = [prepared(value, only is None or i in only) for i, value in enumerate(sample.args)]
+    return args, {key: prepared(value, only is None) for key, value in sample.kwargs.items()}, leaves
+
+
 def to_weft(value):
     """An array as a tensor over the same memory, in the same strides; lists and tuples of arrays; dtypes by name."""
     if isinstance(value, BF16):

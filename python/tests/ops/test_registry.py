@@ -96,18 +96,7 @@ def test_errors(entry):
 def differentiable(entry, sample):
     """(a function of the differentiated tensors, these tensors): float64 arguments, also those in lists; the result has weights, so
     that no second derivative vanishes by symmetry."""
-    leaves, only = [], entry.differentiated()
-
-    def prepared(value, wanted=True):
-        if isinstance(value, np.ndarray) and value.dtype.kind == "f" and wanted:
-            leaves.append(weft.tensor(np.asarray(value, "float64"), requires_grad=True))
-            return leaves[-1]
-        if isinstance(value, (list, tuple)):
-            return type(value)(prepared(each, wanted) for each in value)
-        return to_weft(value)
-
-    args = [prepared(value, only is None or i in only) for i, value in enumerate(sample.args)]
-    kwargs = {key: prepared(value, only is None) for key, value in sample.kwargs.items()}
+    args, kwargs, leaves = registry.with_leaves(entry, sample, weft.tensor, to_weft)
 
     def replaced(value, values):
         if isinstance(value, weft.Tensor):
