@@ -7,6 +7,8 @@
 
 #include <weft/error.h>
 
+#include <functional>
+
 namespace weft::backend::c {
 
 using ir::Op;
@@ -206,22 +208,21 @@ std::string Prelude::limit(Op op, DType t, int lanes) {
                             compare, ", b, x); }\n"));
 }
 
+// The table holds bits, which are constants in any C. Kernels that are compiled together share helpers by name: it has to say
+// what is in the table.
 std::string Prelude::lookup(const float* table, int lanes) {
     std::string entries;
-    for (int i = 0; i < ir::kTableSize; ++i) entries += str(i ? ", " : "", literal(DType::F32, to_word(table[i])));
-    const auto known = std::find(tables_.begin(), tables_.end(), table) - tables_.begin();
-    if (known == std::ssize(tables_)) tables_.push_back(table);
-    const std::string name = str("table", known);
-    define(name, str("static const f32 ", name, "[", ir::kTableSize, "] = {", entries, "};\n"));
-    const std::string scalar = str("lookup", known);
-    const std::string index = str(" % ", ir::kTableSize, "u]");
-    define(scalar, str("HELPER f32 ", scalar, "(u32 i) { return ", name, "[i", index, "; }\n"));
-    if (!lanes) return scalar;
-    const std::string result = vector(DType::F32, lanes), indices = vector(DType::U32, lanes),
-                      wide = str(scalar, "x", lanes);
-    return define(
-        wide, str("HELPER ", result, " ", wide, "(", indices, " i) {\n    ", result, " r;\n    for (int l = 0; l < ",
-                  lanes, "; ++l) r[l] = ", name, "[i[l]", index, ";\n    return r;\n}\n"));
+    for (int i = 0; i < ir::kTableSize; ++i) entries += str(i ? ", " : "", to_word(table[i]), "u");
+    const std::string number = str(std::hash<std::string>()(entries)), name = "table" + number,
+                      helper = str("lookup", number, lanes ? str("x", lanes) : "");
+    define(name, str("static const u32 ", name, "[", ir::kTableSize, "] = {", entries, "};\n"));
+    const std::string at = str(" % ", ir::kTableSize, "u]");
+    if (!lanes)
+        return define(helper, str("HELPER f32 ", helper, "(u32 i) { return ", bits(DType::U32, DType::F32), "(", name,
+                                  "[i", at, "); }\n"));
+    const std::string result = vector(DType::F32, lanes), indices = vector(DType::U32, lanes);
+    return define(helper, str("HELPER ", result, " ", helper, "(", indices, " i) {\n    for (int l = 0; l < ", lanes,
+                              "; ++l) i[l] = ", name, "[i[l]", at, ";\n    return (", result, ")i;\n}\n"));
 }
 
 std::string Prelude::check(DType t, int lanes) {

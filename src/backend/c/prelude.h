@@ -49,7 +49,6 @@ private:
 
     std::vector<Piece> pieces_;
     std::set<std::string> names_;
-    std::vector<const float*> tables_;
 };
 
 // The single steps that make up a cast: halves go through f32, small integers through i32 on their way to floats. The
