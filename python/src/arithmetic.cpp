@@ -23,8 +23,6 @@ Tensor divided(const Operand& a, const Operand& b, std::optional<std::string_vie
     return div(a, b, *mode == "floor" ? Rounding::Floor : Rounding::Trunc);
 }
 
-bool is_one(const Scalar& alpha) { return alpha.as_double() == 1; }
-
 void bind_unary(nb::module_& m, nb::handle t) {
     unary<neg>(m, t, "neg", "-x.");
     unary<abs>(m, t, "abs", "|x|.");
@@ -63,12 +61,10 @@ void bind_unary(nb::module_& m, nb::handle t) {
 }
 
 void bind_binary(nb::module_& m, nb::handle t) {
-    both(m, t, "add", "other, *, alpha=1", "x + alpha * other.", [](const Operand& a, const Operand& b, Scalar alpha) {
-        return is_one(alpha) ? add(a, b) : add(a, mul(b, alpha));
-    });
-    both(m, t, "sub", "other, *, alpha=1", "x - alpha * other.", [](const Operand& a, const Operand& b, Scalar alpha) {
-        return is_one(alpha) ? sub(a, b) : sub(a, mul(b, alpha));
-    });
+    both(m, t, "add", "other, *, alpha=1", "x + alpha * other.",
+         [](const Operand& a, const Operand& b, Scalar alpha) { return add(a, b, alpha); });
+    both(m, t, "sub", "other, *, alpha=1", "x - alpha * other.",
+         [](const Operand& a, const Operand& b, Scalar alpha) { return sub(a, b, alpha); });
     binary<mul>(m, t, "mul", "x * other.");
     both(m, t, "div", "other, *, rounding_mode=None",
          "x / other; rounding_mode 'floor' or 'trunc' rounds the quotient.",
@@ -132,16 +128,12 @@ void bind_choice(nb::module_& m, nb::handle t) {
 
 void bind_writes(nb::handle t) {
     method(t, "add_", "other, *, alpha=1", "Adds alpha * other, in place.",
-           [](nb::handle self, const Operand& other, Scalar alpha) {
-               if (is_one(alpha)) nb::inst_ptr<Tensor>(self)->add_(other);
-               else nb::inst_ptr<Tensor>(self)->add_(mul(other, alpha));
-               return nb::borrow(self);
+           [](InPlace self, const Operand& other, Scalar alpha) {
+               return stored(self, add(self.tensor(), other, alpha));
            });
     method(t, "sub_", "other, *, alpha=1", "Subtracts alpha * other, in place.",
-           [](nb::handle self, const Operand& other, Scalar alpha) {
-               if (is_one(alpha)) nb::inst_ptr<Tensor>(self)->sub_(other);
-               else nb::inst_ptr<Tensor>(self)->sub_(mul(other, alpha));
-               return nb::borrow(self);
+           [](InPlace self, const Operand& other, Scalar alpha) {
+               return stored(self, sub(self.tensor(), other, alpha));
            });
     writes<&Tensor::mul_>(t, "mul_", "Multiplies in place.");
     method(t, "div_", "other, *, rounding_mode=None", "Divides in place.",

@@ -242,9 +242,12 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value) {
     const Checker check("masked_fill", {{"x", x}, {"mask", mask}, {"value", value}});
     check.dtype(is_bool(mask.dtype()), "the mask must be bool, not ", mask.dtype(), "; did you mean mask != 0?");
     check.that(shape_of(value).empty(), "the value must be one number");
-    check.dtype(promote({x, value}) == x.dtype(), "the value does not fit x's type ", x.dtype());
+    check.dtype(is_bool(x.dtype()) || promote({x, value}) == x.dtype(), "the value does not fit x's type ", x.dtype());
     check.broadcast(x.shape(), mask.shape());
-    return make_tensor(ir::where(node_of(mask), as_node(value, x.dtype(), check), node_of(x)));
+    const bool truth = is_bool(x.dtype()) && value.is_scalar();  // any number is one
+    const NodeRef filler =
+        truth ? ir::constant(DType::Bool, Scalar(value.scalar().as_double() != 0)) : as_node(value, x.dtype(), check);
+    return make_tensor(ir::where(node_of(mask), filler, node_of(x)));
 }
 
 // ---- comparisons, logic, bits ----------------------------------------------------------------------------------------

@@ -76,6 +76,27 @@ TEST_CASE("division of floats rounds down, and has defined results at the edges"
     CHECK(values(floor_divide(tensor({1.0}), 0.1)) == Doubles{9});  // 0.1 as f32 is above 1/10
 }
 
+TEST_CASE("sums and differences with a factor, which is an integer where the result is") {
+    const Tensor x = tensor({1.0, 2.0}), n = tensor({1, 2}), b = tensor({true, false});
+    CHECK(values(add(x, x, 0.5)) == Doubles{1.5, 3});
+    CHECK(values(sub(x, 3, 0.5)) == Doubles{-0.5, 0.5});
+    CHECK(values(add(n, n, 3)) == Doubles{4, 8});
+    CHECK(values(add(x, n, 0.5)) == Doubles{1.5, 3});
+    CHECK(add(n, n, 3).dtype() == i64);
+    CHECK(values(add(b, b, 2)) == Doubles{1, 0});
+    CHECK(add(b, b, 2).dtype() == bool_);
+    CHECK(values(add(b, logical_not(b), false)) == Doubles{1, 0});
+    CHECK(values(add(n, 2.5, 0.5)) == Doubles{2.25, 3.25});
+    const Tensor third =
+        ones({1}, f64) + add(zeros({1}, f64), tensor({1}), 1.0 / 3);  // in the result's type, not in f32
+    CHECK(third.item<double>() == 1 + 1.0 / 3);
+    CHECK(error_of<DTypeError>([&] { add(n, n, 0.5); }) ==
+          "add(a: i64[2], b: i64[2], alpha: 0.5): alpha must be an integer, as the result is i64");
+    CHECK_THROWS_AS(sub(n, 1, 1.0), DTypeError);
+    CHECK_THROWS_AS(add(b, b, 0.5), DTypeError);
+    CHECK_THROWS_AS(add(x, x, true), DTypeError);
+}
+
 TEST_CASE("powers") {
     const Tensor x = tensor({-3.0, 0.0, 2.0});
     CHECK(values(pow(x, 2)) == Doubles{9, 0, 4});
@@ -217,6 +238,11 @@ TEST_CASE("where and masked_fill") {
     CHECK(where(x > 2, tensor({1}, i8), 2.5).dtype() == f32);
     CHECK(values(masked_fill(x, x > 2, -kInf)) == Doubles{1, 2, -kInf, -kInf});
     CHECK(masked_fill(x.to(f16), x > 2, 0.5).dtype() == f16);
+    for (const Operand& yes : {Operand(1), Operand(0.5), Operand(true), Operand(-1)})
+        CHECK(values(masked_fill(x > 3, x > 2, yes)) == Doubles{0, 0, 1, 1});
+    CHECK(values(masked_fill(x > 1, x > 2, 0)) == Doubles{0, 1, 0, 0});
+    CHECK(values(masked_fill(x > 3, x > 2, tensor(0.5))) == Doubles{0, 0, 1, 1});
+    CHECK(masked_fill(x > 3, x > 2, 1).dtype() == bool_);
 }
 
 TEST_CASE("mistakes name the call") {
