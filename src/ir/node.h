@@ -68,7 +68,7 @@ struct ReduceArg { Op op = Op::Add; Dims axes; };           // Reduce (axes asce
 struct IndexArg { int axis = 0; Op mode = Op::Add; };       // Gather; Scatter (Add, Mul, Max, Min; Where means "set", last one wins)
 struct CheckArg { std::int64_t low = 0, high = 0; std::string what; };  // Check: low <= value < high, else `what` is raised
 struct LeafArg { std::uint64_t cell = 0; };                 // Leaf: the cell whose gradient is collected here
-struct PartArg { int index = 0; };                          // Part: one result of a Custom
+struct PartArg { int index = 0; };                          // Part: one result of a Custom. Contiguous, in a schedule: one of several
 struct SlotArg { int slot = 0; Dims strides; };             // Param (strides in elements), ScalarParam
 struct LoopArg { int id = 0; std::int64_t extent = 0; };    // LoopVar: 0 <= value < extent
 struct LoadArg { int buffer = 0; };                         // Load: from a buffer or local of the kernel

@@ -68,7 +68,11 @@ Result evaluate(const Request& request, std::unique_lock<std::recursive_mutex>& 
         for (const auto& [item, value] : plan->plan.kept) {
             const ir::NodeRef node(captured.items[item].node);
             MemoryView view = launch->view(value);
-            if (!(view.shape == node->shape)) view.strides = row_major_strides(view.shape = node->shape);
+            Dims strides;
+            if (!schedule::reshape_strides(view.shape, view.strides, node->shape, strides))
+                throw InternalError("a kept value's view does not fold");
+            view.shape = node->shape;
+            view.strides = strides;
             result.kept.emplace_back(node, schedule::buffer_of(view));
         }
     return result;

@@ -22,7 +22,23 @@ std::string megabytes(std::int64_t bytes) {
     return str(bytes / 1'000'000, ".", bytes / 100'000 % 10, " MB");
 }
 
-Explanation::Kernel explain_kernel(const schedule::PlanStep& step, const runtime::Compiled* compiled) {
+// "result 0 in f32[64, 32, 512] at [3, 0, 128]", for each result that lies in a larger array.
+std::vector<std::string> places_of(const schedule::Plan& plan, const schedule::PlanStep& step) {
+    std::vector<std::string> places;
+    for (std::size_t i = 0; i < step.kernel.graph.outputs.size(); ++i) {
+        const schedule::PlanValue& value = plan.values[step.values[step.kernel.graph.outputs[i].param]];
+        if (value.where != schedule::PlanValue::Where::Inside) continue;
+        const schedule::PlanValue& whole = plan.values[value.whole];
+        Shape at;
+        for (std::size_t d = 0; d < whole.shape.size(); ++d)
+            at.push_back(value.offset / whole.strides[d] % whole.shape[d]);
+        places.push_back(str("result ", i, " in ", name_of(whole.dtype), whole.shape, " at ", at));
+    }
+    return places;
+}
+
+Explanation::Kernel explain_kernel(const schedule::Plan& plan, const schedule::PlanStep& step,
+                                   const runtime::Compiled* compiled) {
     Explanation::Kernel result;
     if (!compiled) {
         result.name = str("custom ", ir::to_string(step.kernel.custom->arg, step.kernel.custom->dtype));
@@ -36,6 +52,7 @@ Explanation::Kernel explain_kernel(const schedule::PlanStep& step, const runtime
     result.name = compiled->name;
     result.reason = graph.reasons.empty() ? "" : graph.reasons[0];
     result.compute = ir::print_graph(values);
+    result.inside = places_of(plan, step);
     result.schedule = lowered.schedule;
     result.loops = kernel::print(lowered);
     result.source = compiled->program->source();
@@ -59,7 +76,7 @@ Explanation explain(const Tensor& tensor) {
     result.graph = ir::print_graph(schedule::simplify(canonical.outputs).roots);
     const auto plan = runtime::find_plan(captured, false);
     for (std::size_t s = 0; s < plan->plan.steps.size(); ++s)
-        result.kernels.push_back(explain_kernel(plan->plan.steps[s], plan->kernels[s].get()));
+        result.kernels.push_back(explain_kernel(plan->plan, plan->plan.steps[s], plan->kernels[s].get()));
     result.arena_bytes = static_cast<std::int64_t>(plan->plan.arena_bytes);
     return result;
 }
@@ -74,6 +91,8 @@ std::string Explanation::text() const {
             end = kernel.compute.find('\n', at);
             out += str(at == 0 ? "  compute   " : "            ", kernel.compute.substr(at, end - at), "\n");
         }
+        for (std::size_t i = 0; i < kernel.inside.size(); ++i)
+            out += str(i == 0 ? "  inside    " : "            ", kernel.inside[i], "\n");
         for (std::size_t i = 0; i < kernel.schedule.size(); ++i)
             out += str(i == 0 ? "  schedule  " : "            ", kernel.schedule[i], "\n");
         out += str("  traffic   reads ", megabytes(kernel.reads), ", writes ", megabytes(kernel.writes), ", scratch ",

@@ -52,6 +52,9 @@ Launch::Launch(const CachedPlan& plan, std::span<const Bound> leaves, std::span<
     if (plan.plan.arena_bytes) arena_ = allocate(static_cast<std::int64_t>(plan.plan.arena_bytes));
     taken_.reserve(plan.plan.values.size());
     for (const PlanValue& value : plan.plan.values) taken_.push_back(take(value));
+    for (std::size_t v = 0; v < taken_.size(); ++v)
+        if (const PlanValue& value = plan.plan.values[v]; value.where == PlanValue::Where::Inside)
+            taken_[v] = {taken_[value.whole].storage, taken_[value.whole].offset + value.offset};
     scratch_stride_ = (plan.scratch_bytes + 64 + 63) / 64 * 64;
     if (plan.scratch_bytes) scratch_ = allocate(static_cast<std::int64_t>(scratch_stride_) * thread_count());
     for (const int hole : plan.plan.holes) scalars_.push_back(constants[hole]);
@@ -60,7 +63,8 @@ Launch::Launch(const CachedPlan& plan, std::span<const Bound> leaves, std::span<
 Bound Launch::take(const PlanValue& value) const {
     switch (value.where) {
         case PlanValue::Where::Leaf:
-        case PlanValue::Where::Donated: return {};
+        case PlanValue::Where::Donated:
+        case PlanValue::Where::Inside: return {};
         case PlanValue::Where::Output: return {allocate(value.bytes), 0};
         case PlanValue::Where::Arena:
             return {arena_ ? arena_ : allocate(0),

@@ -44,9 +44,22 @@ bool is_zero(const NodeRef& x) {
     return constant && constant->as<ConstArg>().value == 0;
 }
 
-// A term of a sum that is 0 elsewhere: a sum that starts at 0 is never -0.
-NodeRef as_term(const NodeRef& x) { return is_float(x->dtype) ? x + like(x, 0) : x; }
-bool is_term(const NodeRef& x) { return !is_float(x->dtype) || (x->op == Op::Add && is_zero(x->sources[1])); }
+bool is_term_itself(const NodeRef& x) { return x->op == Op::Add && is_zero(x->sources[1]); }
+
+// A term of a sum that is 0 elsewhere: a sum that starts at 0 is never -0. Nor are such terms side by side, or seen in another order.
+bool is_term(NodeRef x) {
+    if (!is_float(x->dtype)) return true;
+    for (std::size_t i = 0; i < kMostBoxes; ++i) {
+        if (x->op == Op::Insert) {
+            if (!is_term_itself(boxed(*x))) return false;
+        } else if (x->op != Op::Reshape && x->op != Op::Permute) {
+            return is_term_itself(x) || is_zero(x);
+        }
+        x = x->sources[0];
+    }
+    return false;
+}
+NodeRef as_term(const NodeRef& x) { return is_term(x) ? x : x + like(x, 0); }
 
 // The boxes of Inserts of such terms into zeros; none if there is anything else.
 std::vector<Box> boxes_in_zeros(const NodeRef& x) {
@@ -133,6 +146,42 @@ NodeRef sum_of_boxes(const Match& match) {
         sum = with_term(sum, *pad);
     }
     return sum;
+}
+
+std::vector<Part> parts_side_by_side(const Node& insert) {
+    std::vector<Part> parts;
+    int axis = -1;
+    std::int64_t covered = 0;
+    for (const Node* node = &insert; node->op == Op::Insert && parts.size() < kMostBoxes; node = &node->source()) {
+        const NodeRef& value = boxed(*node);
+        for (std::size_t d = 0; d < insert.shape.size(); ++d)
+            if (value->shape[d] != insert.shape[d]) {
+                if (axis >= 0 && axis != static_cast<int>(d)) return {};
+                axis = static_cast<int>(d);
+            }
+        if (axis < 0 || numel(value->shape) == 0) return {};
+        parts.push_back({value, node->as<BoxArg>().starts});
+        covered += value->shape[axis];
+        if (covered >= insert.shape[axis]) break;
+    }
+    if (parts.empty() || covered != insert.shape[axis]) return {};
+    std::sort(parts.begin(), parts.end(),
+              [&](const Part& a, const Part& b) { return a.starts[axis] < b.starts[axis]; });
+    std::int64_t end = 0;
+    for (const Part& part : parts) {
+        if (part.starts[axis] != end) return {};
+        end += part.value->shape[axis];
+    }
+    return parts;
+}
+
+std::int64_t run_length(const Part& part, const Shape& whole) {
+    std::int64_t run = 1;
+    for (std::size_t d = whole.size(); d-- > 0;) {
+        run *= part.value->shape[d];
+        if (part.value->shape[d] != whole[d]) break;
+    }
+    return run;
 }
 
 }  // namespace weft::schedule

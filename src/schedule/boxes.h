@@ -4,6 +4,9 @@
 
 #include "ir/rewrite.h"
 
+#include <cstdint>
+#include <vector>
+
 namespace weft::schedule {
 
 // Shrink(Insert(base, value)) -> a Shrink of the one that it lies in; likewise of a Pad, and through Permutes.
@@ -11,5 +14,17 @@ ir::NodeRef shrink_of_boxes(const ir::Match& match);
 
 // Pad(a) + Pad(b) + … -> Inserts into zeros, where no two overlap.
 ir::NodeRef sum_of_boxes(const ir::Match& match);
+
+// One of the arrays that Inserts put side by side along an axis (cat, stack).
+struct Part {
+    ir::NodeRef value;
+    Dims starts;
+};
+
+// Its parts in their order along the axis, if they are all that is seen of the result; else none.
+std::vector<Part> parts_side_by_side(const ir::Node& insert);
+
+// How many neighbours in the whole's memory are neighbours in the part's.
+std::int64_t run_length(const Part& part, const Shape& whole);
 
 }  // namespace weft::schedule

@@ -44,8 +44,6 @@ std::int64_t lowest_offset(const MemoryView& view) {
     return offset;
 }
 
-namespace {
-
 // Strides of the same memory under another shape, if there are any: axes are regrouped where both shapes' running products meet,
 // and inside a group the old axes must lie densely in each other.
 bool reshape_strides(const Shape& from, const Dims& strides, const Shape& to, Dims& result) {
@@ -73,8 +71,6 @@ bool reshape_strides(const Shape& from, const Dims& strides, const Shape& to, Di
     }
     return true;
 }
-
-}  // namespace
 
 bool apply_view(const Node& node, MemoryView& view) {
     switch (node.op) {

@@ -26,7 +26,9 @@ struct MemoryView {
 MemoryView view_of(const ir::Node& buffer);
 NodeRef buffer_of(const MemoryView& view);  // the Buffer node
 bool apply_view(const ir::Node& movement,
-                MemoryView& view);                   // false: this view of strided memory is not strided memory
+                MemoryView& view);  // false: this view of strided memory is not strided memory
+// Of strided memory seen in another shape; false: that is not strided memory.
+bool reshape_strides(const Shape& from, const Dims& strides, const Shape& to, Dims& result);
 bool is_dense(const MemoryView& view);               // row-major without gaps
 std::int64_t lowest_offset(const MemoryView& view);  // of the element with the smallest address
 

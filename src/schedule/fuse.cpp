@@ -6,6 +6,7 @@
 //   over trailing axes again (x - mean), the group becomes a *row* group: later reduces over the same rows join it too, so
 //   softmax, layer norm and cross-entropy are one kernel each.
 // - What needs no reduce stays *free*: it is inlined wherever it is used (prologue), unless that repeats costly work.
+// - What is put side by side (cat, stack) needs no kernel where its parts are stored anyway: each lies in its place of the whole.
 // - Groups have levels; a group only ever reads groups of lower levels. That is why no fusion can close a cycle, and why two groups
 //   of one level may always merge.
 #include "schedule/fuse.h"
@@ -16,6 +17,7 @@
 #include "ir/custom.h"
 #include "ir/rewrite.h"
 #include "ir/walk.h"
+#include "schedule/boxes.h"
 
 #include <weft/error.h>
 
@@ -37,6 +39,11 @@ constexpr int kMaxReduces = 7;           // … and 8 loop nests
 constexpr int kCheapPrologue = 6;        // per element, in additions: dearer operands of a contraction are stored first
 constexpr int kCheapRecompute = 40;      // cheaper values are computed again in each kernel that uses them
 constexpr std::int64_t kLongestRow = 1 << 20, kSmallWork = 1 << 17;
+constexpr std::int64_t kLaunch = 24 << 10;  // what a kernel costs beside its work, in elements copied
+constexpr std::int64_t kShortestRun = 64;   // bytes: a part's neighbours in the whole; fewer are no whole cache lines
+constexpr std::size_t kMostCopies = 16;     // of parts by one kernel
+constexpr int kMostAgain =
+    4;  // parts that a kernel stores once more: with too many buffers it is cut, and computes twice
 constexpr int kMostTangles = 6;  // reshapes of moved axes on top of each other: each doubles the index arithmetic
 
 struct Group {
@@ -48,10 +55,19 @@ struct Group {
     bool has_dependents = false;  // somebody reads a stored value: the level is fixed
     bool stores_full = false;     // a root is at full level: `inner` is fixed
     int nodes = 0, reduces = 0;
+    int again = 0;  // values stored once more, as parts of arrays
     std::unordered_set<const Node*> leaves;
     std::vector<const Node*> stored;
     const Node* anchor = nullptr;
+    bool parts = false;  // no kernel: other groups store the parts of the anchor, each in its place
     std::string reason;
+};
+
+// Where a value lies that is part of another one.
+struct Place {
+    const Node* whole = nullptr;
+    Dims starts;
+    const Node* part = nullptr;  // what was inserted: the value, but for axes of size 1
 };
 
 struct Facts {
@@ -101,6 +117,13 @@ bool reduces_trailing(const Node& reduce) {
     return true;
 }
 
+// Elements of memory from the first to the last one of an array.
+std::int64_t reach(const Shape& shape, const Dims& strides) {
+    std::int64_t size = numel(shape) ? 1 : 0;
+    for (std::size_t d = 0; d < strides.size() && size; ++d) size += std::abs(strides[d]) * (shape[d] - 1);
+    return size;
+}
+
 class Fuser {
 public:
     explicit Fuser(std::span<const NodeRef> roots) : roots_(roots), order_(ir::topological_order(roots)) {
@@ -109,16 +132,24 @@ public:
         for (const NodeRef& root : roots) is_root_.insert(root.get());
         for (const Node* node : order_)
             for (const NodeRef& source : node->sources) ++facts(*source).uses;
-        for (const Node* node : order_)
+        for (const Node* node : order_) {
             if (node->op == Op::Reduce) note_factors(*node);
+            if (node->op == Op::Custom)
+                for (const NodeRef& source : node->sources) dense_.insert(source.get());
+        }
+        for (auto node = order_.rbegin(); node != order_.rend(); ++node)
+            if ((*node)->op == Op::Insert && !within_.contains(*node)) note_parts(**node);
     }
 
-    std::vector<ScheduledKernel> run() {
+    Schedule run() {
         for (const Node* node : order_) place(*node);
         open_roots();
         merge_maps();
         for (const NodeRef& root : roots_) store(*root);
-        return emit();
+        Schedule schedule;
+        schedule.placed = lay_out_parts();
+        schedule.kernels = emit();
+        return schedule;
     }
 
 private:
@@ -147,6 +178,24 @@ private:
                 if (node->op == Op::Expand) factor_.insert(node);
     }
 
+    // The Inserts below the topmost one are nobody else's: they are seen as one node with many operands.
+    void note_parts(const Node& top) {
+        std::vector<Part> parts = parts_side_by_side(top);
+        const auto run_is_short = [&](const Part& part) {
+            const std::int64_t run = run_length(part, top.shape);
+            return run < numel(part.value->shape) && run * static_cast<std::int64_t>(size_of(top.dtype)) < kShortestRun;
+        };
+        if (parts.size() < 2 || std::any_of(parts.begin(), parts.end(), run_is_short)) return;
+        const Node* below = &top;
+        for (std::size_t i = 1; i < parts.size(); ++i) {
+            below = &below->source();
+            if (facts(*below).uses > 1 || is_root_.contains(below)) return;
+        }
+        below = &top;
+        for (std::size_t i = 1; i < parts.size(); ++i) within_.insert(below = &below->source());
+        parts_.emplace(&top, std::move(parts));
+    }
+
     // ---- the forward pass ---------------------------------------------------------------------------------------------
 
     void place(const Node& node) {
@@ -167,7 +216,18 @@ private:
         }
         if (ir::is_movement(node.op) && node.op != Op::Insert) return place_view(node);
         if (!is_free_kind(node)) throw InternalError(str("fuse: unexpected ", ir::name_of(node.op)));
+        if (within_.contains(&node)) return;
         if (!ir::is_elementwise(node.op) || !join(node)) make_free(node);
+    }
+
+    // The sources of a node; those of arrays side by side are all its parts.
+    InlineVector<const Node*, 3> operands(const Node& node) const {
+        InlineVector<const Node*, 3> result;
+        if (const auto found = parts_.find(&node); found != parts_.end())
+            for (const Part& part : found->second) result.push_back(part.value.get());
+        else
+            for (const NodeRef& source : node.sources) result.push_back(source.get());
+        return result;
     }
 
     // A node that no group takes: it is inlined where it is used, up to the limits.
@@ -180,9 +240,11 @@ private:
         mine.tangles = 0;
         mine.moved = false;
         const Node* previous = nullptr;
-        for (const NodeRef& source : node.sources) {
-            if (source.get() == previous) continue;
-            previous = source.get();
+        const bool has_parts = parts_.contains(&node);
+        for (const Node* source : operands(node)) {
+            mine.nodes += has_parts;
+            if (source == previous) continue;
+            previous = source;
             const int from = home(*source);
             mine.level = std::max(mine.level, level(*source));
             if (from >= 0) {
@@ -208,6 +270,8 @@ private:
             mine.moved |= ir::is_movement(node.op) && node.op != Op::Reshape;
         }
         if (mine.nodes > kMaxNodes || mine.leaves > kMaxParams) count_exactly(node);
+        const bool over = mine.nodes > kMaxNodes || mine.leaves > kMaxParams;
+        if (has_parts && (over || cost_of_parts(node) < cost_of_selects(node))) return open_parts(node);
         // Over the limit: store the largest operand, so that this node starts again from memory.
         while (mine.nodes > kMaxNodes || mine.leaves > kMaxParams) {
             const Node* heaviest = nullptr;
@@ -382,7 +446,7 @@ private:
 
     Group new_group(const Node& node, KernelGraph::Kind kind, std::string reason) {
         int below = 0;
-        for (const NodeRef& source : node.sources) below = std::max(below, level(*source));
+        for (const Node* source : operands(node)) below = std::max(below, level(*source));
         Group g;
         g.kind = kind;
         g.rows = squeezed(node.shape);
@@ -401,14 +465,19 @@ private:
         groups_.push_back(std::move(g));
     }
 
-    // An elementwise kernel of its own for a free node.
+    // An elementwise kernel of its own for a free node, or one for each part of it.
     void open_map(const Node& node, std::string reason) {
+        if (parts_.contains(&node) && cost_of_parts(node) <= kLaunch + numel(node.shape) + cost_of_selects(node))
+            return open_parts(node);
         open(node, KernelGraph::Kind::Rows, std::move(reason));
         settle(groups_.back(), node);
     }
 
     // Free roots get kernels as if none of the others had one: a root that reads another one shares its level, and its leaves.
     void open_roots() {
+        for (const NodeRef& root : roots_)
+            if (facts(*root).group < 0 && facts(*root).uses == 0 && parts_.contains(root.get()))
+                open_map(*root, "asked for");
         std::vector<std::pair<const Node*, Group>> fresh;
         for (const NodeRef& root : roots_) {
             if (facts(*root).group >= 0) continue;
@@ -450,6 +519,103 @@ private:
             if (home(*source) < 0) add_leaves(groups_[id], *source);
         groups_[id].nodes = std::min(groups_[id].nodes + 1, nodes);
         return true;
+    }
+
+    // ---- arrays side by side -------------------------------------------------------------------------------------------
+
+    // How a part gets to its place: what stores it does so there, or stores it once more, or it takes a kernel of its own.
+    enum class Way : std::uint8_t { InPlace, Again, Copy };
+
+    // The value that is in memory where a part of an array is.
+    const Node& memory_of(const Node& part) {
+        const Node* node = &part;
+        while (node->op == Op::Reshape && !is_root_.contains(node) &&
+               (home(*node) < 0 ||
+                (home(node->source()) == home(*node) && facts(node->source()).full == facts(*node).full)) &&
+               !node->source().sources.empty())
+            node = &node->source();
+        return *node;
+    }
+
+    Way way_of(const Part& part) {
+        const Node& memory = memory_of(*part.value);
+        const int id = home(memory);
+        if (id < 0 || (groups_[id].kind == KernelGraph::Kind::Custom && !groups_[id].parts)) return Way::Copy;
+        if (is_narrow(memory, facts(memory).full, groups_[id])) return Way::Copy;
+        if (!is_root_.contains(&memory) && !dense_.contains(&memory) && !place_.contains(&memory) &&
+            squeezed(memory.shape) == squeezed(part.value->shape))
+            return Way::InPlace;
+        return takes_epilogues(groups_[id]) && groups_[id].again < kMostAgain ? Way::Again : Way::Copy;
+    }
+
+    // Costs in elements copied: of finding out for each element in which part it lies, and of storing the parts.
+    std::int64_t cost_of_selects(const Node& whole) {
+        return (numel(whole.shape) + 7) / 8 * static_cast<std::int64_t>(parts_.at(&whole).size());
+    }
+    std::int64_t cost_of_parts(const Node& whole) {
+        std::int64_t cost = 0;
+        std::unordered_map<std::int64_t, std::size_t> copies;  // by size
+        for (const Part& part : parts_.at(&whole)) {
+            const std::int64_t size = numel(part.value->shape);
+            const Way way = way_of(part);
+            if (way != Way::InPlace) cost += size;
+            if (way == Way::Copy && copies[size]++ % kMostCopies == 0) cost += kLaunch;
+        }
+        return cost;
+    }
+
+    // From now on the value is memory, which other groups write: it is there when the last of them is done.
+    void open_parts(const Node& node) {
+        std::vector<const Node*> stored;
+        std::vector<std::pair<int, std::size_t>> copying;  // groups, and how many parts each copies
+        for (const Part& part : parts_.at(&node)) {
+            const Node* memory = &memory_of(*part.value);
+            if (const Way way = way_of(part); way != Way::InPlace) {
+                const int id = home(*memory);
+                const bool full = facts(*memory).full;
+                memory = &new_copy(*part.value);
+                if (way == Way::Again) {
+                    ++groups_[id].again;
+                    facts(*memory) = {.group = id, .full = full, .level = groups_[id].level, .uses = 1};
+                } else {
+                    open_copy(*memory, copying);
+                }
+            }
+            place_.emplace(memory, Place{&node, part.starts, part.value.get()});
+            stored.push_back(memory);
+        }
+        Group g = new_group(node, KernelGraph::Kind::Custom, "");
+        g.parts = true;
+        g.level = 0;
+        for (const Node* memory : stored) {
+            Group& writer = groups_[home(*memory)];
+            writer.has_dependents = true;
+            writer.stores_full |= facts(*memory).full;
+            g.level = std::max(g.level, writer.level);
+        }
+        adopt(node, std::move(g));
+    }
+
+    // A node that stands for one more copy of a value.
+    const Node& new_copy(const Node& value) {
+        NodeRef copy;
+        for (int number = 0; !copy || slot_.contains(copy.get()); ++number)
+            copy = ir::graph().make(Op::Contiguous, value.dtype, value.shape, {NodeRef(&value)}, ir::PartArg{number});
+        slot_.emplace(copy.get(), facts_.size());
+        facts_.push_back({.uses = 1});
+        copies_.emplace(copy.get(), copy);
+        return *copy;
+    }
+
+    void open_copy(const Node& copy, std::vector<std::pair<int, std::size_t>>& copying) {
+        open(copy, KernelGraph::Kind::Rows, "a part of an array");
+        settle(groups_.back(), copy);
+        for (auto& [id, count] : copying)
+            if (count < kMostCopies && merge(find(id), home(copy))) {
+                ++count;
+                return;
+            }
+        copying.emplace_back(home(copy), 1);
     }
 
     static bool takes_epilogues(const Group& g) {
@@ -517,6 +683,7 @@ private:
         into.leaves = std::move(leaves);
         into.nodes += from.nodes;
         into.reduces += from.reduces;
+        into.again += from.again;
         into.contraction |= from.contraction;
         into.has_dependents |= from.has_dependents;
         into.stores_full |= from.stores_full;
@@ -569,6 +736,40 @@ private:
         return *memory;
     }
 
+    // A whole comes later in the graph than its parts (their copies aside): it is laid out first.
+    std::vector<PlacedValue> lay_out_parts() {
+        std::vector<std::pair<const Node*, const Place*>> all;
+        for (const auto& [value, place] : place_) all.emplace_back(value, &place);
+        std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+            const std::size_t one = slot_.at(a.second->whole), other = slot_.at(b.second->whole);
+            return one != other ? one > other : slot_.at(a.first) < slot_.at(b.first);
+        });
+        std::vector<PlacedValue> result;
+        for (const auto& [value, place] : all) {
+            store(*value);
+            const Dims outer = strides_of(*place->whole);
+            PlacedValue placed{
+                .value = NodeRef(value), .whole = NodeRef(place->whole), .strides = row_major_strides(value->shape)};
+            std::size_t axis = outer.size();  // of the part; axes of size 1 aside, they are those of the value
+            for (std::size_t d = value->shape.size(); d-- > 0;) {
+                if (d + 1 < value->shape.size()) placed.strides[d] = placed.strides[d + 1] * value->shape[d + 1];
+                if (value->shape[d] == 1) continue;
+                do --axis;
+                while (place->part->shape[axis] == 1);
+                placed.strides[d] = outer[axis];
+            }
+            for (std::size_t d = 0; d < outer.size(); ++d) placed.offset += place->starts[d] * outer[d];
+            strides_.emplace(value, placed.strides);
+            result.push_back(std::move(placed));
+        }
+        return result;
+    }
+
+    Dims strides_of(const Node& stored) {
+        const auto found = strides_.find(&stored);
+        return found == strides_.end() ? row_major_strides(stored.shape) : found->second;
+    }
+
     std::vector<ScheduledKernel> emit() {
         std::vector<int> ids;
         for (int id = 0; id < static_cast<int>(groups_.size()); ++id)
@@ -576,7 +777,8 @@ private:
         std::stable_sort(ids.begin(), ids.end(), [&](int a, int b) { return groups_[a].level < groups_[b].level; });
         std::vector<ScheduledKernel> kernels;
         for (auto it = ids.rbegin(); it != ids.rend(); ++it)  // consumers first: they say what must be stored
-            if (!groups_[*it].stored.empty() && !computes_nothing(groups_[*it])) emit_group(*it, kernels);
+            if (!groups_[*it].stored.empty() && !groups_[*it].parts && !computes_nothing(groups_[*it]))
+                emit_group(*it, kernels);
         std::reverse(kernels.begin(), kernels.end());
         return kernels;
     }
@@ -644,12 +846,18 @@ private:
             if (foreign(*node)) {
                 const Node& memory = stored_as(*node);
                 store(memory);
-                local.emplace(node, bind(kernel, *node, row_major_strides(node->shape)));
+                const Dims strides = strides_of(memory);
+                const bool dense = strides == row_major_strides(memory.shape);
+                const NodeRef param = dense ? bind(kernel, *node, row_major_strides(node->shape))
+                                            : ir::reshape(bind(kernel, memory, strides), node->shape);
+                local.emplace(node, param);
                 kernel.values.back() = NodeRef(&memory);
             } else if (node->op == Op::Param) {
                 local.emplace(node, bind(kernel, *node, node->as<ir::SlotArg>().strides));
             } else if (node->op == Op::ScalarParam) {
                 local.emplace(node, bind_scalar(kernel, *node));
+            } else if (copies_.contains(node)) {
+                local.emplace(node, local.at(&node->source()));
             } else {
                 kernel.checks |= node->op == Op::Check;
                 ir::Sources sources;
@@ -663,8 +871,8 @@ private:
         kernel.graph.reasons.push_back(g.reason);
         for (const Node* node : stored) {
             const int param = static_cast<int>(kernel.values.size());
-            const Dims strides = row_major_strides(node->shape);
-            kernel.graph.params.push_back({node->dtype, numel(node->shape), true});
+            const Dims strides = strides_of(*node);
+            kernel.graph.params.push_back({node->dtype, reach(node->shape, strides), true});
             kernel.values.emplace_back(node);
             kernel.graph.outputs.push_back({local.at(node), param, facts(*node).full, strides});
         }
@@ -687,10 +895,8 @@ private:
 
     NodeRef bind(ScheduledKernel& kernel, const Node& node, const Dims& strides) {
         const int slot = static_cast<int>(kernel.values.size());
-        std::int64_t size = numel(node.shape) ? 1 : 0;
-        for (std::size_t d = 0; d < strides.size() && size; ++d) size += std::abs(strides[d]) * (node.shape[d] - 1);
         kernel.values.emplace_back(&node);
-        kernel.graph.params.push_back({node.dtype, size, false});
+        kernel.graph.params.push_back({node.dtype, reach(node.shape, strides), false});
         return ir::graph().make(Op::Param, node.dtype, node.shape, {}, ir::SlotArg{slot, strides});
     }
 
@@ -705,7 +911,13 @@ private:
     std::vector<const Node*> order_;
     std::vector<Facts> facts_;
     std::unordered_set<const Node*> is_root_;
-    std::unordered_set<const Node*> factor_;  // expansions of factors of contractions
+    std::unordered_set<const Node*> factor_;                    // expansions of factors of contractions
+    std::unordered_map<const Node*, std::vector<Part>> parts_;  // of arrays side by side
+    std::unordered_set<const Node*> within_;                    // Inserts that only such an array consists of
+    std::unordered_set<const Node*> dense_;                     // what a custom function reads
+    std::unordered_map<const Node*, Place> place_;
+    std::unordered_map<const Node*, Dims> strides_;  // of what is placed
+    std::unordered_map<const Node*, NodeRef> copies_;
     std::unordered_map<const Node*, std::size_t> slot_;
     std::vector<Group> groups_;
     std::vector<int> parent_;
@@ -713,6 +925,6 @@ private:
 
 }  // namespace
 
-std::vector<ScheduledKernel> fuse(std::span<const NodeRef> roots) { return Fuser(roots).run(); }
+Schedule fuse(std::span<const NodeRef> roots) { return Fuser(roots).run(); }
 
 }  // namespace weft::schedule

@@ -23,7 +23,19 @@ struct ScheduledKernel {
     bool checks = false;  // contains a Check: may raise
 };
 
-// In: roots, no two equal, none a leaf. Out: kernels in run order; every root is an output of exactly one of them.
-std::vector<ScheduledKernel> fuse(std::span<const NodeRef> roots);
+// A value that lies inside another one's memory: arrays side by side are written by the kernels that compute them.
+struct PlacedValue {
+    NodeRef value, whole;
+    std::int64_t offset = 0;  // of its first element in the whole, in elements
+    Dims strides;             // of its axes
+};
+
+struct Schedule {
+    std::vector<ScheduledKernel> kernels;  // in run order
+    std::vector<PlacedValue> placed;       // a whole comes before what lies in it
+};
+
+// In: roots, no two equal, none a leaf. Out: every root is an output of exactly one kernel, or is all that was placed in it.
+Schedule fuse(std::span<const NodeRef> roots);
 
 }  // namespace weft::schedule

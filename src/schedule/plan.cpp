@@ -63,8 +63,11 @@ public:
         if (config().debug >= 3) plan_.graph_text = ir::print_graph(simple_.roots);
         std::vector<NodeRef> roots;
         for (const NodeRef& root : simple_.roots) add_root(root, roots);
-        if (!roots.empty())
-            for (ScheduledKernel& kernel : fuse(roots)) add_step(std::move(kernel));
+        if (!roots.empty()) {
+            Schedule schedule = fuse(roots);
+            for (ScheduledKernel& kernel : schedule.kernels) add_step(std::move(kernel));
+            for (const PlacedValue& placed : schedule.placed) place_inside(placed);
+        }
         place_outputs();
         if (keep_) keep_for_gradient();
         if (donate_) {
@@ -172,6 +175,17 @@ private:
         plan_.steps.push_back(std::move(step));
     }
 
+    void place_inside(const PlacedValue& placed) {
+        const int index = stored_value(*placed.value), whole = stored_value(*placed.whole);
+        parts_[whole].push_back(index);
+        const PlanValue& outer = plan_.values[whole];
+        PlanValue& value = plan_.values[index];
+        value.where = PlanValue::Where::Inside;
+        value.whole = outer.where == PlanValue::Where::Inside ? outer.whole : whole;
+        value.offset = outer.offset + placed.offset;
+        value.strides = placed.strides;
+    }
+
     void place_outputs() {
         for (int& output : plan_.outputs) {
             if (output >= 0) continue;
@@ -221,7 +235,16 @@ private:
             if (value.where == PlanValue::Where::Output && !kept.contains(found->second))
                 continue;  // a root: the caller knows
             if (value.where == PlanValue::Where::Donated) continue;
-            value.where = PlanValue::Where::Output;
+            if (value.where == PlanValue::Where::Inside) {  // the whole is kept, and seen through a view
+                Dims strides;
+                if (!reshape_strides(value.shape, value.strides, captured_.items[i].node->shape, strides)) continue;
+                if (PlanValue& whole = plan_.values[value.whole]; whole.where == PlanValue::Where::Arena) {
+                    whole.where = PlanValue::Where::Output;
+                    kept.insert(value.whole);
+                }
+            } else {
+                value.where = PlanValue::Where::Output;
+            }
             kept.insert(found->second);
             plan_.kept.emplace_back(static_cast<int>(i), found->second);
         }
@@ -297,6 +320,19 @@ private:
             }
     }
 
+    // Of a value that others write: what they write.
+    template <class Function>
+    void for_each_part(int whole, const Function& function) const {
+        std::vector<int> stack{whole};
+        while (!stack.empty()) {
+            const int value = stack.back();
+            stack.pop_back();
+            if (const auto found = parts_.find(value); found != parts_.end())
+                stack.insert(stack.end(), found->second.begin(), found->second.end());
+            else function(value);
+        }
+    }
+
     // A run can be interrupted until it first writes donated memory: those steps come as late as their readers allow.
     void write_donated_last() {
         const int count = static_cast<int>(plan_.steps.size());
@@ -313,6 +349,7 @@ private:
             for (const int v : plan_.steps[s].values)
                 if (const PlanValue& value = plan_.values[v]; value.where == PlanValue::Where::Leaf)
                     readers[value.leaf].push_back(s);
+                else if (parts_.contains(v)) for_each_part(v, [&](int part) { after(writer.at(part), s); });
                 else if (const auto [found, first] = writer.try_emplace(v, s); !first) after(found->second, s);
                 else donated[s] = donated[s] || value.where == PlanValue::Where::Donated;
         }
@@ -345,7 +382,8 @@ private:
         std::vector<Life> lives;
         std::unordered_map<int, std::size_t> life_of;
         for (int s = 0; s < static_cast<int>(plan_.steps.size()); ++s)
-            for (const int v : plan_.steps[s].values) {
+            for (const int used : plan_.steps[s].values) {
+                const int v = plan_.values[used].where == PlanValue::Where::Inside ? plan_.values[used].whole : used;
                 if (plan_.values[v].where != PlanValue::Where::Arena) continue;
                 const auto [found, fresh] = life_of.try_emplace(v, lives.size());
                 if (fresh) lives.push_back({v, s, s});
@@ -378,6 +416,7 @@ private:
     std::vector<NodeRef> outputs_, keep_alive_;
     std::unordered_map<const Node*, int> value_of_;
     std::unordered_map<int, int> value_of_leaf_;
+    std::unordered_map<int, std::vector<int>> parts_;  // of a value that has no kernel of its own
     std::unordered_map<const Node*, std::pair<NodeRef, int>> boxes_;
 };
 

@@ -16,6 +16,7 @@ struct PlanValue {
         Output,   // fresh memory that outlives the run
         Donated,  // the memory of a leaf that dies with this run
         Arena,    // between kernels only
+        Inside,   // a part of another value
     };
     Where where = Where::Arena;
     DType dtype = DType::F32;
@@ -24,6 +25,8 @@ struct PlanValue {
     std::int64_t bytes = 0;
     int leaf = -1;  // Leaf, Donated: the Param slot
     std::int64_t arena_offset = 0;
+    int whole = -1;           // Inside: the value that it is part of, which is not Inside itself …
+    std::int64_t offset = 0;  // … and where it begins there, in elements
     int first_constant = -1;  // a box in a leaf: its start is constants[first_constant …], one per axis
 };
 
