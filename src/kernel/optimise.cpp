@@ -1,6 +1,6 @@
 // kernel/optimise.cpp: the list of passes; a pass is a pure function, Kernel -> Kernel. Tile first: it replaces a contraction's loops
 // as a whole. Transpose before parallel: which loop is outermost decides how memory is read. Parallel before vector: a chunk is a whole number of vectors.
-// Rows after vector: whole vectors are doubled.
+// Distribute after parallel: it cuts the loops of a chunk. Rows after vector: whole vectors are doubled.
 #include "kernel/optimise.h"
 
 #include "core/config.h"
@@ -14,8 +14,9 @@ struct Pass {
     Kernel (*run)(Kernel);
 };
 constexpr Pass kPasses[] = {
-    {"tile", tile_contraction},      {"columns", sum_columns}, {"transpose", transpose_blocks}, {"peel", peel_gates},
-    {"parallel", split_for_threads}, {"vector", widen_loops},  {"segments", load_segments},     {"rows", pair_rows},
+    {"tile", tile_contraction}, {"columns", sum_columns},        {"transpose", transpose_blocks},
+    {"peel", peel_gates},       {"parallel", split_for_threads}, {"distribute", distribute_stores},
+    {"vector", widen_loops},    {"segments", load_segments},     {"rows", pair_rows},
     {"stream", mark_streams}};
 
 constexpr std::size_t kLine = 64;

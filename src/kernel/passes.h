@@ -10,6 +10,7 @@ Kernel sum_columns(Kernel kernel);        // where memory runs along the kept ax
 Kernel transpose_blocks(Kernel kernel);   // loads across the stores' axis go through blocks in registers
 Kernel peel_gates(Kernel kernel);         // border, interior and border of loops over padded arrays
 Kernel split_for_threads(Kernel kernel);  // the outermost independent loop becomes chunks, fixed by the shape
+Kernel distribute_stores(Kernel kernel);  // stores of a chunk that share no memory get a loop each
 Kernel widen_loops(Kernel kernel);        // independent loops become vectors and a shorter vector for the rest
 Kernel load_segments(Kernel kernel);      // vectors that cross the ends of rows are loaded in pieces, not gathered
 Kernel pair_rows(Kernel kernel);          // short rows that wait for their sums are taken two at a time

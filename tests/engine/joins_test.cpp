@@ -182,6 +182,24 @@ TEST_CASE("what is computed by kernels and put side by side needs no kernel more
           }) == 5);
 }
 
+TEST_CASE("large parts are copied one after the other") {
+    Rng rng(1);
+    for (const DType dtype : {f32, f64, u8})
+        for (const int axis : {0, 1}) {
+            CAPTURE(dtype);
+            CAPTURE(axis);
+            std::vector<Tensor> parts;
+            for (int i = 0; i < 5; ++i) parts.push_back(make_tensor(dense_leaf(rng, dtype, {301, 157}, Data::Tame)));
+            const Tensor all = cat(parts, axis);
+            const Explanation plan = explain(all);
+            REQUIRE(plan.kernels.size() == 1);
+            CHECK(plan.kernels[0].inside.size() == 5);
+            CHECK(std::any_of(plan.kernels[0].schedule.begin(), plan.kernels[0].schedule.end(),
+                              [](const std::string& line) { return line.starts_with("distribute"); }));
+            CHECK(complaint({node_of(all)}, 0).empty());
+        }
+}
+
 TEST_CASE("a product that stands in many places is computed once") {
     const Tensor product = some({4, 16}).matmul(some({16, 32}));
     const BackendScope ref("ref");

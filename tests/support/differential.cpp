@@ -45,7 +45,7 @@ public:
         if (!mode.cpu.empty()) config().cpu = mode.cpu;
         if (!mode.optimise)
             off_.emplace(std::initializer_list<std::string_view>{"tile", "columns", "transpose", "peel", "parallel",
-                                                                 "vector", "stream"});
+                                                                 "distribute", "vector", "stream"});
         else if (!mode.without.empty()) off_.emplace(std::initializer_list<std::string_view>{mode.without});
         config().keep_denormals = mode.keep_denormals;
         config().donate = mode.donate;

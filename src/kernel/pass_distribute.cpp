@@ -1,0 +1,79 @@
+// kernel/pass_distribute.cpp: the "distribute" pass: stores of a chunk that have nothing in common (the parts of an array, copied by one
+// kernel) get a loop each. The processor then follows one array after the other, instead of as many at once as there are stores.
+#include "core/str.h"
+#include "kernel/nest.h"
+#include "kernel/passes.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace weft::kernel {
+namespace {
+
+constexpr std::size_t kFewestStores = 2;
+constexpr std::int64_t kShortest = 64;  // elements: a shorter loop is not worth its start
+
+class Distributor {
+public:
+    explicit Distributor(Kernel& kernel) : kernel_(kernel) {}
+
+    Body operator()(const Body& body) {
+        Body result;
+        for (const Stmt& stmt : body) {
+            const Loop* loop = stmt.loop();
+            if (!loop) result.push_back(stmt);
+            else if (apart(*loop)) distribute(*loop, result);
+            else result.emplace_back(Loop{loop->var, loop->kind, (*this)(loop->body), loop->independent, loop->count});
+        }
+        return result;
+    }
+
+    std::size_t distributed() const { return distributed_; }
+
+private:
+    // Does each store of the loop write, and read, memory that no other one touches?
+    bool apart(const Loop& loop) const {
+        if (!loop.independent || loop.kind != LoopKind::Serial || loop.count || loop.extent() < kShortest ||
+            loop.body.size() < kFewestStores)
+            return false;
+        std::unordered_set<int> touched;
+        for (const Stmt& stmt : loop.body) {
+            const Store* store = stmt.store();
+            if (!store || kernel_.buffers[store->buffer].role != Buffer::Role::Output) return false;
+            std::unordered_set<int> own{store->buffer};
+            Uses uses;
+            collect_uses(store->value, uses);
+            collect_uses(store->index, uses);
+            for (const NodeRef& load : uses.loads) own.insert(load->as<ir::LoadArg>().buffer);
+            for (const int buffer : own)
+                if (!touched.insert(buffer).second) return false;
+        }
+        return true;
+    }
+
+    void distribute(const Loop& loop, Body& result) {
+        for (const Stmt& stmt : loop.body) {
+            const NodeRef var = kernel_.new_var(loop.extent());
+            result.emplace_back(
+                Loop{var, LoopKind::Serial, copy(kernel_, Body{stmt}, {{loop.id(), var}}), true, nullptr});
+        }
+        distributed_ += loop.body.size();
+    }
+
+    Kernel& kernel_;
+    std::size_t distributed_ = 0;
+};
+
+}  // namespace
+
+Kernel distribute_stores(Kernel kernel) {
+    if (kernel.body.size() != 1 || !kernel.body[0].loop() || kernel.body[0].loop()->kind != LoopKind::Parallel)
+        return kernel;  // small: its memory is in the cache
+    Distributor distributor(kernel);
+    kernel.body = distributor(Body(kernel.body));
+    if (distributor.distributed())
+        kernel.schedule.push_back(str("distribute ", distributor.distributed(), " stores over loops of their own"));
+    return kernel;
+}
+
+}  // namespace weft::kernel
