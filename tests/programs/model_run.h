@@ -272,7 +272,8 @@ private:
                 if (!is_float(x.dtype) || x.shape.size() != 2 || !find(s.draft.b, chained)) return {};
                 return product(x, value_of(*b(s)));
             }
-            case Act::Cat: return joined(s, x);
+            case Act::Cat:
+            case Act::CatAgain: return joined(s, x);
             case Act::Pad: return padded(x);
             case Act::Take: return taken(s, x);
             default: return {};
@@ -288,7 +289,11 @@ private:
             return true;
         };
         if (x.shape.empty() || !find(s.draft.b, fits)) return {};
-        const Value y = value_of(*b(s));
+        const Value both = side_by_side(x, value_of(*b(s)), axis);
+        return s.draft.act == Act::CatAgain ? side_by_side(both, x, axis) : both;
+    }
+
+    static Value side_by_side(const Value& x, const Value& y, std::size_t axis) {
         Value result{x.dtype, x.shape, {}, x.grown || y.grown, std::min(x.oldest, y.oldest)};
         result.shape[axis] += y.shape[axis];
         for (std::int64_t i = 0; i < numel(result.shape); ++i) {

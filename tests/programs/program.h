@@ -34,6 +34,7 @@ enum class Act {
     Where,
     Matmul,
     Cat,
+    CatAgain,  // the first one behind the second, too
     Pad,
     Take,
     Look,
@@ -262,6 +263,7 @@ inline std::string to_string(const Statement& s) {
             case Act::Where: return str(to, " = where(", a, " > ", s.number, ", ", a, ", ", b, ")");
             case Act::Matmul: return str(to, " = matmul(", a, ", ", b, ")");
             case Act::Cat: return str(to, " = cat([", a, ", ", b, "], ", s.axis, ")");
+            case Act::CatAgain: return str(to, " = cat([", a, ", ", b, ", ", a, "], ", s.axis, ")");
             case Act::Pad: return str(to, " = pad(", a, ", [1, 1])");
             case Act::Take: return str(to, " = take(", a, ", [", list_of(s.positions), "], ", s.axis, ")");
             case Act::Look: return str(to, " = ", a);
@@ -301,40 +303,16 @@ inline std::vector<Draft> random_program(std::uint64_t seed) {
     std::vector<Draft> program;
     const bool gradients = rng.chance(0.7);
     // How often each act comes up, so that most programs build, write, and read in turn.
-    static const std::vector<std::pair<Act, int>> kOften = {{Act::Make, 8},
-                                                            {Act::Neg, 2},
-                                                            {Act::Relu, 2},
-                                                            {Act::Square, 2},
-                                                            {Act::Clone, 3},
-                                                            {Act::Contiguous, 2},
-                                                            {Act::Cast, 2},
-                                                            {Act::Sum, 5},
-                                                            {Act::Cumsum, 1},
-                                                            {Act::Add, 6},
-                                                            {Act::Sub, 3},
-                                                            {Act::Mul, 5},
-                                                            {Act::AddNumber, 4},
-                                                            {Act::MulNumber, 4},
-                                                            {Act::Where, 2},
-                                                            {Act::Matmul, 3},
-                                                            {Act::Cat, 2},
-                                                            {Act::Pad, 1},
-                                                            {Act::Take, 2},
-                                                            {Act::Look, 12},
-                                                            {Act::Copy, 3},
-                                                            {Act::Drop, 3},
-                                                            {Act::Assign, 8},
-                                                            {Act::Fill, 6},
-                                                            {Act::AddTo, 6},
-                                                            {Act::SubFrom, 2},
-                                                            {Act::MulInto, 2},
-                                                            {Act::AddNumberTo, 5},
-                                                            {Act::MulNumberInto, 2},
-                                                            {Act::Realize, 3},
-                                                            {Act::RealizePending, 2},
-                                                            {Act::RealizeBoth, 1},
-                                                            {Act::Read, 3},
-                                                            {Act::Pin, 2}};
+    static const std::vector<std::pair<Act, int>> kOften = {
+        {Act::Make, 8},        {Act::Neg, 2},           {Act::Relu, 2},    {Act::Square, 2},
+        {Act::Clone, 3},       {Act::Contiguous, 2},    {Act::Cast, 2},    {Act::Sum, 5},
+        {Act::Cumsum, 1},      {Act::Add, 6},           {Act::Sub, 3},     {Act::Mul, 5},
+        {Act::AddNumber, 4},   {Act::MulNumber, 4},     {Act::Where, 2},   {Act::Matmul, 3},
+        {Act::Cat, 2},         {Act::CatAgain, 2},      {Act::Pad, 1},     {Act::Take, 2},
+        {Act::Look, 12},       {Act::Copy, 3},          {Act::Drop, 3},    {Act::Assign, 8},
+        {Act::Fill, 6},        {Act::AddTo, 6},         {Act::SubFrom, 2}, {Act::MulInto, 2},
+        {Act::AddNumberTo, 5}, {Act::MulNumberInto, 2}, {Act::Realize, 3}, {Act::RealizePending, 2},
+        {Act::RealizeBoth, 1}, {Act::Read, 3},          {Act::Pin, 2}};
     static const std::vector<std::pair<Act, int>> kWithGradients = {
         {Act::RequireGrad, 12}, {Act::RequireNoGrad, 1}, {Act::Backward, 14}, {Act::Grad, 5},
         {Act::ZeroGrad, 3},     {Act::SetGrad, 1},       {Act::Gradient, 6}};

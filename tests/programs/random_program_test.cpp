@@ -169,6 +169,7 @@ private:
             case Act::Where: to = where(a > s.number, a, b); return;
             case Act::Matmul: to = matmul(a, b); return;
             case Act::Cat: to = cat({a, b}, s.axis); return;
+            case Act::CatAgain: to = cat({a, b, a}, s.axis); return;
             case Act::Pad: to = pad(a, {1, 1}); return;
             case Act::Take: to = take(a, from_data(s.positions), s.axis); return;
             case Act::Look: to = a; return;
