@@ -79,6 +79,26 @@ struct Ins {
     Operand o[4];
 };
 
+// Calls f(register, is written, is read) for every register of an instruction.
+template <class F>
+void for_each_reg(const Ins& ins, F f) {
+    const auto visit = [&](Reg r, bool writes, bool reads) {
+        if (r.id >= 0) f(r.id, writes, reads);
+    };
+    for (int i = 0; i < ins.count; ++i) {
+        const Operand& o = ins.o[i];
+        if (o.kind == Operand::Kind::Register) {
+            const bool writes = i == 0 && ins.writes_first;
+            const bool keeps = ins.lanes.id >= 0 && !ins.zeroes && !ins.blends;
+            visit(o.reg, writes, !writes || ins.reads_first || keeps);
+        } else if (o.kind == Operand::Kind::Memory) {
+            visit(o.reg, false, true);
+            visit(o.index, false, true);
+        }
+    }
+    visit(ins.lanes, false, true);
+}
+
 struct RegInfo {
     Class cls = Class::Gp;
     std::uint8_t bytes = 8;

@@ -3,6 +3,7 @@
 #include "backend/narrow.h"
 #include "backend/x86/assemble.h"
 #include "backend/x86/emitter.h"
+#include "backend/x86/fold_loads.h"
 #include "core/config.h"
 #include "core/cpu.h"
 #include "core/str.h"
@@ -53,6 +54,7 @@ Emitted emit(const kernel::Kernel& kernel, bool wide) {
 std::shared_ptr<const Program> compile_one(const kernel::Kernel& kernel) {
     const bool wide = cpu_level() == CpuLevel::Avx512;
     Emitted emitted = emit(kernel, wide);
+    fold_loads(emitted.code);
     const Allocation allocation = allocate(emitted.code, wide ? 32 : 16);
     auto machine =
         assemble(emitted.code, allocation, wide, reinterpret_cast<const void*>(&weft_x86_lanes), config().debug >= 5);

@@ -50,8 +50,8 @@ std::size_t count(const std::string& text, const std::string& what) {
     return n;
 }
 
-// The machine code between a label and the jump back to it: of the loops without a loop inside, the one with most multiply-adds.
-std::string innermost_loop(const std::string& listing) {
+// The machine code between a label and the jump back to it: of the loops without a loop inside, the one with most of these instructions.
+std::string innermost_loop(const std::string& listing, const std::string& what) {
     std::istringstream lines(listing);
     std::vector<std::string> all;
     for (std::string line; std::getline(lines, line);) all.push_back(line);
@@ -62,7 +62,7 @@ std::string innermost_loop(const std::string& listing) {
         std::string body;
         for (std::size_t j = i; j-- > 0;) {
             if (all[j].starts_with(jump[1].str() + ":")) {
-                if (count(body, "vfmadd") > count(best, "vfmadd")) best = body;
+                if (count(body, what) > count(best, what)) best = body;
                 break;
             }
             if (all[j].starts_with("L")) break;
@@ -88,11 +88,33 @@ TEST_CASE("a matmul's inner loop is its multiply-adds, loads and broadcasts") {
             listing = printed([&] { matmul(a, b).realize(); });
         }
         config().cpu = before;
-        const std::string loop = innermost_loop(listing);
+        const std::string loop = innermost_loop(listing, "vfmadd");
         CAPTURE(loop);
         CHECK(count(loop, "vfmadd231ps") >= (wide ? 24u : 12u));
         CHECK(count(loop, "[rsp") == 0);
         CHECK(count(loop, "vbroadcastss") <= 8);
+    }
+}
+
+TEST_CASE("what one instruction needs from memory is its operand, unless something was stored before") {
+    const BackendScope x86("x86");
+    const auto loop_of = [](const char* what, const std::function<Tensor()>& f) {
+        const DebugScope debug(5);
+        return innermost_loop(printed([&] { f().realize(); }), what);
+    };
+    for (const char* cpu : {"native", "avx2"}) {
+        const std::string before = std::exchange(config().cpu, cpu);
+        const std::int64_t n = cpu_level() == CpuLevel::Avx512 ? 4816 : 4832;  // sizes that nothing else compiles
+        const Tensor a = randn({n}).realize(), b = randn({n}).realize(), c = randn({n}).realize();
+        const std::string sum = loop_of("vaddps", [&] { return a.sum(); });
+        CAPTURE(sum);
+        CHECK(count(sum, "vaddps") >= 4);
+        CHECK(count(sum, "vmovups") == 0);
+        const std::string difference = loop_of("vsubps", [&] { return (a - b) * c; });  // a is no last operand
+        config().cpu = before;
+        CAPTURE(difference);
+        CHECK(count(difference, "vsubps") >= 1);
+        CHECK(count(difference, "vmovups") == 2 * count(difference, "vsubps"));  // a and the store
     }
 }
 
