@@ -42,6 +42,7 @@ Kernel split_for_threads(Kernel kernel) {
     std::int64_t length = ceil_div(loop.extent(), wanted);
     if (leaf) length = ceil_div(length, kWholeVectors) * kWholeVectors;
     else if (loop.extent() >= 32 * wanted) length = ceil_div(length, kMaxLanes) * kMaxLanes;
+    else if (length > 1) length = ceil_div(length, 2) * 2;  // rows may go in pairs
     const std::int64_t whole = loop.extent() / length, rest = loop.extent() % length;
     if (whole == 0) return kernel;
 

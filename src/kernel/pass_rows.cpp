@@ -1,5 +1,6 @@
 // kernel/pass_rows.cpp: the "rows" pass: a loop over rows, each of which waits for sums of its own (softmax, layer norm), takes two rows
-// at a time, statement by statement. The fold of one row's sums, a chain of dependent instructions, then runs beside the other's.
+// at a time, statement by statement. The fold of one row's sums, a chain of dependent instructions, then runs beside the other's, and what
+// all rows share (a weight) is loaded once for both. Rows that are read once (a sum of everything) are two streams of memory.
 #include "kernel/nest.h"
 #include "kernel/passes.h"
 
@@ -10,12 +11,14 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 namespace weft::kernel {
 namespace {
 
 constexpr std::int64_t kRows = 2;
-constexpr std::int64_t kLongRow = 32;  // turns of a row's longest loop: two longer rows are two streams of memory
+constexpr std::int64_t kLongRow =
+    64;  // turns of a row's longest loop: two longer rows, read several times, need too much cache
 constexpr std::int64_t kMostScratch =
     2048;                                 // bytes of arrays per row: both rows and their arrays stay in the first cache
 constexpr std::int64_t kMostNodes = 256;  // expression nodes of a row: the code doubles
@@ -51,7 +54,8 @@ private:
         if (loop.extent() % kRows != 0) return false;
         Row row;
         describe(loop.body, 1, row);
-        if (!row.sums || row.counted || row.turns > kLongRow || row.nodes > kMostNodes) return false;
+        if (!row.sums || row.counted || row.nodes > kMostNodes) return false;
+        if (row.turns > kLongRow && !read_once(loop.body)) return false;
         // The accumulators of a loop, for both rows, must leave registers for everything else.
         const std::int64_t registers = cpu_level() == CpuLevel::Avx512 ? 32 * 64 : 16 * 32;
         std::int64_t held = 0, scratch = 0;
@@ -62,6 +66,33 @@ private:
             else scratch += bytes;
         }
         return kRows * held <= registers / 4 && scratch <= kMostScratch;
+    }
+
+    // Does no loop start to read where another one has started?
+    bool read_once(const Body& row) const {
+        std::vector<std::pair<int, NodeRef>> starts;
+        for (const Stmt& stmt : row) {
+            if (!stmt.loop()) continue;
+            Substitution first;
+            collect_first(stmt, first);
+            const std::size_t before = starts.size();
+            for (const NodeRef& load : uses_of(stmt.loop()->body).loads) {
+                const int b = load->as<ir::LoadArg>().buffer;
+                if (kernel_.buffers[b].role == Buffer::Role::Local) continue;
+                const std::pair start(b, substitute(kernel_, load->sources[0], first));
+                const auto end = starts.begin() + static_cast<std::ptrdiff_t>(before);
+                if (std::find(starts.begin(), end, start) != end) return false;
+                starts.push_back(start);
+            }
+        }
+        return true;
+    }
+
+    void collect_first(const Stmt& stmt, Substitution& first) const {  // turn 0 of all loops
+        if (const Loop* loop = stmt.loop()) {
+            first.emplace_back(loop->id(), kernel_.index(0));
+            for (const Stmt& inner : loop->body) collect_first(inner, first);
+        }
     }
 
     void describe(const Body& body, std::int64_t turns, Row& row) const {
