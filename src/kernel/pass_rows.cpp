@@ -1,6 +1,6 @@
 // kernel/pass_rows.cpp: the "rows" pass: a loop over rows, each of which waits for sums of its own (softmax, layer norm), takes two rows
-// at a time, statement by statement. The fold of one row's sums, a chain of dependent instructions, then runs beside the other's, and what
-// all rows share (a weight) is loaded once for both. Rows that are read once (a sum of everything) are two streams of memory.
+// at a time, statement by statement. The fold of one row's sums, a chain of dependent instructions, then runs beside the other's. Long rows
+// that are only added up (a sum of everything, a matrix times a vector) are two streams of memory so.
 #include "kernel/nest.h"
 #include "kernel/passes.h"
 
@@ -17,8 +17,9 @@ namespace weft::kernel {
 namespace {
 
 constexpr std::int64_t kRows = 2;
-constexpr std::int64_t kLongRow =
-    64;  // turns of a row's longest loop: two longer rows, read several times, need too much cache
+// Turns of a row's longest loop. Measured: longer rows that are read several times find less in the caches if they are two, and what
+// computes more than an addition per load has no time to wait for a second stream.
+constexpr std::int64_t kLongRow = 32;
 constexpr std::int64_t kMostScratch =
     2048;                                 // bytes of arrays per row: both rows and their arrays stay in the first cache
 constexpr std::int64_t kMostNodes = 256;  // expression nodes of a row: the code doubles
@@ -55,7 +56,7 @@ private:
         Row row;
         describe(loop.body, 1, row);
         if (!row.sums || row.counted || row.nodes > kMostNodes) return false;
-        if (row.turns > kLongRow && !read_once(loop.body)) return false;
+        if (row.turns > kLongRow && !is_one_stream(loop)) return false;
         // The accumulators of a loop, for both rows, must leave registers for everything else.
         const std::int64_t registers = cpu_level() == CpuLevel::Avx512 ? 32 * 64 : 16 * 32;
         std::int64_t held = 0, scratch = 0;
@@ -68,24 +69,38 @@ private:
         return kRows * held <= registers / 4 && scratch <= kMostScratch;
     }
 
-    // Does no loop start to read where another one has started?
-    bool read_once(const Body& row) const {
-        std::vector<std::pair<int, NodeRef>> starts;
-        for (const Stmt& stmt : row) {
+    // Is a row one array's, of which each element is loaded once and added?
+    bool is_one_stream(const Loop& loop) const {
+        bool one = true;
+        int array = -1;
+        std::vector<std::pair<int, NodeRef>> starts;  // no loop starts to read where another one has started
+        for (const Stmt& stmt : loop.body) {
             if (!stmt.loop()) continue;
             Substitution first;
             collect_first(stmt, first);
             const std::size_t before = starts.size();
-            for (const NodeRef& load : uses_of(stmt.loop()->body).loads) {
-                const int b = load->as<ir::LoadArg>().buffer;
-                if (kernel_.buffers[b].role == Buffer::Role::Local) continue;
-                const std::pair start(b, substitute(kernel_, load->sources[0], first));
-                const auto end = starts.begin() + static_cast<std::ptrdiff_t>(before);
-                if (std::find(starts.begin(), end, start) != end) return false;
-                starts.push_back(start);
-            }
+            for_each_store(stmt.loop()->body, [&](const Store& store, std::span<const Loop* const>) {
+                Uses uses;
+                collect_uses(store.value, uses);
+                for (const NodeRef& load : uses.loads) {
+                    const int b = load->as<ir::LoadArg>().buffer;
+                    if (kernel_.buffers[b].role == Buffer::Role::Local) continue;
+                    one &= adds_loads(*store.value);
+                    if (ir::depends_on(load->sources[0], loop.id())) one &= array < 0 || array == b, array = b;
+                    const std::pair start(b, substitute(kernel_, load->sources[0], first));
+                    const auto end = starts.begin() + static_cast<std::ptrdiff_t>(before);
+                    one &= std::find(starts.begin(), end, start) == end;
+                    starts.push_back(start);
+                }
+            });
         }
-        return true;
+        return one;
+    }
+
+    static bool adds_loads(const ir::Node& value) {
+        return (value.op == ir::Op::Add || value.op == ir::Op::Fma) &&
+               std::all_of(value.sources.begin(), value.sources.end(),
+                           [](const NodeRef& source) { return source->op == ir::Op::Load; });
     }
 
     void collect_first(const Stmt& stmt, Substitution& first) const {  // turn 0 of all loops
