@@ -35,6 +35,7 @@ using ir::Op;
 using Side = ContractionNest::Side;
 
 constexpr std::int64_t kPanelBytes = 600 << 10;   // of the packed strip: about half of a core's L2
+constexpr std::int64_t kSumsBytes = 128 << 10;    // of sums beside it
 constexpr std::int64_t kDirectOperand = 1 << 17;  // elements of the vector operand up to which packing does not pay
 constexpr std::int64_t kDirectRows = 4096;  // rows of the broadcast operand up to which it is read across, unpacked
 constexpr std::int64_t kSmallContraction = 1 << 15;  // multiply-adds below which threads do not pay
@@ -81,6 +82,7 @@ public:
         tile_columns_ = vectors_ * lanes_;
         inner_length_ = product(nest_.inner);
         choose_packing();
+        gates_outside();
         choose_shift();
         choose_partial_sums();
         Body body = parallel_loops();
@@ -126,6 +128,28 @@ private:
         rows_ = product(row_vars_);
         vector_is_left_ = vector_side == Side::M;
         return columns_ >= 2 && rows_ >= 2;
+    }
+
+    // An operand that is turned over while it is packed (a convolution's input, for the gradient of its weights) is read for 16 columns
+    // at a time. Where they are taps of a window, each has a gate of its own; if they are channels of one tap, one gate serves
+    // all. So an axis that no gate depends on becomes the innermost one. Stores jump then, once for the whole sum, and blocks of the
+    // sum meet in scratch, which must leave room for the panel.
+    void gates_outside() {
+        const NodeRef& operand = vector_factor();
+        const auto bytes = static_cast<std::int64_t>(size_of(nest_.accumulate));
+        if (!dense_ || !pack_columns_ || column_vars_.size() < 2 || !runs_along_sum(operand, column_vars_)) return;
+        if (rows_ * std::min(columns_, strip_width()) * bytes > kSumsBytes) return;
+        Uses uses;
+        collect_uses(operand, uses);
+        const auto gated = [&](const NodeRef& var) {
+            return std::any_of(uses.gates.begin(), uses.gates.end(),
+                               [&](const NodeRef& gate) { return ir::depends_on(gate, id_of(var)); });
+        };
+        const auto free = std::find_if(column_vars_.begin(), column_vars_.end(),
+                                       [&](const NodeRef& var) { return !gated(var) && extent_of(var) % lanes_ == 0; });
+        if (!gated(column_vars_.back()) || free == column_vars_.end()) return;
+        std::rotate(free, free + 1, column_vars_.end());
+        dense_ = false;
     }
 
     // The axes of this one's side that lie densely around it in the output, outermost first.
@@ -300,6 +324,21 @@ private:
         return body;
     }
 
+    // Tiles of columns. With one vector per row a tile waits for its loads: a rest of one shares the columns of the last tile of three. A
+    // rest of at most half a vector runs in narrower registers, and faster.
+    template <class F>
+    Body column_tiles(const Range& columns, F f) {
+        const std::int64_t whole = columns.size / tile_columns_, rest = columns.size % tile_columns_;
+        if (vectors_ != 3 || whole == 0 || rest <= lanes_ / 2 || rest > lanes_)
+            return pieces(columns, tile_columns_, f);
+        Body body = pieces(Range{columns.start, (whole - 1) * tile_columns_}, tile_columns_, f);
+        const std::int64_t done = (whole - 1) * tile_columns_, two = 2 * lanes_;
+        append(body, f(Range{simple(kernel_.add(columns.start, kernel_.index(done))), two}, kernel_.index(whole - 1)));
+        append(body, f(Range{simple(kernel_.add(columns.start, kernel_.index(done + two))), columns.size - done - two},
+                       kernel_.index(whole)));
+        return body;
+    }
+
     NodeRef simple(const NodeRef& e) const { return ir::simplify_index(*kernel_.interner, e); }
 
     // The outermost loop over pieces becomes the parallel one; a shorter last piece is a condition inside it.
@@ -394,7 +433,7 @@ private:
         }
         if (late_ && !sums_in_output_) sums = scratch(scratch_.sums, "sums", rows.size * columns.size);
         append(block, row_tiles(rows, [&](const Range& tile, const NodeRef& row_tile) {
-                   return pieces(columns, tile_columns_, [&](const Range& part, const NodeRef& column_tile) {
+                   return column_tiles(columns, [&](const Range& part, const NodeRef& column_tile) {
                        return tile_body({tile, part, rows, columns, row_tile, column_tile, panel, row_panel, sums});
                    });
                }));
@@ -571,7 +610,7 @@ private:
     Body pack_columns(const Range& columns, int panel) {
         if (shift_.var) return pack_shifted(columns, panel);
         const bool turned = runs_along_sum(vector_factor(), column_vars_);
-        return pieces(columns, tile_columns_, [&](const Range& part, const NodeRef& number) {
+        return column_tiles(columns, [&](const Range& part, const NodeRef& number) {
             const NodeRef slot = kernel_.mul(number, kernel_.index(inner_length_ * tile_columns_));
             if (turned)
                 return pack_turned(
@@ -660,7 +699,7 @@ private:
             return substitute(kernel_, vector_factor(), at_columns(simple(kernel_.add(tile.columns.start, at))));
         NodeRef base;
         if (shift_.var) {
-            const NodeRef start = kernel_.add(kernel_.mul(tile.column_tile, kernel_.index(tile_columns_)),
+            const NodeRef start = kernel_.add(kernel_.binary(Op::Sub, tile.columns.start, tile.all_columns.start),
                                               kernel_.index(shift_.by < 0 ? shift_.more : 0));
             base = kernel_.add(kernel_.add(start, kernel_.mul(shift_.var, kernel_.index(shift_.by))),
                                kernel_.mul(position_in(packed_vars()), kernel_.index(shift_pitch())));

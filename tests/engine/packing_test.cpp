@@ -1,13 +1,16 @@
 // Contractions whose operands lie in memory in every way: packed as they are, through blocks that are turned over, or not at all. The
 // bits are those of plain loops, for every level of the processor. Random graphs are too small to reach most of this.
 #include "core/config.h"
+#include "core/cpu.h"
 #include "support/differential.h"
 
 #include <weft/weft.h>
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <functional>
+#include <utility>
 
 using namespace weft;
 
@@ -90,4 +93,50 @@ TEST_CASE("where the output's fastest axis is short, lanes run along the other s
     check(make);
     const Tensor long_a = some({1100, 50}), long_b = some({1100, 9});  // blocks of the sum meet where lanes run
     check([&] { return matmul(long_a.t(), long_b); });
+}
+
+TEST_CASE("a gradient of a convolution's weights is packed channel by channel, so that one gate serves 16 columns") {
+    const auto mentions = [](const Tensor& x, const char* what) {
+        const std::vector<std::string> schedule = explain(x).kernels[0].schedule;
+        return std::any_of(schedule.begin(), schedule.end(),
+                           [&](const std::string& line) { return line.find(what) != std::string::npos; });
+    };
+    struct Size {
+        std::int64_t images, in, out, side, window;
+        bool by_channel;
+    };
+    for (const auto& [images, in, out, side, window, by_channel] :
+         {Size{3, 32, 12, 18, 3, true}, Size{2, 16, 9, 13, 5, true}, Size{1, 16, 5, 12, 3, true},
+          Size{3, 24, 12, 18, 3, false}}) {  // 24 channels: a vector of them would cross a tap
+        CAPTURE(in);
+        CAPTURE(side);
+        const Conv2dOptions options{.padding = window / 2};
+        const Tensor x = some({images, in, side, side});
+        Tensor w = some({out, in, window, window});
+        w.set_requires_grad();
+        const Tensor seed = some({images, out, side, side}), bias = some({in, window, window});
+        const std::vector<Tensor> of_w{w};
+        const auto slope = [&] { return gradient(conv2d(x, w, {}, options), of_w, seed)[0]; };
+        check(slope);
+        check([&] { return slope() * 0.5 + bias; });  // the epilogue finds its places, too
+        CHECK(mentions(slope(), "blocks meet in scratch") == by_channel);
+    }
+}
+
+TEST_CASE("a rest of one vector of columns shares those of the last tile") {
+    const std::string cpu = std::exchange(config().cpu, "native");
+    for (const std::int64_t n : {160, 155, 208}) {  // 10 vectors, as many with a shorter last one, 13
+        CAPTURE(n);
+        const Tensor a = some({24, 70}), b = some({70, n}), large = some({1100, n}), left = some({24, 1100});
+        check([&] { return matmul(a, b) + 1; });
+        check([&] { return matmul(left, large); });     // packed, in blocks
+        if (cpu_level() != CpuLevel::Avx512) continue;  // tiles of other machines are one vector wide
+        const std::string loops = explain(matmul(a, b)).kernels[0].loops;
+        CAPTURE(loops);
+        CHECK(loops.find("acc f32[256]") != std::string::npos);
+        CHECK(loops.find("acc f32[128]") == std::string::npos);
+        const std::string narrow = explain(matmul(a, some({70, 148}))).kernels[0].loops;
+        CHECK(narrow.find("acc f32[256]") == std::string::npos);  // four lanes are better off alone
+    }
+    config().cpu = cpu;
 }
