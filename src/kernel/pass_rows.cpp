@@ -17,7 +17,7 @@ namespace weft::kernel {
 namespace {
 
 constexpr std::int64_t kRows = 2;
-// Turns of a row's longest loop. Measured: longer rows that are read several times find less in the caches if they are two, and what
+// Turns of a row's longest loop. Measured: of longer rows that are read several times, two find less in the first cache, and what
 // computes more than an addition per load has no time to wait for a second stream.
 constexpr std::int64_t kLongRow = 32;
 constexpr std::int64_t kMostScratch =
@@ -142,7 +142,8 @@ private:
         return Loop{pair_, LoopKind::Serial, both(loop.body), true, nullptr};
     }
 
-    // Each statement for both rows; loops over a row's elements stay one loop.
+    // Each statement for both rows; loops over a row's elements stay one loop. The second row is half of all rows away: what is read and
+    // written runs on from row to row then, in two streams that prefetching follows. Of two neighbours it follows one.
     Body both(const Body& body) {
         Body result;
         for (const Stmt& stmt : body) {
@@ -151,7 +152,7 @@ private:
                 continue;
             }
             const NodeRef which = kernel_.new_var(kRows);
-            const NodeRef row = kernel_.add(kernel_.mul(pair_, kernel_.index(kRows)), which);
+            const NodeRef row = kernel_.add(kernel_.mul(which, kernel_.index(extent_of(pair_))), pair_);
             result.emplace_back(Loop{which, LoopKind::Unrolled,
                                      substitute(kernel_, own(Body{stmt}, which), {{id_of(row_), row}}), true, nullptr});
         }
