@@ -35,7 +35,7 @@ bool equal(const Arg& a, const Arg& b) {
         [&](const auto& x) {
             using T = std::decay_t<decltype(x)>;
             const T& y = std::get<T>(b);
-            if constexpr (std::is_same_v<T, std::monostate>) return true;
+            if constexpr (std::is_same_v<T, std::monostate> || std::is_same_v<T, RareArg>) return true;
             else if constexpr (std::is_same_v<T, ConstArg>) return x.value == y.value;
             else if constexpr (std::is_same_v<T, VarArg>) return x.id == y.id;
             else if constexpr (std::is_same_v<T, BufferArg>)
@@ -91,6 +91,7 @@ std::uint64_t hash_of(const Arg& arg) {
                            return mix(static_cast<std::uint64_t>(x.id), static_cast<std::uint64_t>(x.extent));
                        },
                        [](const LoadArg& x) { return static_cast<std::uint64_t>(x.buffer); },
+                       [](const RareArg&) { return std::uint64_t{1}; },
                        [](const TableArg& x) { return pointer_bits(x.entries); },
                        [](const WithGradArg& x) { return pointer_bits(x.rule.get()); },
                        [](const CustomArg& x) { return pointer_bits(x.function.get()); },
@@ -119,6 +120,7 @@ std::string to_string(const Arg& arg, DType dtype) {
             [](const SlotArg& x) { return str("$", x.slot, x.strides.empty() ? "" : str(" strides=", x.strides)); },
             [](const LoopArg& x) { return str("i", x.id, " < ", x.extent); },
             [](const LoadArg& x) { return str("buffer ", x.buffer); },
+            [](const RareArg&) { return std::string("rare"); },
             [](const TableArg& x) { return str("table ", x.entries[0], ", ", x.entries[1], " …"); },
             [](const WithGradArg& x) { return x.rule->name; },
             [](const CustomArg& x) {

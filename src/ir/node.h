@@ -72,6 +72,7 @@ struct PartArg { int index = 0; };                          // Part: one result 
 struct SlotArg { int slot = 0; Dims strides; };             // Param (strides in elements), ScalarParam
 struct LoopArg { int id = 0; std::int64_t extent = 0; };    // LoopVar: 0 <= value < extent
 struct LoadArg { int buffer = 0; };                         // Load: from a buffer or local of the kernel
+struct RareArg {};                                          // Where, in a kernel: its condition hardly ever holds
 struct TableArg { const float* entries = nullptr; };        // Lookup: kTableSize floats that outlive every kernel
 // clang-format on
 
@@ -86,8 +87,9 @@ struct WithGradArg { std::shared_ptr<const GradRuleObject> rule; };
 struct CustomArg { std::shared_ptr<const CustomFunction> function; };
 // clang-format on
 
-using Arg = std::variant<std::monostate, ConstArg, VarArg, BufferArg, AxesArg, BoxArg, SkewArg, ReduceArg, IndexArg,
-                         CheckArg, LeafArg, PartArg, SlotArg, LoopArg, LoadArg, TableArg, WithGradArg, CustomArg>;
+using Arg =
+    std::variant<std::monostate, ConstArg, VarArg, BufferArg, AxesArg, BoxArg, SkewArg, ReduceArg, IndexArg, CheckArg,
+                 LeafArg, PartArg, SlotArg, LoopArg, LoadArg, RareArg, TableArg, WithGradArg, CustomArg>;
 
 bool equal(const Arg& a, const Arg& b);
 std::uint64_t hash_of(const Arg& arg);

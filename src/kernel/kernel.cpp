@@ -72,6 +72,11 @@ NodeRef Kernel::where(const NodeRef& condition, const NodeRef& a, const NodeRef&
     return a == b ? a : make(Op::Where, a->dtype, {condition, a, b});
 }
 
+NodeRef Kernel::rarely(const NodeRef& condition, const NodeRef& a, const NodeRef& b) const {
+    if (condition->op == Op::Const || a == b) return where(condition, a, b);
+    return make(Op::Where, a->dtype, {condition, a, b}, ir::RareArg{});
+}
+
 NodeRef Kernel::fma(const NodeRef& a, const NodeRef& b, const NodeRef& c) const {
     return make(Op::Fma, c->dtype, {a, b, c});
 }
@@ -187,7 +192,9 @@ private:
         }
         if (node.op == Op::Where) {
             if (asks_indices(*sources[0])) sources[0] = simplified(sources[0]);
-            return kernel_.where(sources[0], sources[1], sources[2]);
+            const bool rare = std::holds_alternative<ir::RareArg>(node.arg);
+            return rare ? kernel_.rarely(sources[0], sources[1], sources[2])
+                        : kernel_.where(sources[0], sources[1], sources[2]);
         }
         return kernel_.make(node.op, node.dtype, std::move(sources), node.arg);
     }

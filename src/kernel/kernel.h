@@ -111,6 +111,8 @@ struct Kernel {
     NodeRef unary(ir::Op op, const NodeRef& a) const;
     NodeRef cast(const NodeRef& a, DType to) const;
     NodeRef where(const NodeRef& condition, const NodeRef& a, const NodeRef& b) const;
+    NodeRef rarely(const NodeRef& condition, const NodeRef& a,
+                   const NodeRef& b) const;  // the same: a backend may skip a
     NodeRef fma(const NodeRef& a, const NodeRef& b, const NodeRef& c) const;
     NodeRef add(const NodeRef& a, const NodeRef& b) const { return binary(ir::Op::Add, a, b); }
     NodeRef mul(const NodeRef& a, const NodeRef& b) const { return binary(ir::Op::Mul, a, b); }

@@ -17,7 +17,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 // f32, in f64: the quotient, below 2^277 with subnormals, is taken off from the top, 51 bits at a time. Adding 1.5 2^(52+k)
 // rounds r/y to a multiple of 2^k, so with the error of 1/y at most 0.75 2^k stay: the rest is below 2^k y and is a number of
 // 26 bits. At last |r| is hardly above y/2. No x reaches 2^200, the quotient by which is 0; infinity times 0 would be NaN.
-Value rest_narrow(const Value& a, const Value& b) {
+Value staged_rest(const Value& a, const Value& b) {
     const Value x = abs(cast(a, DType::F64)), y = min(abs(cast(b, DType::F64)), 0x1p200);
     const Value inverse = constant(y, 1) / y, minus_y = -y;
     Value r = x;
@@ -29,23 +29,44 @@ Value rest_narrow(const Value& a, const Value& b) {
     return cast(where(r < 0, r + y, r), DType::F32);
 }
 
-// f64: a quotient below 2^53 rounds to one of the whole numbers beside it, so that trunc may be 1 too large. What is left to
-// the library's fmod, and rare: larger quotients, and divisors that would make the rest subnormal. Where nothing is left,
-// x < y, that is x itself, and backends need not ask (NaN neither).
-Value rest_wide(const Value& a, const Value& b) {
+// x mod y for a quotient that the mantissa can hold: that rounds to one of the whole numbers beside it, so that trunc may be 1
+// too large.
+Value short_rest(const Value& x, const Value& y) {
+    const Value r = fma(trunc(x / y), -y, x);
+    return where(r < 0, r + y, r);
+}
+
+// The library's fmod does not flush subnormals, which are 0 if compared, where others do.
+Value library_rest(const Value& x, const Value& y) {
+    const Value rest = binary(ir::Op::Mod, where(y == 0, constant(y, kNaN), x), y);
+    return where(rest == 0, constant(rest, 0), rest);
+}
+
+// f64: the rest by 2^k y is at the same distance from multiples of y. A 2^k y that overflows is above x.
+Value long_rest(const Value& x, const Value& y, const Value& beyond) {
+    Value r = x;
+    for (const int k : {208, 156, 104, 52}) {
+        const Value multiple = y * std::ldexp(1.0, k);
+        r = where(multiple == kInfinity, r, short_rest(r, multiple));
+    }
+    return rarely(beyond | (x > y * 0x1p260), library_rest(x, y), short_rest(r, y));
+}
+
+// Rare are larger quotients, divisors that would make the rest subnormal, and infinite ones.
+Value rest_of(const Value& a, const Value& b) {
+    const Format& format = format_of(a);
     const Value x = abs(a), y = abs(b);
-    const Value t = trunc(x / y), r = fma(t, -y, x);
-    const Value left = (t > 0x1p53 - 1) | (y < 0x1p-969) | (y == kInfinity);
-    const Value reduced = where(left, x, where(r < 0, r + y, r));
-    const Value rest = binary(ir::Op::Mod, where(y == 0, constant(y, kNaN), reduced), y);
-    return where(rest == 0, constant(rest, 0), rest);  // a subnormal one, if those are flushed
+    const double largest = std::ldexp(1.0, format.mantissa + 1) - 1;
+    const double least = std::ldexp(1.0, 1 - format.bias + format.mantissa + 1);
+    const Value beyond = (y < least) | (y == kInfinity), rare = (trunc(x / y) > largest) | beyond;
+    return rarely(rare, format.narrow() ? staged_rest(a, b) : long_rest(x, y, beyond), short_rest(x, y));
 }
 
 }  // namespace
 
 // The rest has the sign of a; where that is not b's and it is not 0, b is added, which may round.
 Value make_mod(const Value& a, const Value& b) {
-    const Value magnitude = format_of(a).narrow() ? rest_narrow(a, b) : rest_wide(a, b);
+    const Value magnitude = rest_of(a, b);
     const Value rest = with_sign_of(a, magnitude);
     const Value keeps = (magnitude == 0) | ((rest < 0) == (b < 0));
     return where(keeps, rest, rest + b);

@@ -100,15 +100,14 @@ Angle reduce_large(const Value& a) {
     return {r, (p1 + (std::uint64_t{1} << 61)) >> 62};
 }
 
-// Infinity and NaN are not below 2^20 and would be taken for numbers: 0 x makes them NaN.
-Angle reduce_wide(const Value& x) {
+// f(angle of x). For f64, large x are left to a branch of their own; infinity times 0 makes NaN of what would be a number.
+template <class F>
+Value by_angle(const Value& x, const F& f) {
+    if (x.type() == DType::F32) return f(reduce_narrow(x));
     const Value a = abs(x);
-    const Angle moderate = reduce_moderate(a), large = reduce_large(a);
-    const Value small = a < 0x1p20;
-    return {where(small, moderate.r, fma(a, 0, large.r)), where(small, moderate.q, large.q)};
+    const Angle large = reduce_large(a);
+    return rarely(a > 0x1.fffffffffffffp19, f(Angle{fma(a, 0, large.r), large.q}), f(reduce_moderate(a)));
 }
-
-Angle reduce(const Value& x) { return x.type() == DType::F32 ? reduce_narrow(x) : reduce_wide(x); }
 
 // sin of (q + f) quadrants, with its sign flipped by the top bit of `flip`: quadrants 1 and 3 take the cosine, 2 and 3
 // change the sign.
@@ -124,25 +123,24 @@ Value sine(const Value& r, const Value& q, const Value* flip) {
 
 // The error is that of r, up to 1 ulp, plus that of the polynomial, up to 0.8 ulp.
 Value make_sin(const Value& x) {
-    const Angle angle = reduce(x);
     const Value flip = bitcast(x, format_of(x).bits);
-    return sine(angle.r, angle.q, &flip);
+    return by_angle(x, [&](const Angle& angle) { return sine(angle.r, angle.q, &flip); });
 }
 
 // cos(x) = sin(|x| + one quadrant).
 Value make_cos(const Value& x) {
-    const Angle angle = reduce(x);
-    return sine(angle.r, angle.q + 1, nullptr);
+    return by_angle(x, [](const Angle& angle) { return sine(angle.r, angle.q + 1, nullptr); });
 }
 
 // tan(r) = sin(r) / cos(r), and a quadrant on -cos(r) / sin(r).
 Value make_tan(const Value& x) {
     const Format& format = format_of(x);
-    const Angle angle = reduce(x);
-    const Value s = sin_polynomial(angle.r), c = cos_polynomial(angle.r), even = (angle.q & 1) == 0;
-    const Value quotient = where(even, s, c) / where(even, c, s);
-    const Value sign = ((angle.q << (format.narrow() ? 31 : 63)) ^ bitcast(x, format.bits)) & format.sign;
-    return bitcast(bitcast(quotient, format.bits) ^ sign, x.type());
+    return by_angle(x, [&](const Angle& angle) {
+        const Value s = sin_polynomial(angle.r), c = cos_polynomial(angle.r), even = (angle.q & 1) == 0;
+        const Value quotient = where(even, s, c) / where(even, c, s);
+        const Value sign = ((angle.q << (format.narrow() ? 31 : 63)) ^ bitcast(x, format.bits)) & format.sign;
+        return bitcast(bitcast(quotient, format.bits) ^ sign, x.type());
+    });
 }
 
 }  // namespace weft::kernel

@@ -323,6 +323,48 @@ TEST_CASE("the rest of a division of floats is exact") {
     check_cases(cases);
 }
 
+TEST_CASE("a branch that is rarely taken: what is computed in it is computed again outside") {
+    std::vector<Case> cases;
+    for (const DType t : {f32, f64})
+        for (const Way way : {Way::Serial, Way::Vector16, Way::Vector8, Way::Odd}) {
+            Case c;
+            c.nest = std::make_shared<Nest>(str("rare_", t, "_", static_cast<int>(way)));
+            Nest& n = *c.nest;
+            constexpr std::int64_t kCount = 203;
+            n.input("x", t, kCount);
+            n.input("y", t, kCount);
+            for (int o = 0; o < 4; ++o) n.output(str("out", o), t, kCount);
+            for (int b = 0; b < 6; ++b) c.memories.emplace_back(t, kCount);
+            c.inputs = 2;
+            c.names = {"shared", "never", "nested", "deep"};
+            c.expected.resize(4);
+            const auto number = [&](double value) { return n.k.constant(t, value); };
+            for (std::int64_t i = 0; i < kCount; ++i) {  // whole vectors without a rare lane, with one, with many
+                const double x = i % 50 == 7 || i > 180 ? 60 + double(i) / 4 : double(i % 50), y = double(i * i);
+                c.memories[0].set(i, scalar_word(t, x));
+                c.memories[1].set(i, scalar_word(t, y));
+                const double outs[] = {(x > 50 ? 2.0 * double(i) : x) + double(i), x,
+                                       x > 50 ? (x > 100 ? y : x + 1) : x, (x > 50 ? y + 40 : x) + 40 + y + 40};
+                for (int o = 0; o < 4; ++o) c.expected[o].push_back(scalar_word(t, outs[o]));
+            }
+            n.k.body = loops_over(n, way, kCount, [&](const NodeRef& i) {
+                const NodeRef x = n.k.load(0, i), y = n.k.load(1, i), root = n.k.unary(Op::Sqrt, y);
+                const auto above = [&](double limit) { return n.k.binary(Op::CmpLt, number(limit), x); };
+                const auto chain = [&](NodeRef from) {  // as deep as makes the emitter cut it into pieces
+                    for (int k = 0; k < 40; ++k) from = n.k.add(from, number(1));
+                    return from;
+                };
+                const NodeRef nested = n.k.rarely(above(100), y, n.k.add(x, number(1)));
+                const NodeRef deep = n.k.rarely(above(50), chain(y), x);
+                return Body{Store{2, i, n.k.add(n.k.rarely(above(50), n.k.binary(Op::Mul, root, number(2)), x), root)},
+                            Store{3, i, n.k.rarely(above(1000), n.k.binary(Op::Div, y, x), x)},
+                            Store{4, i, n.k.rarely(above(50), nested, x)}, Store{5, i, n.k.add(chain(deep), chain(y))}};
+            });
+            cases.push_back(std::move(c));
+        }
+    check_cases(cases);
+}
+
 TEST_CASE("ops with a constant have the op table's results too") {
     std::vector<Case> cases;
     for (const DType t : {u8, i16, u32, i64, f32, f64})

@@ -201,6 +201,26 @@ void Emitter::jump_if_none(const Value& truth, int to) {
     put_store(Id::kIdJz, {label(to)});
 }
 
+// The first branch is jumped over if no lane wants it. What is computed in it is known only there.
+Value Emitter::rarely(const Node& node) {
+    const Value truth = vector_value(node.source(0)), result = copy(vector_value(node.source(2)));
+    Scope& scope = scopes_[static_cast<std::size_t>(at_)];
+    const std::size_t known = scope.known.size();
+    const auto addresses = scope.addresses;
+    const int done = new_label();
+    jump_if_none(truth, done);
+    emit_depths(node.sources[1]);
+    move(result.reg, select(truth, vector_value(node.source(1)), result).reg);
+    bind(done);
+    for (std::size_t i = known; i < scope.known.size(); ++i) {
+        values_.erase(scope.known[i]);
+        broadcasts_.erase(scope.known[i]);
+    }
+    scope.known.resize(known);
+    scope.addresses = addresses;
+    return result;
+}
+
 // The usual case is one comparison; what is out of range is left to the helper.
 Value Emitter::check(const Node& node) {
     const auto& arg = node.as<ir::CheckArg>();

@@ -130,12 +130,22 @@ void Emitter::emit(const Store& store) {
     forget(bit_of(store.buffer));
 }
 
-// A long chain is emitted in pieces, from the bottom: value() calls itself, and the stack may be small.
+// A long chain is emitted in pieces, from the bottom: value() calls itself, and the stack may be small. What only a rare branch
+// needs is left to it.
 void Emitter::emit_depths(const NodeRef& root) {
     constexpr int kPiece = 32;
     if (facts(*root).height < kPiece) return;
-    for (const Node* node : ir::topological_order(std::span(&root, 1)))
-        if (facts(*node).height % kPiece == kPiece - 1 && is_float(node->dtype) && node->op != Op::Load) value(*node);
+    const std::vector<const Node*> order = ir::topological_order(std::span(&root, 1));
+    std::unordered_set<const Node*> needed{root.get()};
+    const auto is_rare = [](const Node& node) { return std::holds_alternative<ir::RareArg>(node.arg); };
+    for (auto node = order.rbegin(); node != order.rend(); ++node)
+        if (needed.contains(*node))
+            for (std::size_t i = 0; i < (*node)->sources.size(); ++i)
+                if (i != 1 || !is_rare(**node)) needed.insert((*node)->sources[i].get());
+    for (const Node* node : order) {
+        const bool piece = facts(*node).height % kPiece == kPiece - 1 || is_rare(*node);
+        if (piece && needed.contains(node) && is_float(node->dtype) && node->op != Op::Load) value(*node);
+    }
 }
 
 void Emitter::forget(std::uint64_t buffers) {

@@ -65,6 +65,7 @@ Value Emitter::vector_op(const Node& node) {
     if (node.op == Op::Bitcast) return vector_bitcast(node);
     if (node.op == Op::Lookup) return lookup(node);
     if (is_bool(t)) return truth_op(node);
+    if (node.op == Op::Where && std::holds_alternative<ir::RareArg>(node.arg)) return rarely(node);
     if (node.op == Op::Where) {
         const Value truth = vector_value(node.source(0)), yes = vector_value(node.source(1)),
                     no = vector_value(node.source(2));
@@ -82,7 +83,7 @@ Value Emitter::vector_op(const Node& node) {
 Value Emitter::float_op(const Node& node) {
     const int lane = static_cast<int>(size_of(node.dtype));
     if (node.op == Op::Fma) return fma(node);
-    if (node.op == Op::Mod) return float_rest(node);
+    if (node.op == Op::Mod) return helper_op(node);
     const Value a = operand(node, 0);
     const int bytes = width(a);
     const auto reg = [&](const Value& v) { return vec(v.reg, bytes); };
@@ -189,26 +190,6 @@ Value Emitter::lookup(const Node& node) {
     arithmetic(Id::kIdVpermps, 4, {vec(high, 32), vec(index, 32), half(1)});
     put(Id::kIdVpslld, {vec(choice, 32), vec(index, 32), imm(28)});
     put(Id::kIdVblendvps, {vec(result.reg, 32), vec(low, 32), vec(high, 32), vec(choice, 32)});
-    return result;
-}
-
-// The rest of 0 <= a < b is a, and so is that of a NaN. Only if other lanes are left they all go to the helper: kernel/math_mod.cpp
-// has reduced a.
-Value Emitter::float_rest(const Node& node) {
-    if (facts(node).lane < 0) return helper_op(node);
-    const Value a = operand(node, 0), b = operand(node, 1), result = copy(a);
-    const Value positive = compare_lanes(kLe, constant_like(a, node.dtype, 0), a, node.dtype),
-                below = compare_lanes(kLt, a, b, node.dtype), number = compare_lanes(kEq, a, a, node.dtype);
-    const auto both = [&](const Value& x, const Value& y) {
-        const Value truth = new_truth();
-        if (wide_) put(Id::kIdKandw, {mask(truth.reg), mask(x.reg), mask(y.reg)});
-        else put(Id::kIdVpand, {vec(truth.reg, width(4)), vec(x.reg, width(4)), vec(y.reg, width(4))});
-        return truth;
-    };
-    const int done = new_label();
-    jump_if_none(both(number, invert(both(positive, below))), done);
-    move(result.reg, helper_op(node).reg);
-    bind(done);
     return result;
 }
 

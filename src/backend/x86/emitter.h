@@ -131,7 +131,6 @@ private:
     Value fma(const Node& node);
     Value scale(const Node& node, const Value& a);
     Value lookup(const Node& node);
-    Value float_rest(const Node& node);
     Value float_limit(const Node& node, const Value& like);
     Value operand(const Node& user, int i) {
         return facts(user).lane >= 0 ? vector_value(user.source(i)) : value(user.source(i));
@@ -139,6 +138,7 @@ private:
     Value vector_int(const Node& node);
     Value vector_division(const Node& node);
     Value truth_op(const Node& node);
+    Value rarely(const Node& node);
     Value vector_cast(const Value& from, DType source, DType target, int target_lane);
     Value vector_bitcast(const Node& node);
     Value float_to_int(const Value& from, DType source, DType target, int target_lane);
