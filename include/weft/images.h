@@ -26,7 +26,8 @@ Tensor fold(const Tensor& x, const Sizes& output, const Sizes& window, const Pat
 
 // The spatial axes of [n, c, spatial…] in another size: either sizes, or factors (one for all axes, or one each), from which the
 // sizes are rounded down. Nearest takes the element at floor(i · in / out), NearestExact the one whose centre is nearest; Linear
-// and Cubic interpolate (between corners if align_corners), Area takes means.
+// and Cubic interpolate (between corners if align_corners), Area takes means. With antialias, a smaller result is smoothed: the
+// window of Linear and Cubic grows with the step, so that every element counts.
 //
 //     interpolate(x, {.factors = {2}, .mode = Interpolation::Linear});
 enum class Interpolation : std::uint8_t { Nearest, NearestExact, Linear, Cubic, Area };
@@ -36,6 +37,7 @@ struct InterpolateOptions {
     Interpolation mode = Interpolation::Nearest;
     bool align_corners = false;
     bool recompute_factor = false;  // the step is in / out, not 1 / factor
+    bool antialias = false;         // Linear or Cubic, two spatial axes
 };
 Tensor interpolate(const Tensor& x, const InterpolateOptions& options);
 

@@ -70,13 +70,12 @@ void bind_resizing(nb::module_& f) {
                      throw ValueError(
                          "interpolate(): argument 'align_corners' is for the linear modes and 'bicubic', not for '" +
                          std::string(mode) + "'");
-                 if (antialias)
-                     throw ValueError("interpolate(): argument 'antialias' must be False; resize by 'area' to smooth");
                  return interpolate(x, {.sizes = size.value_or(Dims()),
                                         .factors = factors_in(factor, {"interpolate", "scale_factor"}),
                                         .mode = how,
                                         .align_corners = align.value_or(false),
-                                        .recompute_factor = recompute.value_or(false)});
+                                        .recompute_factor = recompute.value_or(false),
+                                        .antialias = antialias});
              });
 }
 

@@ -65,9 +65,8 @@ Taps linear_taps(const Resize& r, bool align_corners) {
     return taps;
 }
 
-// Cubic convolution with the free parameter -0.75.
-double cubic_weight(double distance) {
-    constexpr double a = -0.75;
+// Cubic convolution with its free parameter.
+double cubic_weight(double distance, double a = -0.75) {
     const double d = std::abs(distance);
     if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
     return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
@@ -91,6 +90,35 @@ Taps taps_of(const Resize& r, const InterpolateOptions& options) {
         case Interpolation::Cubic: return cubic_taps(r, options.align_corners);
         default: return nearest_taps(r, options.mode == Interpolation::NearestExact);
     }
+}
+
+// Windows as wide as the step, if that is above 1: every result has all elements in reach of its centre, with weights that add
+// up to 1. Windows that are cut off at the ends have fewer; their last element then counts in parts, never with a weight of 0,
+// which would make NaN of an infinity that is not there.
+Taps smooth_taps(const Resize& r, bool cubic) {
+    const double width = std::max(1.0, r.step), reach = width * (cubic ? 2 : 1);
+    const auto most = static_cast<std::size_t>(std::ceil(2 * reach)) + 1;
+    Taps taps{.places = std::vector<std::vector<std::int64_t>>(most),
+              .weights = std::vector<std::vector<double>>(most)};
+    for (std::int64_t i = 0; i < r.out; ++i) {
+        const double centre = (static_cast<double>(i) + 0.5) * r.step;
+        const auto first = std::clamp<std::int64_t>(static_cast<std::int64_t>(centre - reach + 0.5), 0, r.in - 1);
+        const auto end = std::clamp<std::int64_t>(static_cast<std::int64_t>(centre + reach + 0.5), first + 1, r.in);
+        std::vector<double> weights;
+        double sum = 0;
+        for (std::int64_t place = first; place < end; ++place) {
+            const double distance = (static_cast<double>(place) - centre + 0.5) / width;
+            weights.push_back(cubic ? cubic_weight(distance, -0.5) : std::max(0.0, 1 - std::abs(distance)));
+            sum += weights.back();
+        }
+        const double parts = static_cast<double>(most - weights.size() + 1);
+        for (std::size_t tap = 0; tap < most; ++tap) {
+            const std::size_t used = std::min(tap, weights.size() - 1);
+            taps.places[tap].push_back(first + static_cast<std::int64_t>(used));
+            taps.weights[tap].push_back(weights[used] / sum / (used + 1 == weights.size() ? parts : 1));
+        }
+    }
+    return taps;
 }
 
 template <class Wanted>
@@ -188,6 +216,25 @@ NodeRef resized(const NodeRef& x, int axis, Taps taps) {
     return sum;
 }
 
+// Many taps: all windows are picked at once and summed, as one kernel, whatever their number.
+NodeRef resized_by_windows(const NodeRef& x, int axis, const Taps& taps) {
+    const std::size_t most = taps.places.size(), out = taps.places[0].size();
+    std::vector<std::int64_t> places;
+    std::vector<double> weights;
+    for (std::size_t i = 0; i < out; ++i)
+        for (std::size_t tap = 0; tap < most; ++tap) {
+            places.push_back(taps.places[tap][i]);
+            weights.push_back(taps.weights[tap][i]);
+        }
+    Shape windows = x->shape, line(x->shape.size() + 1, 1);
+    windows[axis] = line[axis] = static_cast<std::int64_t>(out);
+    windows.insert(windows.begin() + axis + 1, static_cast<std::int64_t>(most));
+    line[axis + 1] = static_cast<std::int64_t>(most);
+    const NodeRef picked = ir::reshape(select(x, node_of(from_data(places)), axis), windows);
+    const NodeRef factors = ir::cast(node_of(from_data(weights, line)), x->dtype);
+    return nodes::drop_axes(ir::reduce(ir::Op::Add, picked * factors, {axis + 1}), {axis + 1});
+}
+
 Tensor area(const Tensor& x, const Dims& sizes) {
     if (sizes.size() == 1) return adaptive_avg_pool1d(x, Sizes(sizes));
     return sizes.size() == 2 ? adaptive_avg_pool2d(x, Sizes(sizes)) : adaptive_avg_pool3d(x, Sizes(sizes));
@@ -202,6 +249,8 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
     check.value(options.sizes.empty() != options.factors.empty(), "either sizes or factors must be given");
     const bool smooth = options.mode == Interpolation::Linear || options.mode == Interpolation::Cubic;
     check.value(smooth || !options.align_corners, "align_corners is for linear and cubic interpolation");
+    check.value(!options.antialias || (smooth && spatial == 2),
+                "antialias is for linear and cubic interpolation of [n, c, height, width]");
     check.dtype(is_float(x.dtype()) || (!smooth && options.mode != Interpolation::Area),
                 "x must hold floats for this mode, not ", x.dtype());
     const std::size_t given = std::max(options.sizes.size(), options.factors.size());
@@ -230,7 +279,9 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
             by_factor ? std::optional(options.factors[given == 1 ? 0 : s]) : std::nullopt;
         const Resize r = resize_of(result->shape[axis], sizes[s], factor, options.align_corners);
         if (r.in == r.out && r.step == 1) continue;
-        result = resized(result, axis, taps_of(r, options));
+        result = options.antialias
+                     ? resized_by_windows(result, axis, smooth_taps(r, options.mode == Interpolation::Cubic))
+                     : resized(result, axis, taps_of(r, options));
         // Each axis in a kernel of its own: together, every result would read all taps of all axes.
         if (smooth && s + 1 < spatial) result = ir::contiguous(result);
     }

@@ -28,6 +28,15 @@ TEST_CASE("sizes grow and shrink") {
     CHECK(values(interpolate(x, {.sizes = {2}, .mode = Interpolation::Area})) == Doubles{0.5, 2.5});
     CHECK(close(interpolate(counting({1, 1, 2, 2}), {.sizes = {4, 4}, .mode = Interpolation::Cubic}).slice(2, {0, 1}),
                 {-0.31640625, 0.015625, 0.5625, 0.89453125}));
+    const Tensor row = counting({1, 1, 1, 10});
+    CHECK(close(interpolate(row, {.sizes = {1, 4}, .mode = Interpolation::Linear, .antialias = true}),
+                {1, 3.24, 5.76, 8}));
+    CHECK(close(interpolate(row, {.sizes = {1, 4}, .mode = Interpolation::Cubic, .antialias = true}),
+                {0.8005, 3.2060, 5.7940, 8.1995}, 1e-4));
+    CHECK(std::isinf(
+        interpolate(full({1, 1, 1, 9}, kInf), {.sizes = {1, 2}, .mode = Interpolation::Linear, .antialias = true})
+            .sum()
+            .item<float>()));
     CHECK(error_of<ValueError>([&] { interpolate(x, {}); }) ==
           "interpolate(x: f32[1, 1, 4]): either sizes or factors must be given");
 }

@@ -114,11 +114,24 @@ op("channel_shuffle", "weft F", lambda: [*grids(2, 4, 2, 3, numbers=(1, 2, 4)), 
 # ---- resizing --------------------------------------------------------------------------------------------------------
 
 
-def weights(n, m, mode, align, factor):
+def cubic(d, a):
+    d = abs(d)
+    return (a + 2) * d**3 - (a + 3) * d**2 + 1 if d <= 1 else a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a if d < 2 else 0
+
+
+def weights(n, m, mode, align, factor, antialias=False):
     """The matrix [m, n] that resizes one axis."""
-    step = (n - 1) / max(m - 1, 1) if align else 1 / factor if factor else n / m
+    step = ((n - 1) / (m - 1) if m > 1 else 0) if align else 1 / factor if factor else n / m
     result = np.zeros((m, n))
     for i in range(m):
+        if antialias:
+            wide, centre = max(step, 1), (i + 0.5) * step
+            reach = wide * (2 if mode == "cubic" else 1)
+            for j in range(max(int(centre - reach + 0.5), 0), min(int(centre + reach + 0.5), n)):
+                d = (j + 0.5 - centre) / wide
+                result[i, j] = cubic(d, -0.5) if mode == "cubic" else max(0, 1 - abs(d))
+            result[i] /= result[i].sum()
+            continue
         if mode == "area":
             low, high = i * n // m, -(-(i + 1) * n // m)
             result[i, low:high] = 1 / (high - low)
@@ -132,16 +145,11 @@ def weights(n, m, mode, align, factor):
         low = math.floor(at)
         for tap in range(low - 1, low + 3):
             d = abs(at - tap)
-            if mode == "cubic":
-                a = -0.75
-                w = (a + 2) * d**3 - (a + 3) * d**2 + 1 if d <= 1 else a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a if d < 2 else 0
-            else:
-                w = max(0.0, 1 - d)
-            result[i, min(max(tap, 0), n - 1)] += w
+            result[i, min(max(tap, 0), n - 1)] += cubic(d, -0.75) if mode == "cubic" else max(0.0, 1 - d)
     return result
 
 
-def interpolate(x, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None):
+def interpolate(x, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None, antialias=False):
     kind = {"linear": "linear", "bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
     for axis in range(2, x.ndim):
         n, factor = x.shape[axis], None
@@ -150,7 +158,7 @@ def interpolate(x, size=None, scale_factor=None, mode="nearest", align_corners=N
         else:
             factor = scale_factor if isinstance(scale_factor, (int, float)) else scale_factor[axis - 2]
             m = math.floor(n * factor)
-        matrix = weights(n, m, kind, align_corners, None if recompute_scale_factor else factor)
+        matrix = weights(n, m, kind, align_corners, None if recompute_scale_factor else factor, antialias)
         x = np.moveaxis(np.tensordot(matrix, np.asarray(x, x.dtype if x.dtype.kind == "f" else "float64"), (1, axis)), 0, axis).astype(x.dtype)
     return x
 
@@ -180,12 +188,23 @@ def resizes():
         yield Sample(floats(*shape), 3, mode="area")
         yield Sample(floats(*shape), scale_factor=0.5, mode="area")
     yield Sample(floats(1, 1, 1, 1), 3, mode="bilinear")
+    for mode in ("bilinear", "bicubic"):
+        for align in (None, True):
+            for size in ((3, 4), (1, 1), (9, 23), (11, 5), 2):
+                yield Sample(floats(2, 3, 11, 17), size, mode=mode, align_corners=align, antialias=True)
+        for factor in (0.3, (0.51, 1.7)):
+            yield Sample(floats(2, 3, 11, 17), scale_factor=factor, mode=mode, antialias=True)
+        for dtype in FLOATS:
+            sample = Sample(floats(1, 2, 9, 8, dtype=dtype), 3, mode=mode, antialias=True)
+            yield sample if dtype in ("float32", "float64") else sample.unlike_torch("not for halves")
+        yield Sample(floats(1, 1, 64, 50), 2, mode=mode, antialias=True)
 
 
 op(
     "interpolate", "F", resizes, interpolate, result="same", torch_tolerance={"float32": (2e-6, 2e-5)}, reason="two roundings for each axis",
-    gradients=[Sample(floats(1, 1, 3, 2, dtype="float64"), 4, mode=m) for m in ("nearest", "bilinear", "bicubic", "area")] + [Sample(floats(1, 1, 5, dtype="float64"), 3, mode="linear", align_corners=True), Sample(floats(1, 1, 4, dtype="float64"), 2)],
+    gradients=[Sample(floats(1, 1, 3, 2, dtype="float64"), 4, mode=m) for m in ("nearest", "bilinear", "bicubic", "area")] + [Sample(floats(1, 1, 5, 4, dtype="float64"), 2, mode="bicubic", antialias=True)] + [Sample(floats(1, 1, 5, dtype="float64"), 3, mode="linear", align_corners=True), Sample(floats(1, 1, 4, dtype="float64"), 2)],
     errors=[
+        Error(ValueError, "antialias is for", floats(1, 1, 3, 3), 2, antialias=True), Error(ValueError, "antialias is for", floats(1, 1, 3), 2, mode="linear", antialias=True),
         Error(ValueError, "either sizes or factors", floats(1, 1, 3)), Error(ValueError, "either sizes or factors", floats(1, 1, 3), 2, 2.0),
         Error(RuntimeError, "needs an input of 4 axes", floats(1, 1, 3), 2, mode="bilinear"), Error(ValueError, "'mode' must be", floats(1, 1, 3), 2, mode="cubic"),
         Error(ValueError, "align_corners", floats(1, 1, 3), 2, align_corners=True), Error(RuntimeError, "spatial axes", floats(3, 3), 2), Error(ValueError, "must be positive", floats(1, 1, 3), 0),
