@@ -126,7 +126,12 @@ std::int64_t reach(const Shape& shape, const Dims& strides) {
 
 class Fuser {
 public:
-    explicit Fuser(std::span<const NodeRef> roots) : roots_(roots), order_(ir::topological_order(roots)) {
+    Fuser(std::span<const NodeRef> roots, const RootBoxes& boxes)
+        : roots_(roots), order_(ir::topological_order(roots)) {
+        for (const auto& [value, box] : boxes) {
+            strides_.emplace(value, box.strides);
+            written_.emplace(box.insert.get(), value);
+        }
         facts_.resize(order_.size());
         for (std::size_t i = 0; i < order_.size(); ++i) slot_.emplace(order_[i], i);
         for (const NodeRef& root : roots) is_root_.insert(root.get());
@@ -186,6 +191,7 @@ private:
             return run < numel(part.value->shape) && run * static_cast<std::int64_t>(size_of(top.dtype)) < kShortestRun;
         };
         if (parts.size() < 2 || std::any_of(parts.begin(), parts.end(), run_is_short)) return;
+        if (strides_.contains(&top)) return;  // a box in a leaf: where it begins is known only when it runs
         const Node* below = &top;
         for (std::size_t i = 1; i < parts.size(); ++i) {
             below = &below->source();
@@ -199,6 +205,8 @@ private:
     // ---- the forward pass ---------------------------------------------------------------------------------------------
 
     void place(const Node& node) {
+        if (home(node) >= 0) return;  // somebody needed it before
+        if (const auto found = written_.find(&node); found != written_.end()) return open_box(node, *found->second);
         if (node.sources.empty()) {
             facts(node).leaves = facts(node).nodes = node.op == Op::Param;
             return;
@@ -596,6 +604,20 @@ private:
         adopt(node, std::move(g));
     }
 
+    // Memory of which another group writes a box.
+    void open_box(const Node& insert, const Node& value) {
+        if (home(value) < 0) {
+            if (value.op == Op::Contiguous) make_free(value);  // it may come later in the graph
+            open_map(value, "written in place");
+        }
+        Group& writer = groups_[home(value)];
+        writer.has_dependents = true;
+        Group g = new_group(insert, KernelGraph::Kind::Custom, "");
+        g.parts = true;
+        g.level = writer.level;
+        adopt(insert, std::move(g));
+    }
+
     // A node that stands for one more copy of a value.
     const Node& new_copy(const Node& value) {
         NodeRef copy;
@@ -832,7 +854,7 @@ private:
         // A free value that got a kernel of its own only after this group had inlined it may come too late: it stays inlined.
         const auto foreign = [&](const Node& node) {
             const int from = home(node);
-            const bool inlines = is_free_kind(node) || ir::is_movement(node.op);
+            const bool inlines = (is_free_kind(node) || ir::is_movement(node.op)) && !written_.contains(&node);
             if (from < 0 || from == id || node.sources.empty() || is_narrow(node, facts(node).full, groups_[from]))
                 return false;
             if (inlines && follows_from_row(node)) return false;
@@ -916,7 +938,8 @@ private:
     std::unordered_set<const Node*> within_;                    // Inserts that only such an array consists of
     std::unordered_set<const Node*> dense_;                     // what a custom function reads
     std::unordered_map<const Node*, Place> place_;
-    std::unordered_map<const Node*, Dims> strides_;  // of what is placed
+    std::unordered_map<const Node*, const Node*> written_;  // memory of which a root is a box
+    std::unordered_map<const Node*, Dims> strides_;         // of these roots, and of what is placed
     std::unordered_map<const Node*, NodeRef> copies_;
     std::unordered_map<const Node*, std::size_t> slot_;
     std::vector<Group> groups_;
@@ -925,6 +948,6 @@ private:
 
 }  // namespace
 
-Schedule fuse(std::span<const NodeRef> roots) { return Fuser(roots).run(); }
+Schedule fuse(std::span<const NodeRef> roots, const RootBoxes& boxes) { return Fuser(roots, boxes).run(); }
 
 }  // namespace weft::schedule

@@ -6,6 +6,7 @@
 
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace weft::schedule {
@@ -35,7 +36,15 @@ struct Schedule {
     std::vector<PlacedValue> placed;       // a whole comes before what lies in it
 };
 
+// A root that is stored as a box of memory that is there, by the Insert that it belongs to. Where the box begins is known only when the
+// plan runs, so who reads the Insert reads that memory afterwards, and nobody computes it.
+struct RootBox {
+    NodeRef insert;
+    Dims strides;
+};
+using RootBoxes = std::unordered_map<const ir::Node*, RootBox>;
+
 // In: roots, no two equal, none a leaf. Out: every root is an output of exactly one kernel, or is all that was placed in it.
-Schedule fuse(std::span<const NodeRef> roots);
+Schedule fuse(std::span<const NodeRef> roots, const RootBoxes& boxes = {});
 
 }  // namespace weft::schedule

@@ -64,7 +64,10 @@ public:
         std::vector<NodeRef> roots;
         for (const NodeRef& root : simple_.roots) add_root(root, roots);
         if (!roots.empty()) {
-            Schedule schedule = fuse(roots);
+            RootBoxes boxes;
+            for (const auto& [value, box] : boxes_)
+                boxes.emplace(value, RootBox{box.first, row_major_strides(box.first->shape)});
+            Schedule schedule = fuse(roots, boxes);
             for (ScheduledKernel& kernel : schedule.kernels) add_step(std::move(kernel));
             for (const PlacedValue& placed : schedule.placed) place_inside(placed);
         }
@@ -114,6 +117,10 @@ private:
                 readers += source->op == Op::Param && source->as<ir::SlotArg>().slot == leaf;
         }
         for (const NodeRef& output : simple_.roots) readers += output == root->sources[1];
+        for (const Node* node : ir::topological_order(simple_.roots))  // a custom function reads dense memory
+            if (node->op == Op::Custom &&
+                std::find(node->sources.begin(), node->sources.end(), root->sources[1]) != node->sources.end())
+                return -1;
         return readers == 1 ? leaf : -1;
     }
 
@@ -193,26 +200,24 @@ private:
             output = stored_value(node);
             PlanValue& value = plan_.values[output];
             if (const auto box = boxes_.find(&node); box != boxes_.end())
-                place_box(value, output, *box->second.first, box->second.second);
+                place_box(output, *box->second.first, box->second.second);
             else if (value.where == PlanValue::Where::Arena) value.where = PlanValue::Where::Output;
         }
     }
 
-    void place_box(PlanValue& value, int index, const Node& insert, int leaf) {
+    void place_box(int index, const Node& insert, int leaf) {
+        if (const auto read = value_of_.find(&insert);
+            read != value_of_.end()) {  // the leaf's memory, once the box is written
+            plan_.values[read->second].where = PlanValue::Where::Donated;
+            plan_.values[read->second].leaf = leaf;
+            parts_[read->second] = {index};
+        }
+        PlanValue& value = plan_.values[index];
         value.where = PlanValue::Where::Donated;
         value.leaf = leaf;
         value.first_constant = start_constant(insert);
-        const Dims strides = row_major_strides(insert.shape);
-        for (PlanStep& step : plan_.steps)
-            for (KernelGraph::Output& output : step.kernel.graph.outputs)
-                if (step.values[output.param] == index) {
-                    output.strides = strides;
-                    std::int64_t reach = 1;
-                    for (std::size_t d = 0; d < strides.size(); ++d) reach += strides[d] * (value.shape[d] - 1);
-                    step.kernel.graph.params[output.param].size = reach;
-                }
         value.shape = insert.shape;  // what the caller gets is the whole array
-        value.strides = strides;
+        value.strides = row_major_strides(insert.shape);
         for (std::size_t d = 0; d < insert.shape.size(); ++d)
             plan_.free_constants.push_back(value.first_constant + static_cast<int>(d));
     }

@@ -31,3 +31,34 @@ TEST_CASE("a sum of one row joins a kernel that spreads a scalar over many eleme
     CHECK(values(wide) == Floats{11, 22, 33, 44});
     CHECK(values(product) == Floats{0});
 }
+
+TEST_CASE("a column that is written in place is read where it lies by others of the same run") {
+    const BackendScope backend("ref");
+    const Tensor w = tensor({{1, 2}, {3, 4}}, f32);
+    w.realize();
+    Tensor x = (w.sum() * ones({2, 3})).realize();  // 10 everywhere
+    x[{Slice{}, 2}].assign(w.sum({1}));
+    const Tensor y = x * 2;
+    const Tensor both[] = {x, y};
+    realize(both);
+    CHECK(values(x) == Floats{10, 10, 3, 10, 10, 7});
+    CHECK(values(y) == Floats{20, 20, 6, 20, 20, 14});
+}
+
+TEST_CASE("arrays put together are written into a box of memory") {
+    const BackendScope backend("ref");
+    const Tensor a = ones({2, 20}).contiguous(), b = ones({20, 16}).contiguous();
+    const Tensor memory[] = {a, b};
+    realize(memory);
+    for (const std::int64_t start : {1, 2}) {
+        Tensor cache = (zeros({7, 16}) + a.sum() * 0).realize();
+        cache.narrow(0, start, 4).assign(cat({a.matmul(b), a.matmul(b) + 1}, 0));
+        const Tensor sums = cache.sum({1});
+        const Tensor both[] = {cache, sums};
+        realize(both);
+        Floats expected(7, 0);
+        for (int row = 0; row < 4; ++row) expected[static_cast<std::size_t>(start + row)] = row < 2 ? 320 : 336;
+        CHECK(values(sums) == expected);
+        CHECK(values(cache.sum({1})) == expected);
+    }
+}
