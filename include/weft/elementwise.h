@@ -68,12 +68,12 @@ Tensor float_power(const Operand& base, const Operand& exponent);  // pow in f64
 Tensor gcd(const Operand& a, const Operand& b);                    // of integers, never negative; gcd(0, 0) is 0
 Tensor lcm(const Operand& a, const Operand& b);                    // 0 if one of them is
 
+Tensor add(const Operand& a, const Operand& b, const Scalar& alpha);  // a + alpha b; alpha is an integer where they are
+Tensor sub(const Operand& a, const Operand& b, const Scalar& alpha);  // a - alpha b, likewise
+
 // The quotient rounded down or towards 0; of integers it is an integer.
 //
 //     div(tensor({-7, 7}), 2, Rounding::Trunc);     // -3 3
-//     add(x, y, 0.5);                               // x + 0.5 y; alpha is an integer where the result is
-Tensor add(const Operand& a, const Operand& b, const Scalar& alpha);
-Tensor sub(const Operand& a, const Operand& b, const Scalar& alpha);
 enum class Rounding : std::uint8_t { Floor, Trunc };
 Tensor div(const Operand& a, const Operand& b, Rounding rounding);
 
