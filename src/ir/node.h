@@ -78,6 +78,7 @@ struct TableArg { const float* entries = nullptr; };        // Lookup: kTableSiz
 
 // Of a Lookup: as many as one vector register holds, so that looking up is one instruction (two and a choice with AVX2).
 inline constexpr int kTableSize = 16;
+inline Word look_up(const float* entries, Word index) { return to_word(entries[index % kTableSize]); }
 
 // A derivative that a node brings along (WithGrad), and an op that is a C++ function (Custom): see ir/custom.h.
 struct GradRuleObject;

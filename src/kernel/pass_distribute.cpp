@@ -10,7 +10,6 @@
 namespace weft::kernel {
 namespace {
 
-constexpr std::size_t kFewestStores = 2;
 constexpr std::int64_t kShortest = 64;  // elements: a shorter loop is not worth its start
 
 class Distributor {
@@ -34,7 +33,7 @@ private:
     // Does each store of the loop write, and read, memory that no other one touches?
     bool apart(const Loop& loop) const {
         if (!loop.independent || loop.kind != LoopKind::Serial || loop.count || loop.extent() < kShortest ||
-            loop.body.size() < kFewestStores)
+            loop.body.size() < 2)
             return false;
         std::unordered_set<int> touched;
         for (const Stmt& stmt : loop.body) {

@@ -43,7 +43,7 @@ constexpr std::int64_t kLaunch = 24 << 10;  // what a kernel costs beside its wo
 constexpr std::int64_t kShortestRun = 64;   // bytes: a part's neighbours in the whole; fewer are no whole cache lines
 constexpr std::size_t kMostCopies = 16;     // of parts by one kernel
 constexpr int kMostAgain =
-    4;  // parts that a kernel stores once more: with too many buffers it is cut, and computes twice
+    4;  // parts that a kernel stores once more: one with too many buffers is cut, and computes twice
 constexpr int kMostTangles = 6;  // reshapes of moved axes on top of each other: each doubles the index arithmetic
 
 struct Group {

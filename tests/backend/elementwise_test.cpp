@@ -3,8 +3,11 @@
 #include "backend/support.h"
 #include "kernel/math.h"
 
+#include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <span>
 
 namespace weft::test {
 namespace {
@@ -296,6 +299,94 @@ Case constant_case(DType t, Way way, std::string name) {
     return c;
 }
 
+Case rare_case(DType t, Way way, std::string name) {
+    Case c;
+    c.nest = std::make_shared<Nest>(std::move(name));
+    Nest& n = *c.nest;
+    constexpr std::int64_t kCount = 203;
+    n.input("x", t, kCount);
+    n.input("y", t, kCount);
+    for (int o = 0; o < 4; ++o) n.output(str("out", o), t, kCount);
+    for (int b = 0; b < 6; ++b) c.memories.emplace_back(t, kCount);
+    c.inputs = 2;
+    c.names = {"shared", "never", "nested", "deep"};
+    c.expected.resize(4);
+    const auto number = [&](double value) { return n.k.constant(t, value); };
+    for (std::int64_t i = 0; i < kCount; ++i) {  // whole vectors without a rare lane, with one, with many
+        const double x = i % 50 == 7 || i > 180 ? 60 + double(i) / 4 : double(i % 50), y = double(i * i);
+        c.memories[0].set(i, scalar_word(t, x));
+        c.memories[1].set(i, scalar_word(t, y));
+        const double outs[] = {(x > 50 ? 2.0 * double(i) : x) + double(i), x, x > 50 ? (x > 100 ? y : x + 1) : x,
+                               (x > 50 ? y + 40 : x) + 40 + y + 40};
+        for (int o = 0; o < 4; ++o) c.expected[o].push_back(scalar_word(t, outs[o]));
+    }
+    n.k.body = loops_over(n, way, kCount, [&](const NodeRef& i) {
+        const NodeRef x = n.k.load(0, i), y = n.k.load(1, i), root = n.k.unary(Op::Sqrt, y);
+        const auto above = [&](double limit) { return n.k.binary(Op::CmpLt, number(limit), x); };
+        const auto chain = [&](NodeRef from) {  // as deep as makes the emitter cut it into pieces
+            for (int k = 0; k < 40; ++k) from = n.k.add(from, number(1));
+            return from;
+        };
+        const NodeRef nested = n.k.rarely(above(100), y, n.k.add(x, number(1)));
+        const NodeRef deep = n.k.rarely(above(50), chain(y), x);
+        return Body{Store{2, i, n.k.add(n.k.rarely(above(50), n.k.binary(Op::Mul, root, number(2)), x), root)},
+                    Store{3, i, n.k.rarely(above(1000), n.k.binary(Op::Div, y, x), x)},
+                    Store{4, i, n.k.rarely(above(50), nested, x)}, Store{5, i, n.k.add(chain(deep), chain(y))}};
+    });
+    return c;
+}
+
+// Every way of looping over these types.
+std::vector<Case> in_all_ways(std::string_view name, std::span<const DType> types,
+                              const std::function<Case(DType, Way, std::string)>& make) {
+    std::vector<Case> cases;
+    for (const DType t : types)
+        for (const Way way : {Way::Serial, Way::Vector16, Way::Vector8, Way::Odd})
+            cases.push_back(make(t, way, str(name, "_", t, "_", static_cast<int>(way))));
+    return cases;
+}
+
+// Two tables, of two kernels by turns: what one of them holds must not be read for the other. With t = f64 the sum of what is
+// looked up halves the lanes of AVX-512.
+Case lookup_case(DType t, Way way, std::string name) {
+    static const std::array<std::array<float, ir::kTableSize>, 4> tables = [] {
+        std::array<std::array<float, ir::kTableSize>, 4> numbers;
+        for (int k = 0; k < 4; ++k)
+            for (int i = 0; i < ir::kTableSize; ++i) numbers[k][i] = static_cast<float>(1000 * k + i * i) + 0.5f;
+        return numbers;
+    }();
+    const std::size_t pair = (way == Way::Serial || way == Way::Vector8) ? 0 : 2;
+    Case c;
+    c.nest = std::make_shared<Nest>(std::move(name));
+    Nest& n = *c.nest;
+    const std::vector<Word> places = edges(u32);
+    const auto count = static_cast<std::int64_t>(places.size());
+    n.input("at", u32, count);
+    n.output("one", t, count);
+    n.output("always", t, count);
+    c.memories = {Memory(u32, count), Memory(t, count), Memory(t, count)};
+    c.inputs = 1;
+    c.names = {"lookup", "lookup of a number"};
+    c.expected.resize(2);
+    for (std::int64_t i = 0; i < count; ++i) {
+        const Word at = places[static_cast<std::size_t>(i)];
+        c.memories[0].set(i, at);
+        const double one = tables[pair][at % 16], other = tables[pair + 1][at % 16];
+        c.expected[0].push_back(scalar_word(t, one + other));
+        c.expected[1].push_back(scalar_word(t, tables[pair][places[1] % 16]));
+    }
+    const auto lookup = [&](std::size_t table, const NodeRef& at) {
+        const NodeRef found = n.k.make(Op::Lookup, f32, {at}, ir::TableArg{tables[table].data()});
+        return n.k.cast(found, t);
+    };
+    n.k.body = loops_over(n, way, count, [&](const NodeRef& i) {
+        const NodeRef at = n.k.load(0, i), same = n.k.load(0, n.k.index(1));  // the second one is a scalar
+        return Body{Store{1, i, n.k.binary(Op::Add, lookup(pair, at), lookup(pair + 1, at))},
+                    Store{2, i, lookup(pair, same)}};
+    });
+    return c;
+}
+
 }  // namespace
 
 TEST_CASE("every op has the op table's results on every dtype") {
@@ -308,61 +399,19 @@ TEST_CASE("every op has the op table's results on every dtype") {
 }
 
 TEST_CASE("scaling by a power of two rounds once") {
-    std::vector<Case> cases;
-    for (const DType t : {f32, f64})
-        for (const Way way : {Way::Serial, Way::Vector16, Way::Vector8, Way::Odd})
-            cases.push_back(scale_case(t, way, str("scale_", t, "_", static_cast<int>(way))));
-    check_cases(cases);
+    check_cases(in_all_ways("scale", std::array{f32, f64}, scale_case));
 }
 
 TEST_CASE("the rest of a division of floats is exact") {
-    std::vector<Case> cases;
-    for (const DType t : {f32, f64})
-        for (const Way way : {Way::Serial, Way::Vector16, Way::Vector8, Way::Odd})
-            cases.push_back(rest_case(t, way, str("rest_", t, "_", static_cast<int>(way))));
-    check_cases(cases);
+    check_cases(in_all_ways("rest", std::array{f32, f64}, rest_case));
+}
+
+TEST_CASE("a lookup finds the entry of its own table, in every kernel that is compiled along") {
+    check_cases(in_all_ways("lookup", std::array{f32, f64}, lookup_case));
 }
 
 TEST_CASE("a branch that is rarely taken: what is computed in it is computed again outside") {
-    std::vector<Case> cases;
-    for (const DType t : {f32, f64})
-        for (const Way way : {Way::Serial, Way::Vector16, Way::Vector8, Way::Odd}) {
-            Case c;
-            c.nest = std::make_shared<Nest>(str("rare_", t, "_", static_cast<int>(way)));
-            Nest& n = *c.nest;
-            constexpr std::int64_t kCount = 203;
-            n.input("x", t, kCount);
-            n.input("y", t, kCount);
-            for (int o = 0; o < 4; ++o) n.output(str("out", o), t, kCount);
-            for (int b = 0; b < 6; ++b) c.memories.emplace_back(t, kCount);
-            c.inputs = 2;
-            c.names = {"shared", "never", "nested", "deep"};
-            c.expected.resize(4);
-            const auto number = [&](double value) { return n.k.constant(t, value); };
-            for (std::int64_t i = 0; i < kCount; ++i) {  // whole vectors without a rare lane, with one, with many
-                const double x = i % 50 == 7 || i > 180 ? 60 + double(i) / 4 : double(i % 50), y = double(i * i);
-                c.memories[0].set(i, scalar_word(t, x));
-                c.memories[1].set(i, scalar_word(t, y));
-                const double outs[] = {(x > 50 ? 2.0 * double(i) : x) + double(i), x,
-                                       x > 50 ? (x > 100 ? y : x + 1) : x, (x > 50 ? y + 40 : x) + 40 + y + 40};
-                for (int o = 0; o < 4; ++o) c.expected[o].push_back(scalar_word(t, outs[o]));
-            }
-            n.k.body = loops_over(n, way, kCount, [&](const NodeRef& i) {
-                const NodeRef x = n.k.load(0, i), y = n.k.load(1, i), root = n.k.unary(Op::Sqrt, y);
-                const auto above = [&](double limit) { return n.k.binary(Op::CmpLt, number(limit), x); };
-                const auto chain = [&](NodeRef from) {  // as deep as makes the emitter cut it into pieces
-                    for (int k = 0; k < 40; ++k) from = n.k.add(from, number(1));
-                    return from;
-                };
-                const NodeRef nested = n.k.rarely(above(100), y, n.k.add(x, number(1)));
-                const NodeRef deep = n.k.rarely(above(50), chain(y), x);
-                return Body{Store{2, i, n.k.add(n.k.rarely(above(50), n.k.binary(Op::Mul, root, number(2)), x), root)},
-                            Store{3, i, n.k.rarely(above(1000), n.k.binary(Op::Div, y, x), x)},
-                            Store{4, i, n.k.rarely(above(50), nested, x)}, Store{5, i, n.k.add(chain(deep), chain(y))}};
-            });
-            cases.push_back(std::move(c));
-        }
-    check_cases(cases);
+    check_cases(in_all_ways("rare", std::array{f32, f64}, rare_case));
 }
 
 TEST_CASE("ops with a constant have the op table's results too") {

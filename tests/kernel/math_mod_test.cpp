@@ -3,6 +3,7 @@
 #include "kernel/math.h"
 
 #include "support/expression_eval.h"
+#include "support/subnormals.h"
 
 #include <doctest/doctest.h>
 
@@ -14,15 +15,13 @@
 #include <utility>
 #include <vector>
 
-#if defined(__SSE__)
-#include <xmmintrin.h>
-#endif
-
 namespace {
 
 using namespace weft;
 using ir::Op;
 using test::ExpressionProgram;
+using test::Subnormals;
+using test::SubnormalScope;
 
 template <class T>
 using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
@@ -47,18 +46,10 @@ bool same(T got, T wanted) {
     return std::bit_cast<Bits<T>>(got) == std::bit_cast<Bits<T>>(wanted) || (std::isnan(got) && std::isnan(wanted));
 }
 
-#if defined(__SSE__)
-constexpr bool kCanFlush = true;
-void run_flushed(ExpressionProgram& program, std::span<const void* const> in, void* out) {
-    const unsigned before = _mm_getcsr();
-    _mm_setcsr(before | 0x8040);
+void run(ExpressionProgram& program, Subnormals how, std::span<const void* const> in, void* out) {
+    const SubnormalScope scope(how);
     program.run(in, out);
-    _mm_setcsr(before);
 }
-#else
-constexpr bool kCanFlush = false;
-void run_flushed(ExpressionProgram& program, std::span<const void* const> in, void* out) { program.run(in, out); }
-#endif
 
 template <class T>
 void check(Pairs<T> pairs) {
@@ -75,10 +66,10 @@ void check(Pairs<T> pairs) {
     for (std::size_t i = 0; i < pairs.size(); i += kBlock) {
         for (std::size_t k = 0; k < kBlock; ++k) std::tie(a[k], b[k]) = pairs[i + k];
         const void* in[] = {a.data(), b.data()};
-        program.run(in, kept.data());
-        run_flushed(program, in, zeroed.data());
+        run(program, Subnormals::Keep, in, kept.data());
+        run(program, Subnormals::Flush, in, zeroed.data());
         for (std::size_t k = 0; k < kBlock; ++k) {
-            const T wanted = expected(a[k], b[k], false), wanted_flushed = expected(a[k], b[k], kCanFlush);
+            const T wanted = expected(a[k], b[k], false), wanted_flushed = expected(a[k], b[k], test::kCanFlush);
             if (same(kept[k], wanted) && same(zeroed[k], wanted_flushed)) continue;
             CAPTURE(a[k]);
             CAPTURE(b[k]);

@@ -4,6 +4,7 @@
 #include "kernel/math.h"
 
 #include "support/expression_eval.h"
+#include "support/subnormals.h"
 
 #include <doctest/doctest.h>
 
@@ -18,15 +19,13 @@
 #include <thread>
 #include <vector>
 
-#if defined(__SSE__)
-#include <xmmintrin.h>
-#endif
-
 namespace {
 
 using namespace weft;
 using ir::Op;
 using test::ExpressionProgram;
+using test::Subnormals;
+using test::SubnormalScope;
 constexpr int kBlock = ExpressionProgram::kBlock;
 using ld = long double;
 
@@ -62,28 +61,6 @@ const Function kFunctions[] = {
 };
 // clang-format on
 constexpr double kPowBound = 2;
-
-enum class Subnormals { Keep, Flush };
-
-// Sets how subnormals are treated, as the runtime does around kernels, and restores it.
-class SubnormalScope {
-public:
-    explicit SubnormalScope([[maybe_unused]] Subnormals how) {
-#if defined(__SSE__)
-        saved_ = _mm_getcsr();
-        constexpr unsigned kFlushToZero = 0x8000, kAreZero = 0x0040;
-        _mm_setcsr(how == Subnormals::Flush ? saved_ | kFlushToZero | kAreZero : saved_ & ~(kFlushToZero | kAreZero));
-#endif
-    }
-    ~SubnormalScope() {
-#if defined(__SSE__)
-        _mm_setcsr(saved_);
-#endif
-    }
-
-private:
-    unsigned saved_ = 0;
-};
 
 // One maths op, ready to run.
 struct Expanded {

@@ -167,7 +167,7 @@ Word evaluate(const ir::Node& node, const Word* sources) {
     if (node.op == Op::Cast) return cast_word(operand, node.dtype, sources[0]);
     if (node.op == Op::Bitcast)
         return sources[0];  // between types of one width, and no signed ones narrower than a word
-    if (node.op == Op::Lookup) return to_word(node.as<ir::TableArg>().entries[sources[0] % ir::kTableSize]);
+    if (node.op == Op::Lookup) return ir::look_up(node.as<ir::TableArg>().entries, sources[0]);
     if (!ir::can_eval(node.op)) throw InternalError("an expression with an op that cannot be evaluated");
     return ir::info(node.op).eval(operand, sources);
 }

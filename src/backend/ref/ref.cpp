@@ -84,9 +84,7 @@ private:
                     break;
                 }
                 case Instruction::Check: frame[i->result] = checked(*i, frame[i->sources[0]]); break;
-                case Instruction::Lookup:
-                    frame[i->result] = to_word(i->table[frame[i->sources[0]] % ir::kTableSize]);
-                    break;
+                case Instruction::Lookup: frame[i->result] = ir::look_up(i->table, frame[i->sources[0]]); break;
             }
         }
     }
