@@ -27,8 +27,9 @@ ir::NodeRef parameter(KernelGraph& graph, const Shape& shape) {
     return ir::graph().make(Op::Param, f32, shape, {}, ir::SlotArg{slot, row_major_strides(shape)});
 }
 
-// The graph with one output, whose rows are all of its elements.
+// The graph with one more output, whose rows are all of its elements.
 KernelGraph finished(KernelGraph graph, const ir::NodeRef& value) {
+    graph.rows.clear();
     for (const std::int64_t size : value->shape)
         if (size != 1) graph.rows.push_back(size);
     graph.outputs.push_back({value, static_cast<int>(graph.params.size()), false, row_major_strides(value->shape)});
@@ -136,6 +137,17 @@ TEST_CASE("elementwise work is vectors, with a shorter one for the rest, and chu
     KernelGraph large;
     const Kernel many = optimise(lower(finished(large, -parameter(large, {1 << 20}))));
     CHECK(parallel_extent(many) > 1);
+}
+
+TEST_CASE("stores of a chunk get a loop each if they have no memory in common") {
+    const auto of_two_outputs = [](bool apart) {
+        KernelGraph graph;
+        const Shape shape{1 << 20};
+        const ir::NodeRef a = parameter(graph, shape), b = apart ? parameter(graph, shape) : a;
+        return optimise(lower(finished(finished(graph, -a), ir::unary(Op::Sqrt, b))));
+    };
+    CHECK(mentions(of_two_outputs(true), "distribute 2 stores"));
+    CHECK(!mentions(of_two_outputs(false), "distribute"));  // what both read is read once
 }
 
 TEST_CASE("neighbouring axes that lie densely in memory are one loop") {
