@@ -6,6 +6,8 @@
 
 namespace weft::kernel {
 
+static constexpr double kPerLn2 = 0x1.71547652b82fep+0;  // 1 / ln 2
+
 // n = round(x / ln 2), by the magic number. r = x - n ln 2 takes ln 2 in two parts. With a fused multiply-add the first
 // step is exact: n*high is a multiple of ulp(high), as x is or nearly is, and the difference is at most 0.35, so it
 // fits. The second step rounds once: |error(r)| <= ulp(r)/2. One part is enough where exp(x) is a small part of the
@@ -13,7 +15,7 @@ namespace weft::kernel {
 Reduced reduce_exp(const Value& x, int parts) {
     const Format& format = format_of(x);
     const std::span<const double> ln2 = format.pick(kLn2F32, kLn2F64);
-    const Value shifted = fma(x, 0x1.71547652b82fep+0, format.magic());
+    const Value shifted = fma(x, kPerLn2, format.magic());
     const Value n = shifted - format.magic();
     const Value r = fma(n, -ln2[0], x);
     return {parts == 1 ? r : fma(n, -ln2[1], r), n, shifted};
@@ -39,9 +41,22 @@ Value power_of_two(const Value& shifted, int plus) {
     return bitcast((bitcast(shifted, format.bits) << format.mantissa) + format.exponent(plus), shifted.type());
 }
 
+// exp(-x), with the bits that make_exp has for -x: constants have the other sign instead.
+static Value make_exp_of_negative(const Value& x) {
+    const Format& format = format_of(x);
+    const std::span<const double> ln2 = format.pick(kLn2F32, kLn2F64);
+    const Value clamped = max(min(x, format.pick(104.0, 746.0)), format.pick(-89.0, -710.0));
+    const Value n = format.magic() - fma(clamped, kPerLn2, format.magic());
+    const Value r = fma(n, ln2[1], fma(n, ln2[0], clamped));
+    std::vector<double> c{1, -1};
+    for (const double next : format.pick(kExpF32, kExpF64)) c.push_back(c.size() % 2 ? -next : next);
+    return scale(polynomial(r, c), n);
+}
+
 // Clamped to where the result surely is 0 or infinite; NaN stays NaN, since it wins in Min and Max. About 1 ulp.
 Value make_exp(const Value& x) {
     const Format& format = format_of(x);
+    if (x.node->op == ir::Op::Neg) return make_exp_of_negative({x.kernel, x.node->sources[0]});
     const Value clamped = min(max(x, format.pick(-104.0, -746.0)), format.pick(89.0, 710.0));
     const Reduced reduced = reduce_exp(clamped);
     return scale(exp_polynomial(reduced.r), reduced.n);

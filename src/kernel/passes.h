@@ -14,6 +14,7 @@ Kernel distribute_stores(Kernel kernel);  // stores of a chunk that share no mem
 Kernel widen_loops(Kernel kernel);        // independent loops become vectors and a shorter vector for the rest
 Kernel load_segments(Kernel kernel);      // vectors that cross the ends of rows are loaded in pieces, not gathered
 Kernel pair_rows(Kernel kernel);          // short rows that wait for their sums are taken two at a time
+Kernel pair_vectors(Kernel kernel);       // vectors that take a long computation are computed two at a time
 Kernel mark_streams(Kernel kernel);       // large outputs that are written once bypass the cache
 
 }  // namespace weft::kernel

@@ -387,6 +387,52 @@ Case lookup_case(DType t, Way way, std::string name) {
     return c;
 }
 
+// outer(x, inner(y, z)) and outer(inner(y, z), x), which may be one instruction; and an inner value that is needed twice.
+Case bits_case(DType t, Way way, std::string name) {
+    Case c;
+    c.nest = std::make_shared<Nest>(std::move(name));
+    Nest& n = *c.nest;
+    constexpr std::int64_t kCount = 75;
+    constexpr Op kOps[] = {Op::And, Op::Or, Op::Xor};
+    for (const char* input : {"x", "y", "z"}) n.input(input, t, kCount);
+    c.inputs = 3;
+    const auto apply = [](Op op, Word a, Word b) { return op == Op::And ? a & b : op == Op::Or ? a | b : a ^ b; };
+    for (int b = 0; b < 3; ++b) {
+        c.memories.emplace_back(t, kCount);
+        for (std::int64_t i = 0; i < kCount; ++i)
+            c.memories.back().set(i, static_cast<Word>(i + 1) * 0x9e3779b97f4a7c15u >> (7 * b));
+    }
+    for (const Op outer : kOps)
+        for (const Op inner : kOps)
+            for (const int form : {0, 1, 2}) {
+                c.names.push_back(str(ir::name_of(outer), " of ", ir::name_of(inner), ", form ", form));
+                n.output(str("out", c.names.size()), t, kCount);
+                c.memories.emplace_back(t, kCount);
+                std::vector<Word>& expected = c.expected.emplace_back();
+                for (std::int64_t i = 0; i < kCount; ++i) {
+                    const Word within = apply(inner, c.memories[1].get(i), c.memories[2].get(i));
+                    const Word result = apply(outer, c.memories[0].get(i), within);
+                    c.memories.back().set(i, form < 2 ? result : apply(Op::Xor, result, within));
+                    expected.push_back(c.memories.back().get(i));
+                }
+                c.memories.back() = Memory(t, kCount);
+            }
+    n.k.body = loops_over(n, way, kCount, [&](const NodeRef& i) {
+        const NodeRef x = n.k.load(0, i), y = n.k.load(1, i), z = n.k.load(2, i);
+        Body body;
+        int buffer = 3;
+        for (const Op outer : kOps)
+            for (const Op inner : kOps) {
+                const NodeRef within = n.k.binary(inner, y, z), result = n.k.binary(outer, x, within);
+                body.emplace_back(Store{buffer++, i, result});
+                body.emplace_back(Store{buffer++, i, n.k.binary(outer, within, x)});
+                body.emplace_back(Store{buffer++, i, n.k.binary(Op::Xor, result, within)});
+            }
+        return body;
+    });
+    return c;
+}
+
 }  // namespace
 
 TEST_CASE("every op has the op table's results on every dtype") {
@@ -405,6 +451,8 @@ TEST_CASE("scaling by a power of two rounds once") {
 TEST_CASE("the rest of a division of floats is exact") {
     check_cases(in_all_ways("rest", std::array{f32, f64}, rest_case));
 }
+
+TEST_CASE("bit ops of bit ops") { check_cases(in_all_ways("bits", std::array{u8, i16, i32, u32, i64}, bits_case)); }
 
 TEST_CASE("a lookup finds the entry of its own table, in every kernel that is compiled along") {
     check_cases(in_all_ways("lookup", std::array{f32, f64}, lookup_case));

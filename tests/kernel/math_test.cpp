@@ -397,6 +397,32 @@ TEST_CASE("tanh and erf of f32 end at exactly one, and never fall on their way")
     }
 }
 
+TEST_CASE("exp of a negated value has exp's bits, and needs no negation") {
+    for (const DType dtype : {DType::F32, DType::F64}) {
+        Expanded expanded(Op::Exp, dtype);
+        const ir::NodeRef x = expanded.kernel.make(Op::ScalarParam, dtype, {}, ir::SlotArg{0, {}});
+        ExpressionProgram negated(expand_math(expanded.kernel, Op::Exp, expanded.kernel.unary(Op::Neg, x)),
+                                  std::span(&x, 1));
+        CHECK(negated.operations() == expanded.program.operations());
+        std::mt19937_64 random(5);
+        std::vector<double> numbers = {0.0,    INFINITY, NAN,     1e30,  88.72, 88.73,         103.9,
+                                       104.1,  709.7,    709.8,   745.1, 745.2, 0.34657359028, 0.5 / M_LOG2E,
+                                       1e-300, 1e-40,    2.0 / 3, M_LN2, 89.0,  710.0};
+        while (numbers.size() < 20 * kBlock)
+            numbers.push_back(std::ldexp(std::uniform_real_distribution<double>(0.5, 1)(random),
+                                         static_cast<int>(random() % 40) - 29));
+        int different = 0;
+        for (const double number : numbers)
+            for (const double signed_number : {number, -number}) {
+                const Word word = scalar_word(dtype, signed_number), mirrored = scalar_word(dtype, -signed_number);
+                const Word got = negated.run_by_table(std::span(&word, 1)),
+                           want = expanded.program.run_by_table(std::span(&mirrored, 1));
+                different += got != want && !std::isnan(word_to_double(dtype, want));
+            }
+        CHECK(different == 0);
+    }
+}
+
 TEST_CASE("maths ops give the op table's bits, and only exact ops") {
     for (const DType dtype : {DType::F32, DType::F64}) {
         std::mt19937_64 random(3);

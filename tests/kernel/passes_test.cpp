@@ -150,6 +150,29 @@ TEST_CASE("stores of a chunk get a loop each if they have no memory in common") 
     CHECK(!mentions(of_two_outputs(false), "distribute"));  // what both read is read once
 }
 
+TEST_CASE("vectors that take a long computation are computed two at a time, with the same bits") {
+    const auto kernel_of = [](std::int64_t size, ir::Op op) {
+        KernelGraph graph;
+        return optimise(lower(finished(graph, ir::unary(op, parameter(graph, {size})))));
+    };
+    const bool wide = cpu_level() == CpuLevel::Avx512;
+    CHECK(mentions(kernel_of(1 << 20, Op::Tanh), "vectors by 2") == wide);
+    CHECK(!mentions(kernel_of(1 << 20, Op::Neg), "vectors by 2"));                  // little to do
+    CHECK(!mentions(kernel_of(1 << 20, Op::Sin), "vectors by 2"));                  // a branch inside
+    CHECK(!mentions(kernel_of(1000, Op::Tanh), "vectors by 2"));                    // soon done
+    for (const std::int64_t size : {1 << 18, (1 << 18) + 48, (1 << 18) + 16391}) {  // an odd vector, an odd element
+        CAPTURE(size);
+        KernelGraph graph;
+        const KernelGraph tanh = finished(graph, ir::unary(Op::Tanh, parameter(graph, {size})));
+        const Kernel kernel = optimise(lower(tanh)), plain = lower(tanh);
+        const test::Memory expected = test::run_on("ref", plain, some_values(plain)).memories.back();
+        for (const char* backend : {"ref", "c", "x86"}) {
+            CAPTURE(backend);
+            CHECK(test::run_on(backend, kernel, some_values(kernel)).memories.back() == expected);
+        }
+    }
+}
+
 TEST_CASE("neighbouring axes that lie densely in memory are one loop") {
     KernelGraph graph;
     const Kernel kernel = lower(finished(graph, -parameter(graph, {4, 5, 6})));

@@ -21,7 +21,17 @@ struct OpenLoop {
     std::int32_t begin, end;
 };
 
-void find_ranges(Code& code) {
+// What it costs if a register is none at this place. A constant that an instruction can read from memory is free there.
+float worth(const Ins& ins, Reg reg, const RegInfo& r, bool broadcasts) {
+    if (!r.constant) return 1;
+    int last = ins.count - 1;
+    if (ins.o[last].kind == Operand::Kind::Immediate) --last;
+    const bool in_memory = ins.element && ins.o[last].reg == reg &&
+                           (r.pool_bytes == ins.o[last].bytes || (broadcasts && r.pool_bytes == ins.element));
+    return in_memory || ins.id == kMove ? 0.25f : 0.75f;
+}
+
+void find_ranges(Code& code, bool broadcasts) {
     const auto count = static_cast<std::int32_t>(code.list.size());
     std::vector<std::int32_t> end_of(count, 0), open;
     for (std::int32_t i = 0; i < count; ++i) {
@@ -56,7 +66,7 @@ void find_ranges(Code& code) {
                     break;
                 }
             r.last = std::max(r.last, at);
-            r.weight += r.constant ? weight / 2 : weight;
+            r.weight += weight * worth(ins, {id}, r, broadcasts);
         });
     }
     for (RegInfo& r : code.regs) r.weight /= static_cast<float>(r.last - r.first + 1);
@@ -184,7 +194,7 @@ private:
 }  // namespace
 
 Allocation allocate(Code& code, int vectors) {
-    find_ranges(code);
+    find_ranges(code, vectors == 32);
     std::vector<int> order;
     for (int id = 0; id < static_cast<int>(code.regs.size()); ++id)
         if (code.regs[id].first >= 0) order.push_back(id);

@@ -12,6 +12,7 @@ namespace weft::backend::x86 {
 
 namespace {
 
+bool is_bit_op(ir::Op op) { return op == ir::Op::And || op == ir::Op::Or || op == ir::Op::Xor; }
 bool is_constant(const ir::Node& node) { return node.op == ir::Op::Const; }
 
 // Instructions for f32 and f64, and for integers in lanes of 4 and 8 bytes.
@@ -123,10 +124,10 @@ Value Emitter::float_op(const Node& node) {
     }
 }
 
-// Overwrites an operand that nothing else uses; else a copy of the addend.
+// Overwrites an operand that nothing else uses; else a copy of the addend. A constant factor comes last: it may lie in memory.
 Value Emitter::fma(const Node& node) {
-    const int lane = static_cast<int>(size_of(node.dtype));
-    const Value a = operand(node, 0), b = operand(node, 1), c = operand(node, 2);
+    const int lane = static_cast<int>(size_of(node.dtype)), first = is_constant(node.source(0)) ? 1 : 0;
+    const Value a = operand(node, first), b = operand(node, 1 - first), c = operand(node, 2);
     const int bytes = width(a);
     const auto emit = [&](const Pair& id, Reg first, const Value& second, const Value& third) {
         arithmetic(id(lane), lane, {vec(first, bytes), vec(second.reg, bytes), vec(third.reg, bytes)}).reads_first =
@@ -134,8 +135,8 @@ Value Emitter::fma(const Node& node) {
         return like(a, first);
     };
     if (consumed(node.source(2), c)) return emit(kFma231, c.reg, a, b);
-    if (consumed(node.source(0), a)) return emit(kFma213, a.reg, b, c);
-    if (consumed(node.source(1), b)) return emit(kFma213, b.reg, a, c);
+    if (consumed(node.source(first), a)) return emit(kFma213, a.reg, b, c);
+    if (consumed(node.source(1 - first), b)) return emit(kFma213, b.reg, a, c);
     const Reg r = vec_reg(bytes);
     move(r, c.reg);
     return emit(kFma231, r, a, b);
@@ -257,11 +258,37 @@ Value Emitter::wrapped(Value v, DType t) {
     return v;
 }
 
+// Is this a bit op of which nothing else needs the result?
+bool Emitter::only_here(const Node& node) {
+    const auto uses = expanded_.uses.find(&node);
+    return is_bit_op(node.op) && uses != expanded_.uses.end() && uses->second == 1 && facts(node).lane >= 0 &&
+           level_of(node) == at_ && !values_.contains(&node);
+}
+
+// outer(x, inner(y, z)) is one instruction, whose immediate is its truth table: bit 4 x + 2 y + z.
+Value Emitter::three_bits(const Node& node, int inner) {
+    const int lane = lane_bytes(node), bytes = width(lane);
+    const Node &within = node.source(inner), &other = node.source(1 - inner);
+    const Value y = vector_value(within.source(0)), z = vector_value(within.source(1)), x = vector_value(other);
+    const auto apply = [](Op op, unsigned a, unsigned b) {
+        return op == Op::And ? a & b : op == Op::Or ? a | b : a ^ b;
+    };
+    const unsigned table = apply(node.op, 0b11110000, apply(within.op, 0b11001100, 0b10101010));
+    const Value result = consumed(other, x) ? x : copy(x);
+    arithmetic(lane == 4 ? Id::kIdVpternlogd : Id::kIdVpternlogq, lane,
+               {vec(result.reg, bytes), vec(y.reg, bytes), vec(z.reg, bytes), imm(table)})
+        .reads_first = true;
+    return result;
+}
+
 Value Emitter::vector_int(const Node& node) {
     const DType t = node.dtype;
     if (node.op == Op::IDiv || node.op == Op::Mod) return vector_division(node);
     if (node.op == Op::Pow) return helper_op(node);
     const int lane = lane_bytes(node), bytes = width(lane);
+    if (wide_ && is_bit_op(node.op))
+        for (const int inner : {0, 1})
+            if (only_here(node.source(inner))) return three_bits(node, inner);
     const Value a = vector_value(node.source(0));
     const bool is_unsigned_type = is_unsigned(t);
     const auto reg = [&](const Value& v) { return vec(v.reg, bytes); };

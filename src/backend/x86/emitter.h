@@ -136,6 +136,8 @@ private:
         return facts(user).lane >= 0 ? vector_value(user.source(i)) : value(user.source(i));
     }
     Value vector_int(const Node& node);
+    bool only_here(const Node& node);
+    Value three_bits(const Node& node, int inner);
     Value vector_division(const Node& node);
     Value truth_op(const Node& node);
     Value rarely(const Node& node);

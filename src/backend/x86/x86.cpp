@@ -4,6 +4,7 @@
 #include "backend/x86/assemble.h"
 #include "backend/x86/emitter.h"
 #include "backend/x86/fold_loads.h"
+#include "backend/x86/interleave.h"
 #include "core/config.h"
 #include "core/cpu.h"
 #include "core/str.h"
@@ -54,8 +55,10 @@ Emitted emit(const kernel::Kernel& kernel, bool wide) {
 std::shared_ptr<const Program> compile_one(const kernel::Kernel& kernel) {
     const bool wide = cpu_level() == CpuLevel::Avx512;
     Emitted emitted = emit(kernel, wide);
+    const int vectors = wide ? 32 : 16;
     fold_loads(emitted.code);
-    const Allocation allocation = allocate(emitted.code, wide ? 32 : 16);
+    interleave(emitted.code, vectors);
+    const Allocation allocation = allocate(emitted.code, vectors);
     auto machine =
         assemble(emitted.code, allocation, wide, reinterpret_cast<const void*>(&weft_x86_lanes), config().debug >= 5);
     return std::make_shared<X86Program>(std::move(machine), std::move(emitted.calls),

@@ -1,6 +1,5 @@
 // The x86 backend by itself: what its code looks like, where it lies, and what happens where there may be none.
 #include "backend/support.h"
-#include "backend/x86/fold_loads.h"
 #include "core/cpu.h"
 #include "kernel/lower.h"
 #include "kernel/optimise.h"
@@ -9,7 +8,6 @@
 #include <weft/debug.h>
 #include <weft/ops.h>
 
-#include <asmjit/x86.h>
 #include <doctest/doctest.h>
 
 #include <fcntl.h>
@@ -120,28 +118,17 @@ TEST_CASE("what one instruction needs from memory is its operand") {
     }
 }
 
-TEST_CASE("what was loaded before a store is not loaded after it") {
-    using namespace backend::x86;
-    using backend::x86::Operand;
-    namespace Id = asmjit::x86::Inst;
-    for (const bool stored : {false, true}) {
-        CAPTURE(stored);
-        Code code;
-        const Reg base = code.make(Class::Gp, 8), x = code.make(Class::Vec, 64), y = code.make(Class::Vec, 64);
-        const auto add = [&](std::uint32_t id, bool writes, std::initializer_list<Operand> operands) {
-            Ins ins{
-                .id = id, .count = static_cast<std::uint8_t>(operands.size()), .writes_first = writes, .element = 4};
-            std::copy(operands.begin(), operands.end(), ins.o);
-            code.list.push_back(ins);
-        };
-        add(Id::kIdVmovups, true, {vec(x, 64), memory(base, 0, 64)});
-        if (stored) add(Id::kIdVmovups, false, {memory(base, 0, 64), vec(y, 64)});
-        add(Id::kIdVaddps, true, {vec(y, 64), vec(y, 64), vec(x, 64)});
-        const std::size_t before = code.list.size();
-        fold_loads(code);
-        CHECK(code.list.size() == (stored ? before : before - 1));
-        CHECK((code.list.back().o[2].kind == Operand::Kind::Memory) == !stored);
+TEST_CASE("the bits of three values are one instruction") {
+    const BackendScope x86("x86");
+    const std::string before = std::exchange(config().cpu, "native");
+    if (cpu_level() == CpuLevel::Avx512) {
+        const Tensor a = arange(4817, i32).realize(), b = a + 5, c = a * 3;
+        const DebugScope debug(5);
+        const std::string listing = printed([&] { ((a & b.realize()) ^ c.realize()).realize(); });
+        CHECK(count(listing, "vpternlogd") >= 1);
+        CHECK(count(listing, "vpandd") == 0);
     }
+    config().cpu = before;
 }
 
 TEST_CASE("lanes that lie near each other are loaded whole and permuted, bytes too") {

@@ -1,0 +1,253 @@
+// backend/x86/interleave.cpp: an expression is emitted one operand after the other, so each instruction waits for the one before it, and
+// a processor that looks a hundred instructions ahead sees few that can run. Where a loop's straight-line code is one long
+// chain, chains that do not depend on each other take turns instead: a list schedule by the longest way to the end of the block. Runs before
+// registers are assigned; values, and the order of loads and stores among each other, stay.
+#include "backend/x86/interleave.h"
+
+#include <asmjit/x86.h>
+
+#include <algorithm>
+
+namespace weft::backend::x86 {
+namespace {
+
+namespace Id = asmjit::x86::Inst;
+
+constexpr std::size_t kShortest = 16, kLongest = 512;  // blocks, in instructions
+
+// Time in thirds of a cycle: three wide instructions begin in two cycles.
+constexpr int kCycle = 3, kIssue = 2;
+
+int latency(const Ins& ins) {
+    switch (ins.id) {
+        case kMove:
+        case kConstant: return 0;
+        case Id::kIdVmovups:
+        case Id::kIdVmovupd:
+        case Id::kIdVbroadcastss:
+        case Id::kIdVbroadcastsd: return 7 * kCycle;
+        case Id::kIdVdivps:
+        case Id::kIdVdivpd:
+        case Id::kIdVsqrtps:
+        case Id::kIdVsqrtpd: return 13 * kCycle;
+        case Id::kIdVpand:
+        case Id::kIdVpandd:
+        case Id::kIdVpandq:
+        case Id::kIdVpor:
+        case Id::kIdVpord:
+        case Id::kIdVporq:
+        case Id::kIdVpxor:
+        case Id::kIdVpxord:
+        case Id::kIdVpxorq:
+        case Id::kIdVpaddd:
+        case Id::kIdVpaddq:
+        case Id::kIdVpsubd:
+        case Id::kIdVpsubq:
+        case Id::kIdVpslld:
+        case Id::kIdVpsrld:
+        case Id::kIdVpsrad:
+        case Id::kIdVpternlogd:
+        case Id::kIdVpternlogq:
+        case Id::kIdVblendmps:
+        case Id::kIdVblendmpd: return kCycle;
+        default: return 4 * kCycle;
+    }
+}
+
+bool is_store(const Ins& ins) { return ins.o[0].kind == Operand::Kind::Memory; }
+
+bool is_load(const Ins& ins) {
+    return std::any_of(ins.o + 1, ins.o + ins.count, [](const Operand& o) {
+        return o.kind == Operand::Kind::Memory && o.base != Operand::Base::Pool;
+    });
+}
+
+// On lanes and masks alone: no flags, no address that changes, nothing that the machine insists on.
+bool may_move(const Ins& ins, const Code& code) {
+    if (ins.id >= kMove && ins.id != kMove && ins.id != kConstant) return false;
+    if (!ins.count || (!ins.writes_first && !is_store(ins))) return false;
+    for (int i = 0; i < ins.count; ++i) {
+        const Operand& o = ins.o[i];
+        if (o.kind == Operand::Kind::Label) return false;
+        if (o.kind == Operand::Kind::Register &&
+            (o.reg.id < 0 || code.regs[static_cast<std::size_t>(o.reg.id)].cls == Class::Gp))
+            return false;
+    }
+    switch (ins.id) {  // these clear their mask too
+        case Id::kIdVgatherdps:
+        case Id::kIdVgatherdpd:
+        case Id::kIdVgatherqps:
+        case Id::kIdVgatherqpd:
+        case Id::kIdVpgatherdd:
+        case Id::kIdVpgatherdq:
+        case Id::kIdVpgatherqd:
+        case Id::kIdVpgatherqq: return false;
+        default: return true;
+    }
+}
+
+class Block {
+public:
+    Block(Code& code, std::size_t begin, std::size_t end) : code_(code), begin_(begin), end_(end) {}
+
+    void run(int vectors) {
+        connect();
+        if (longest() <= static_cast<int>(nodes_.size()) * kIssue) return;  // as it stands, there is always work
+        std::vector<Ins> block;
+        for (const std::size_t i : schedule()) {
+            if (nodes_[i].copied) block.push_back(code_.list[nodes_[i].at - 1]);
+            block.push_back(ins(i));
+        }
+        if (pressure(block) > vectors) return;
+        std::move(block.begin(), block.end(), code_.list.begin() + static_cast<std::ptrdiff_t>(begin_));
+    }
+
+private:
+    struct Edge {
+        std::size_t to;
+        int latency;
+    };
+    struct Node {
+        std::size_t at = 0;   // in the list
+        bool copied = false;  // it overwrites what the instruction before it copies: the two stay together
+        int waits = 0;        // for so many others
+        int ready = 0;        // when they are done
+        int height = 0;       // until the end of the block
+        std::vector<Edge> then;
+    };
+    struct Access {
+        std::ptrdiff_t written = -1;     // by which node, last
+        std::vector<std::size_t> reads;  // since then
+    };
+
+    const Ins& ins(std::size_t i) const { return code_.list[nodes_[i].at]; }
+
+    void edge(std::ptrdiff_t from, std::size_t to, int latency) {
+        if (from < 0 || static_cast<std::size_t>(from) == to) return;
+        nodes_[static_cast<std::size_t>(from)].then.push_back({to, latency});
+        ++nodes_[to].waits;
+    }
+    void read(Access& a, std::size_t i) {
+        if (a.written >= 0) edge(a.written, i, latency(ins(static_cast<std::size_t>(a.written))));
+        a.reads.push_back(i);
+    }
+    void write(Access& a, std::size_t i) {
+        for (const std::size_t reader : a.reads) edge(static_cast<std::ptrdiff_t>(reader), i, 0);
+        edge(a.written, i, 0);
+        a.written = static_cast<std::ptrdiff_t>(i);
+        a.reads.clear();
+    }
+
+    void connect() {
+        for (std::size_t at = begin_; at < end_; ++at) {
+            const Ins& ins = code_.list[at];
+            const bool copied = ins.id == kMove && at + 1 < end_ && code_.list[at + 1].reads_first &&
+                                code_.list[at + 1].o[0].reg == ins.o[0].reg;
+            nodes_.push_back({.at = at += copied, .copied = copied});
+        }
+        std::vector<Access> regs(code_.regs.size());
+        Access memory;
+        const auto note = [&](const Ins& ins, std::size_t i) {
+            for_each_reg(ins, [&](int id, bool writes, bool reads) {
+                if (reads) read(regs[static_cast<std::size_t>(id)], i);
+                if (writes) write(regs[static_cast<std::size_t>(id)], i);
+            });
+            if (is_load(ins)) read(memory, i);
+            if (is_store(ins)) write(memory, i);
+        };
+        for (std::size_t i = 0; i < nodes_.size(); ++i) {
+            if (nodes_[i].copied) note(code_.list[nodes_[i].at - 1], i);
+            note(ins(i), i);
+        }
+    }
+
+    int longest() {
+        int longest = 0;
+        for (std::size_t i = nodes_.size(); i-- > 0;) {
+            nodes_[i].height = latency(ins(i));
+            for (const Edge& e : nodes_[i].then)
+                nodes_[i].height = std::max(nodes_[i].height, e.latency + nodes_[e.to].height);
+            longest = std::max(longest, nodes_[i].height);
+        }
+        return longest;
+    }
+
+    // Of the instructions that could begin now, the one farthest from the end; if none can, the one that can first.
+    std::vector<std::size_t> schedule() {
+        std::vector<std::size_t> open, order;
+        for (std::size_t i = 0; i < nodes_.size(); ++i)
+            if (!nodes_[i].waits) open.push_back(i);
+        for (int now = 0; !open.empty(); now += kIssue) {
+            const auto best = std::min_element(open.begin(), open.end(), [&](std::size_t a, std::size_t b) {
+                const int x = std::max(nodes_[a].ready, now), y = std::max(nodes_[b].ready, now);
+                if (x != y) return x < y;
+                if (nodes_[a].height != nodes_[b].height) return nodes_[a].height > nodes_[b].height;
+                return a < b;
+            });
+            const std::size_t i = *best;
+            open.erase(best);
+            order.push_back(i);
+            now = std::max(now, nodes_[i].ready);
+            for (const Edge& e : nodes_[i].then) {
+                nodes_[e.to].ready = std::max(nodes_[e.to].ready, now + e.latency);
+                if (--nodes_[e.to].waits == 0) open.push_back(e.to);
+            }
+        }
+        return order;
+    }
+
+    // How many vectors are alive at once: what comes from outside or is used there always is. Constants may be read from memory instead.
+    int pressure(const std::vector<Ins>& block) const {
+        struct Range {
+            int begin = -1, end = -1;
+            bool outside = false;
+        };
+        std::vector<Range> ranges(code_.regs.size());
+        const auto is_vector = [&](int id) {
+            const RegInfo& r = code_.regs[static_cast<std::size_t>(id)];
+            return r.cls == Class::Vec && !r.constant;
+        };
+        for (int i = 0; i < static_cast<int>(block.size()); ++i)
+            for_each_reg(block[static_cast<std::size_t>(i)], [&](int id, bool, bool reads) {
+                Range& range = ranges[static_cast<std::size_t>(id)];
+                if (range.begin < 0) range.begin = i, range.outside = reads;
+                range.end = i;
+            });
+        for (std::size_t i = 0; i < code_.list.size(); ++i)
+            if (i < begin_ || i >= end_)
+                for_each_reg(code_.list[i], [&](int id, bool, bool) {
+                    if (Range& range = ranges[static_cast<std::size_t>(id)]; range.begin >= 0) range.outside = true;
+                });
+        std::vector<int> change(block.size() + 1, 0);
+        int always = 0, alive = 0, most = 0;
+        for (std::size_t id = 0; id < ranges.size(); ++id) {
+            const Range& range = ranges[id];
+            if (range.begin < 0 || !is_vector(static_cast<int>(id))) continue;
+            if (range.outside) ++always;
+            else ++change[static_cast<std::size_t>(range.begin)], --change[static_cast<std::size_t>(range.end)];
+        }
+        for (const int by : change) most = std::max(most, alive += by);
+        return always + most;
+    }
+
+    Code& code_;
+    const std::size_t begin_, end_;
+    std::vector<Node> nodes_;
+};
+
+}  // namespace
+
+void interleave(Code& code, int vectors) {
+    int depth = 0;
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < code.list.size(); ++i) {
+        const Ins& ins = code.list[i];
+        if (may_move(ins, code)) continue;
+        if (const std::size_t size = i - begin; depth > 0 && size >= kShortest && size <= kLongest)
+            Block(code, begin, i).run(vectors);
+        begin = i + 1;
+        depth += (ins.id == kLoopBegin) - (ins.id == kLoopEnd);
+    }
+}
+
+}  // namespace weft::backend::x86

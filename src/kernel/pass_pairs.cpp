@@ -1,0 +1,103 @@
+// kernel/pass_pairs.cpp: the "pairs" pass: where a vector of results takes a long computation, two vectors are computed before either is
+// stored. A backend may then let the instructions of one run between those of the other, each of which waits for the one before it.
+#include "kernel/nest.h"
+#include "kernel/passes.h"
+
+#include "core/cpu.h"
+#include "core/str.h"
+#include "ir/walk.h"
+
+#include <algorithm>
+
+namespace weft::kernel {
+namespace {
+
+constexpr std::int64_t kVectors = 2;
+// Expression nodes of a vector. Less is waiting for memory anyway; of more, two leave no registers.
+constexpr std::size_t kFewest = 24, kMost = 192;
+constexpr std::int64_t kSmallest = 1 << 18;  // elements of the result: the larger program takes twice as long to make
+
+class Pairing {
+public:
+    explicit Pairing(Kernel& kernel) : kernel_(kernel) {}
+
+    Body operator()(const Body& body) {
+        Body result;
+        for (const Stmt& stmt : body) {
+            const Loop* loop = stmt.loop();
+            if (!loop || loop->kind == LoopKind::Vector || loop->kind == LoopKind::Unrolled) result.push_back(stmt);
+            else if (worth_it(*loop)) pair(*loop, result);
+            else result.emplace_back(Loop{loop->var, loop->kind, (*this)(loop->body), loop->independent, loop->count});
+        }
+        return result;
+    }
+
+    bool any() const { return any_; }
+
+private:
+    bool worth_it(const Loop& loop) const {
+        if (loop.kind != LoopKind::Serial || !loop.independent || loop.count || loop.extent() < 2 * kVectors ||
+            loop.body.size() != 1)
+            return false;
+        const Loop* lanes = loop.body[0].loop();
+        if (!lanes || lanes->kind != LoopKind::Vector || lanes->body.size() != 1) return false;
+        const Store* store = lanes->body[0].store();
+        if (!store || !is_float(store->value->dtype)) return false;
+        if (const Buffer& to = kernel_.buffers[store->buffer]; to.role != Buffer::Role::Output || to.size < kSmallest)
+            return false;
+        const std::vector<const ir::Node*> nodes = ir::topological_order(std::span(&store->value, 1));
+        return nodes.size() >= kFewest && nodes.size() <= kMost &&
+               std::none_of(nodes.begin(), nodes.end(), [&](const ir::Node* node) {
+                   const bool branches = std::holds_alternative<ir::RareArg>(node->arg);  // the two could not be mixed
+                   const bool wider =                                                     // and soon out of registers
+                       is_float(node->dtype) && size_of(node->dtype) == 8 && node->dtype != store->value->dtype;
+                   return branches || wider;
+               });
+    }
+
+    void pair(const Loop& loop, Body& result) {
+        any_ = true;
+        const Loop& lanes = *loop.body[0].loop();
+        const std::int64_t pairs = loop.extent() / kVectors;
+        const NodeRef p = kernel_.new_var(pairs);
+        const DType t = lanes.body[0].store()->value->dtype;
+        const int held = static_cast<int>(kernel_.buffers.size());
+        kernel_.buffers.push_back({.name = "pair",
+                                   .dtype = t,
+                                   .size = kVectors * lanes.extent(),
+                                   .role = Buffer::Role::Local,
+                                   .place = Buffer::Place::Register});
+        // One of the two statements, for both vectors.
+        const auto both = [&](bool stores) {
+            const NodeRef which = kernel_.new_var(kVectors), l = kernel_.new_var(lanes.extent());
+            const NodeRef turn = kernel_.add(kernel_.mul(p, kernel_.index(kVectors)), which);
+            const Body at = copy(kernel_, lanes.body, {{loop.id(), turn}, {lanes.id(), l}});
+            const Store& store = *at[0].store();
+            const NodeRef place = kernel_.add(kernel_.mul(which, kernel_.index(lanes.extent())), l);
+            const Store half =
+                stores ? Store{store.buffer, store.index, kernel_.load(held, place)} : Store{held, place, store.value};
+            return Loop{which, LoopKind::Unrolled, Body{Loop{l, LoopKind::Vector, Body{half}, true, nullptr}}, true,
+                        nullptr};
+        };
+        result.emplace_back(Loop{p, LoopKind::Serial, Body{both(false), both(true)}, true, nullptr});
+        if (loop.extent() % kVectors) {
+            const NodeRef last = kernel_.index(loop.extent() - 1);
+            for (Stmt& stmt : copy(kernel_, loop.body, {{loop.id(), last}})) result.push_back(std::move(stmt));
+        }
+    }
+
+    Kernel& kernel_;
+    bool any_ = false;
+};
+
+}  // namespace
+
+Kernel pair_vectors(Kernel kernel) {
+    if (cpu_level() != CpuLevel::Avx512) return kernel;  // too few registers for two
+    Pairing pairing(kernel);
+    kernel.body = pairing(Body(kernel.body));
+    if (pairing.any()) kernel.schedule.push_back(str("vectors by ", kVectors));
+    return kernel;
+}
+
+}  // namespace weft::kernel
