@@ -40,6 +40,7 @@ constexpr std::int64_t kDirectOperand = 1 << 17;  // elements of the vector oper
 constexpr std::int64_t kDirectRows = 4096;  // rows of the broadcast operand up to which it is read across, unpacked
 constexpr std::int64_t kSmallContraction = 1 << 15;  // multiply-adds below which threads do not pay
 constexpr std::int64_t kChunkWork = 1 << 19;         // multiply-adds of a small chunk: some microseconds
+constexpr std::size_t kMostEpilogue = 24;            // expression nodes computed from the sums in registers
 
 // Accumulator registers: rows by vectors per row, best first for many columns; measured, see docs/architecture.md.
 struct TileShape {
@@ -65,7 +66,7 @@ struct Range {
 
 // Arrays that tiles need, one per purpose: no two copies of the loops (for shorter strips, for phases) use theirs at the same time.
 struct Scratch {
-    int panel = -1, row_panel = -1, sums = -1;
+    int panel = -1, row_panel = -1, sums = -1, tile = -1;
 };
 
 class Tiler {
@@ -256,9 +257,11 @@ private:
     }
 
     // Blocks of the sum meet in memory: in the output itself, if that is plain (not donated, of the right type), else in scratch.
-    // Where stores jump, whole tiles meet in scratch too: the epilogue is then written once, and not for each register of each tile.
+    // Where stores jump, whole tiles meet in scratch too: the epilogue is then written once, and not for each register of each tile. Where
+    // much is computed after the sum, each tile goes through scratch for the same reason: it would be more code than the processor keeps.
     void choose_partial_sums() {
         late_ = !nest_.outer.empty() || !dense_;
+        looped_ = !late_ && epilogue_nodes() > kMostEpilogue;
         if (nest_.outer.empty()) return;
         const Store& store = *nest_.epilogue.back().store();
         const NodeRef total = kernel_.load(nest_.total, kernel_.index(0));
@@ -267,6 +270,12 @@ private:
         sums_in_output_ =
             out.role == Buffer::Role::Output && out.dtype == nest_.accumulate && dense_ && !is_loaded(store.buffer);
         if (!sums_in_output_) plain_epilogue_ = false;
+    }
+
+    std::size_t epilogue_nodes() const {
+        std::vector<NodeRef> values;
+        for (const Stmt& stmt : nest_.epilogue) values.push_back(stmt.store()->value);
+        return ir::topological_order(values).size();
     }
 
     bool is_loaded(int buffer) const {
@@ -668,6 +677,7 @@ private:
         const std::int64_t pitch = ceil_div(tile.columns.size, lanes_) * lanes_;
         const int acc = kernel_.new_local("acc", nest_.accumulate, tile.rows.size * pitch);
         kernel_.buffers[acc].place = Buffer::Place::Register;
+        const int held = looped_ ? scratch(scratch_.tile, "tile", tile.rows.size * pitch) : -1;
         Body body = tile_loops(tile, [&](const NodeRef&, const NodeRef&, const NodeRef& slot, int) {
             return Body{Store{acc, slot, kernel_.constant(nest_.accumulate, 0)}};
         });
@@ -681,9 +691,11 @@ private:
                    const NodeRef row = simple(kernel_.add(tile.rows.start, r)),
                                  column = simple(kernel_.add(tile.columns.start, at));
                    const NodeRef sum = kernel_.load(acc, slot);
+                   if (looped_) return Body{Store{held, slot, sum}};
                    if (!late_) return epilogue(row, column, sum, lane);
                    return Body{add_block(tile, row, column, sum)};
                }));
+        if (looped_) append(body, looped_epilogue(tile.columns, tile.rows, held, pitch));
         return body;
     }
 
@@ -757,16 +769,28 @@ private:
     }
 
     Body late_epilogue(const Range& columns, const Range& rows, int sums) {
+        return epilogue_loops(columns, rows, [&](const NodeRef& row, const NodeRef& column) {
+            const auto [buffer, at] = meeting_place(rows, columns, sums, row, column);
+            return kernel_.load(buffer, at);
+        });
+    }
+
+    Body looped_epilogue(const Range& columns, const Range& rows, int held, std::int64_t pitch) {
+        return epilogue_loops(columns, rows, [&](const NodeRef& row, const NodeRef& column) {
+            const NodeRef r = kernel_.binary(Op::Sub, row, rows.start),
+                          c = kernel_.binary(Op::Sub, column, columns.start);
+            return kernel_.load(held, simple(kernel_.add(kernel_.mul(r, kernel_.index(pitch)), c)));
+        });
+    }
+
+    // for the rows, and the lanes of the columns: the epilogue with total(row, column)
+    template <class F>
+    Body epilogue_loops(const Range& columns, const Range& rows, F total) {
         const NodeRef r = kernel_.new_var(rows.size);
         const NodeRef row = simple(kernel_.add(rows.start, r));
-        const auto element = [&](const NodeRef& column, int lane) {
-            const auto [buffer, at] = meeting_place(rows, columns, sums, row, column);
-            return epilogue(row, column, kernel_.load(buffer, at), lane);
-        };
         Body inner = pieces(columns, lanes_, [&](const Range& part, const NodeRef&) {
-            const NodeRef l = kernel_.new_var(part.size);
-            return Body{
-                Loop{l, LoopKind::Vector, element(simple(kernel_.add(part.start, l)), id_of(l)), true, nullptr}};
+            const NodeRef l = kernel_.new_var(part.size), column = simple(kernel_.add(part.start, l));
+            return Body{Loop{l, LoopKind::Vector, epilogue(row, column, total(row, column), id_of(l)), true, nullptr}};
         });
         return Body{serial(r, std::move(inner))};
     }
@@ -780,6 +804,7 @@ private:
                                            shift_.var ? str(", shifted by ", shift_.by) : ""));
         if (pack_rows_) kernel_.schedule.push_back(str("pack rows by ", tile_rows_));
         if (late_) kernel_.schedule.push_back(sums_in_output_ ? "blocks meet in the output" : "blocks meet in scratch");
+        if (looped_) kernel_.schedule.push_back("tiles pass through scratch");
         if (!parallel_.empty()) kernel_.schedule.push_back("parallel over " + parallel_);
     }
 
@@ -793,6 +818,7 @@ private:
     std::int64_t strip_width_ = 0;  // if it is not as long as fits
     bool dense_ = true;             // the output's fastest axis has a stride of 1
     bool late_ = false;             // the epilogue runs after the tiles
+    bool looped_ = false;           // it is a loop after each tile
     bool sums_in_output_ = false, plain_epilogue_ = false;
     int lanes_ = kMaxLanes, vectors_ = 1, tile_rows_ = 1, tile_columns_ = kMaxLanes;
     std::string parallel_;

@@ -129,6 +129,23 @@ TEST_CASE("a contraction is tiled, its columns packed, and its blocks meet in th
     CHECK(parallel_extent(kernel) > 1);
 }
 
+TEST_CASE("much that is computed after a sum is a loop behind each tile, with the same bits") {
+    const auto with_epilogue = [](Op op, std::int64_t m, std::int64_t k, std::int64_t n) {
+        KernelGraph graph = product(m, k, n);
+        graph.outputs[0].value = ir::unary(op, graph.outputs[0].value);
+        return graph;
+    };
+    CHECK_FALSE(mentions(optimise(lower(with_epilogue(Op::Neg, 61, 70, 83))), "through scratch"));
+    const Kernel kernel = optimise(lower(with_epilogue(Op::Tanh, 61, 70, 83))),
+                 plain = lower(with_epilogue(Op::Tanh, 61, 70, 83));
+    CHECK(mentions(kernel, "tiles pass through scratch"));
+    const test::Memory expected = test::run_on("ref", plain, some_values(plain)).memories.back();
+    for (const char* backend : {"ref", "c", "x86"}) {
+        CAPTURE(backend);
+        CHECK(test::run_on(backend, kernel, some_values(kernel)).memories.back() == expected);
+    }
+}
+
 TEST_CASE("elementwise work is vectors, with a shorter one for the rest, and chunks when there is much of it") {
     KernelGraph graph;
     const Kernel small = optimise(lower(finished(graph, -parameter(graph, {37}))));

@@ -21,6 +21,26 @@ struct OpenLoop {
     std::int32_t begin, end;
 };
 
+// How often an instruction runs, roughly: by the turns of the loops around it.
+class Weight {
+public:
+    float at(const Ins& ins) {
+        if (ins.id == kLoopBegin) {
+            const auto turns = static_cast<float>(std::clamp<std::int64_t>(ins.o[0].value, 1, 1024));
+            outer_.push_back(weight_);
+            weight_ *= turns;
+        } else if (ins.id == kLoopEnd) {
+            weight_ = outer_.back();
+            outer_.pop_back();
+        }
+        return weight_;
+    }
+
+private:
+    float weight_ = 1;
+    std::vector<float> outer_;
+};
+
 // What it costs if a register is none at this place. A constant that an instruction can read from memory is free there.
 float worth(const Ins& ins, Reg reg, const RegInfo& r, bool broadcasts) {
     if (!r.constant) return 1;
@@ -40,16 +60,12 @@ void find_ranges(Code& code, bool broadcasts) {
     }
     for (RegInfo& r : code.regs) r.first = r.last = -1, r.weight = 0;
     std::vector<OpenLoop> loops;
-    float weight = 1;
+    Weight weights;
     for (std::int32_t i = 0; i < count; ++i) {
         const Ins& ins = code.list[i];
-        if (ins.id == kLoopBegin) {
-            loops.push_back({2 * i, 2 * end_of[i] + 1});
-            weight *= 8;
-        } else if (ins.id == kLoopEnd) {
-            loops.pop_back();
-            weight /= 8;
-        }
+        const float weight = weights.at(ins);
+        if (ins.id == kLoopBegin) loops.push_back({2 * i, 2 * end_of[i] + 1});
+        else if (ins.id == kLoopEnd) loops.pop_back();
         for_each_reg(ins, [&](int id, bool writes, bool reads) {
             RegInfo& r = code.regs[id];
             std::int32_t at = 2 * i + (writes ? 1 : 0);
@@ -148,10 +164,9 @@ struct Needs {
 
 Needs temporaries_needed(const Code& code) {
     Needs needs;
-    float weight = 1;
+    Weight weights;
     for (const Ins& ins : code.list) {
-        if (ins.id == kLoopBegin) weight *= 8;
-        if (ins.id == kLoopEnd) weight /= 8;
+        const float weight = weights.at(ins);
         if (ins.id == kConstant || ins.id == kKeep) continue;
         int vectors = 0, masks = 0;
         for_each_reg(ins, [&](int id, bool, bool) {

@@ -59,13 +59,15 @@ inline Operand pool(std::int64_t offset, int bytes = 0) {
 // What is no instruction of the machine.
 enum Pseudo : std::uint32_t {
     kMove = 0x80000000,  // register to register of one class; nothing if both get the same place
-    kConstant,  // a vector or mask register gets its value from the constants: may be done again instead of spilling
-    kBind,      // a label stands here
-    kLoopBegin,
+    kConstant,   // a vector or mask register gets its value from the constants: may be done again instead of spilling
+    kBind,       // a label stands here
+    kLoopBegin,  // so many turns (operand 0, an immediate)
     kLoopEnd,
     kKeep,  // the registers named live until here
     kCall,  // calls helper(operand 0, an immediate pointer), which keeps all registers
 };
+
+inline constexpr std::int64_t kUnknownTurns = 8;
 
 struct Ins {
     std::uint32_t id = 0;  // asmjit's, or a Pseudo

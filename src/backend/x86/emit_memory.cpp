@@ -356,7 +356,7 @@ void Emitter::for_lanes(int used, const std::function<void(Reg)>& body) {
     const Reg lane = gp_reg();
     const int head = new_label();
     put(Id::kIdMov, {gp(lane), imm(0)});
-    put(kLoopBegin, {});
+    put_store(kLoopBegin, {imm(lanes_)});
     bind(head);
     body(lane);
     put(Id::kIdAdd, {gp(lane), imm(1)}).reads_first = true;

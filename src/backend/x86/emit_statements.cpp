@@ -99,7 +99,7 @@ void Emitter::emit(const Loop& loop) {
         if (parallel) put(Id::kIdImul, {gp(r), gp(inner.var), imm(unit)});
         else put(Id::kIdMov, {gp(r), imm(0)});
     }
-    put(kLoopBegin, {});
+    put_store(kLoopBegin, {imm(parallel ? kUnknownTurns : loop.extent())});
     bind(head);
     std::vector<Ins>& code = scopes_.back().code;
     code.insert(code.end(), std::make_move_iterator(inner.code.begin()), std::make_move_iterator(inner.code.end()));

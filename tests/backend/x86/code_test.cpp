@@ -37,7 +37,7 @@ TEST_CASE("chains of instructions take turns; loads, stores and what is overwrit
     Listing l;
     const auto v = [](Reg r) { return vec(r, 64); };
     std::vector<Reg> sums;
-    l.add(kLoopBegin, false, {});
+    l.add(kLoopBegin, false, {imm(100)});
     for (int chain = 0; chain < 2; ++chain) {
         const Reg x = l.vector(), sum = l.vector();
         l.add(Id::kIdVmovups, true, {v(x), memory(l.base, 64 * chain, 64)});

@@ -96,6 +96,23 @@ TEST_CASE("a matmul's inner loop is its multiply-adds, loads and broadcasts") {
     }
 }
 
+TEST_CASE("what is computed from a matmul's sums takes no registers from its inner loop") {
+    const BackendScope x86("x86");
+    const Tensor a = randn({60, 499}).realize(), b = randn({499, 128}).realize(), c = randn({60, 128}).realize();
+    std::string listing;
+    {
+        const DebugScope debug(5);
+        listing = printed([&] {  // as in the gradient of an LSTM's cell
+            const Tensor sum = matmul(a, b), gate = sigmoid(c), other = tanh(sum * gate + c);
+            realize(std::vector{other * gate, other * sigmoid(sum), tanh(sum) * sigmoid(other)});
+        });
+    }
+    const std::string loop = innermost_loop(listing, "vbroadcastss");
+    CAPTURE(loop);
+    CHECK(count(loop, "vfmadd231ps") >= 8);
+    CHECK(count(loop, "zmmword ptr [rsp") + count(loop, "ymmword ptr [rsp") == 0);
+}
+
 TEST_CASE("what one instruction needs from memory is its operand") {
     const BackendScope x86("x86");
     const auto loop_of = [](const char* what, const std::function<Tensor()>& f) {
