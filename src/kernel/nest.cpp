@@ -187,13 +187,20 @@ void for_each_store(const Body& body, const std::function<void(const Store&, std
 
 namespace {
 
+// Elementwise ops on constants and on leaves of this kind alone?
+bool made_of(const NodeRef& value, Op leaf) {
+    const std::vector<const ir::Node*> nodes = ir::topological_order(std::span(&value, 1));
+    return std::all_of(nodes.begin(), nodes.end(), [&](const ir::Node* node) {
+        return node->op == leaf || node->op == Op::Const || ir::is_elementwise(node->op);
+    });
+}
+
 // A condition on the loops' variables alone, like a load's gate.
 bool is_index(const NodeRef& condition) {
     const std::vector<const ir::Node*> nodes = ir::topological_order(std::span(&condition, 1));
-    return std::all_of(nodes.begin(), nodes.end(), [](const ir::Node* node) {
-        return node->op == Op::LoopVar || node->op == Op::Const ||
-               (ir::is_elementwise(node->op) && node->op != Op::Cast && node->op != Op::Bitcast);
-    });
+    return made_of(condition, Op::LoopVar) && std::none_of(nodes.begin(), nodes.end(), [](const ir::Node* node) {
+               return node->op == Op::Cast || node->op == Op::Bitcast;
+           });
 }
 
 // A position as a 32-bit number: it fits lanes of that size before as well.
@@ -215,6 +222,7 @@ int lanes_for(const Kernel& kernel, const Body& body) {
             const NodeRef node = stack.back();
             stack.pop_back();
             if (!seen.emplace(node.get(), true).second) continue;
+            if (size_of(node->dtype) == 8 && made_of(node, Op::ScalarParam)) continue;  // the same in all lanes
             wide |= size_of(node->dtype) == 8;
             if (node->op == Op::Load || narrows_index(*node)) continue;  // an address is not data
             for (const NodeRef& source : node->sources)

@@ -336,6 +336,45 @@ Case rare_case(DType t, Way way, std::string name) {
     return c;
 }
 
+// x << by | x >> back, in either order; a turn only where the two add up to all bits.
+Case rotation_case(DType t, Way way, std::string name) {
+    Case c;
+    c.nest = std::make_shared<Nest>(std::move(name));
+    Nest& n = *c.nest;
+    constexpr std::int64_t kCount = 75;
+    const int all = 8 * static_cast<int>(size_of(t));
+    n.input("x", t, kCount);
+    c.inputs = 1;
+    c.memories.emplace_back(t, kCount);
+    for (std::int64_t i = 0; i < kCount; ++i) c.memories[0].set(i, static_cast<Word>(i + 1) * 0x9e3779b97f4a7c15u);
+    const std::pair<int, int> shifts[] = {{1, all - 1}, {all - 3, 3}, {3, all - 4}, {all / 2, all / 2}};
+    for (const auto& [by, back] : shifts)
+        for (const bool swapped : {false, true}) {
+            c.names.push_back(str(by, " and ", back, swapped ? ", swapped" : ""));
+            n.output(str("out", c.names.size()), t, kCount);
+            c.memories.emplace_back(t, kCount);
+            std::vector<Word>& expected = c.expected.emplace_back();
+            for (std::int64_t i = 0; i < kCount; ++i) {
+                const Word x = c.memories[0].get(i);
+                Memory one(t, 1);
+                one.set(0, x << by | x >> back);
+                expected.push_back(one.get(0));
+            }
+        }
+    n.k.body = loops_over(n, way, kCount, [&](const NodeRef& i) {
+        const NodeRef x = n.k.load(0, i);
+        Body body;
+        for (const auto& [by, back] : shifts) {
+            const NodeRef left = n.k.binary(Op::Shl, x, n.k.constant(t, by)),
+                          right = n.k.binary(Op::Shr, x, n.k.constant(t, back));
+            body.emplace_back(Store{static_cast<int>(body.size()) + 1, i, n.k.binary(Op::Or, left, right)});
+            body.emplace_back(Store{static_cast<int>(body.size()) + 1, i, n.k.binary(Op::Or, right, left)});
+        }
+        return body;
+    });
+    return c;
+}
+
 // Every way of looping over these types.
 std::vector<Case> in_all_ways(std::string_view name, std::span<const DType> types,
                               const std::function<Case(DType, Way, std::string)>& make) {
@@ -450,6 +489,10 @@ TEST_CASE("scaling by a power of two rounds once") {
 
 TEST_CASE("the rest of a division of floats is exact") {
     check_cases(in_all_ways("rest", std::array{f32, f64}, rest_case));
+}
+
+TEST_CASE("bits that are turned round") {
+    check_cases(in_all_ways("rotation", std::array{u8, u16, u32, u64}, rotation_case));
 }
 
 TEST_CASE("bit ops of bit ops") { check_cases(in_all_ways("bits", std::array{u8, i16, i32, u32, i64}, bits_case)); }

@@ -15,6 +15,18 @@ namespace {
 bool is_bit_op(ir::Op op) { return op == ir::Op::And || op == ir::Op::Or || op == ir::Op::Xor; }
 bool is_constant(const ir::Node& node) { return node.op == ir::Op::Const; }
 
+// The bits by which x << by | x >> (all - by) turns an unsigned x; 0: it is something else.
+int rotation(const ir::Node& node) {
+    if (node.op != ir::Op::Or || !is_unsigned(node.dtype)) return 0;
+    const bool swapped = node.source(0).op == ir::Op::Shr;
+    const ir::Node &left = node.source(swapped), &right = node.source(!swapped);
+    if (left.op != ir::Op::Shl || right.op != ir::Op::Shr || left.sources[0] != right.sources[0]) return 0;
+    if (!is_constant(left.source(1)) || !is_constant(right.source(1))) return 0;
+    const Word by = left.source(1).as<ir::ConstArg>().value, back = right.source(1).as<ir::ConstArg>().value;
+    const Word all = 8 * size_of(node.dtype);
+    return by > 0 && by < all && back == all - by ? static_cast<int>(by) : 0;
+}
+
 // Instructions for f32 and f64, and for integers in lanes of 4 and 8 bytes.
 struct Pair {
     std::uint32_t narrow, wide;
@@ -261,8 +273,8 @@ Value Emitter::wrapped(Value v, DType t) {
 // Is this a bit op of which nothing else needs the result?
 bool Emitter::only_here(const Node& node) {
     const auto uses = expanded_.uses.find(&node);
-    return is_bit_op(node.op) && uses != expanded_.uses.end() && uses->second == 1 && facts(node).lane >= 0 &&
-           level_of(node) == at_ && !values_.contains(&node);
+    return is_bit_op(node.op) && !rotation(node) && uses != expanded_.uses.end() && uses->second == 1 &&
+           facts(node).lane >= 0 && level_of(node) == at_ && !values_.contains(&node);
 }
 
 // outer(x, inner(y, z)) is one instruction, whose immediate is its truth table: bit 4 x + 2 y + z.
@@ -286,6 +298,11 @@ Value Emitter::vector_int(const Node& node) {
     if (node.op == Op::IDiv || node.op == Op::Mod) return vector_division(node);
     if (node.op == Op::Pow) return helper_op(node);
     const int lane = lane_bytes(node), bytes = width(lane);
+    if (const int by = rotation(node); wide_ && by && size_of(t) == static_cast<std::size_t>(lane)) {
+        const Value a = vector_value(node.source(0).source(0)), result = new_vector(lane);
+        put(lane == 4 ? Id::kIdVprold : Id::kIdVprolq, {vec(result.reg, bytes), vec(a.reg, bytes), imm(by)});
+        return result;
+    }
     if (wide_ && is_bit_op(node.op))
         for (const int inner : {0, 1})
             if (only_here(node.source(inner))) return three_bits(node, inner);

@@ -14,6 +14,7 @@ namespace {
 namespace Id = asmjit::x86::Inst;
 
 constexpr std::size_t kShortest = 16, kLongest = 512;  // blocks, in instructions
+constexpr std::size_t kWindow = 64;                    // so many are under way
 
 // Time in thirds of a cycle: three wide instructions begin in two cycles.
 constexpr int kCycle = 3, kIssue = 2;
@@ -46,10 +47,16 @@ int latency(const Ins& ins) {
         case Id::kIdVpslld:
         case Id::kIdVpsrld:
         case Id::kIdVpsrad:
+        case Id::kIdVprold:
+        case Id::kIdVprolq:
         case Id::kIdVpternlogd:
         case Id::kIdVpternlogq:
         case Id::kIdVblendmps:
-        case Id::kIdVblendmpd: return kCycle;
+        case Id::kIdVblendmpd:
+        case Id::kIdMov:
+        case Id::kIdLea:
+        case Id::kIdAdd:
+        case Id::kIdImul: return kCycle;
         default: return 4 * kCycle;
     }
 }
@@ -62,16 +69,18 @@ bool is_load(const Ins& ins) {
     });
 }
 
-// On lanes and masks alone: no flags, no address that changes, nothing that the machine insists on.
+// No jump and nothing for one; no flags that are read, no register that the machine insists on.
 bool may_move(const Ins& ins, const Code& code) {
     if (ins.id >= kMove && ins.id != kMove && ins.id != kConstant) return false;
     if (!ins.count || (!ins.writes_first && !is_store(ins))) return false;
-    for (int i = 0; i < ins.count; ++i) {
-        const Operand& o = ins.o[i];
-        if (o.kind == Operand::Kind::Label) return false;
-        if (o.kind == Operand::Kind::Register &&
-            (o.reg.id < 0 || code.regs[static_cast<std::size_t>(o.reg.id)].cls == Class::Gp))
+    for (int i = 0; i < ins.count; ++i)
+        if (ins.o[i].kind == Operand::Kind::Label || (ins.o[i].kind == Operand::Kind::Register && ins.o[i].reg.id < 0))
             return false;
+    const bool general = ins.o[0].kind == Operand::Kind::Register &&
+                         code.regs[static_cast<std::size_t>(ins.o[0].reg.id)].cls == Class::Gp;
+    if (general) {
+        return ins.id == kMove || ins.id == Id::kIdMov || ins.id == Id::kIdLea || ins.id == Id::kIdAdd ||
+               ins.id == Id::kIdImul;
     }
     switch (ins.id) {  // these clear their mask too
         case Id::kIdVgatherdps:
@@ -92,7 +101,7 @@ public:
 
     void run(int vectors) {
         connect();
-        if (longest() <= static_cast<int>(nodes_.size()) * kIssue) return;  // as it stands, there is always work
+        if (longest() <= static_cast<int>(std::min(nodes_.size(), kWindow)) * kIssue) return;  // there is always work
         std::vector<Ins> block;
         for (const std::size_t i : schedule()) {
             if (nodes_[i].copied) block.push_back(code_.list[nodes_[i].at - 1]);

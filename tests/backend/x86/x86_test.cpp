@@ -135,7 +135,7 @@ TEST_CASE("what one instruction needs from memory is its operand") {
     }
 }
 
-TEST_CASE("the bits of three values are one instruction") {
+TEST_CASE("the bits of three values are one instruction, and so is turning them round") {
     const BackendScope x86("x86");
     const std::string before = std::exchange(config().cpu, "native");
     if (cpu_level() == CpuLevel::Avx512) {
@@ -144,6 +144,8 @@ TEST_CASE("the bits of three values are one instruction") {
         const std::string listing = printed([&] { ((a & b.realize()) ^ c.realize()).realize(); });
         CHECK(count(listing, "vpternlogd") >= 1);
         CHECK(count(listing, "vpandd") == 0);
+        const std::string random = printed([&] { rand({4817}).realize(); });
+        CHECK(count(random, "vprold zmm") >= 19);  // the bits of 16 numbers are turned at once
     }
     config().cpu = before;
 }
