@@ -29,7 +29,7 @@ struct Angle {
     Value q;  // an unsigned integer of the same width; its two low bits count quadrants
 };
 
-// f32, in f64. The range of a says which bits of 2/pi matter, as c0 + c1: a >= 2^start is a multiple of 2^(start-23),
+// f32 of any size, in f64. The range of a says which bits of 2/pi matter, as c0 + c1: a >= 2^start is a multiple of 2^(start-23),
 // so what stands at 2^(25-start) and above in 2/pi is left out. A range spans 21 binades, hence a c0 < 2^46. It is high
 // + low exactly; round(high) is q plus a multiple of 4 (in the low bits of the magic sum), and f = (high - round(high))
 // + low + a c1, where only the last two sums round. |low| < 2^-8 takes |f| a little beyond 1/2. a c1 < 2^-7, and c1
@@ -49,14 +49,15 @@ Angle reduce_narrow(const Value& x) {
     return {cast(f * kHalfPiF64[0], DType::F32), cast(bitcast(shifted, DType::U64), DType::U32)};
 }
 
-// f64, |x| < 2^20: r = a - n pi/2 with pi/2 in three parts. By the same argument as for exp the first step is exact;
-// the second rounds at ulp(r)/2, and the third is below 2^-86: far less than r, which is above 2^-62.
+// |x| < 2^17 (2^20 of f64): r = a - n pi/2 with pi/2 in three parts. By the same argument as for exp the first step is
+// exact; the second rounds at ulp(r)/2, and the third is below 2^-32 (2^-86): less than r, which is above 2^-30 (2^-62).
 Angle reduce_moderate(const Value& a) {
-    const Value shifted = fma(a, 0x1.45f306dc9c883p-1, kFormat64.magic());
-    const Value n = shifted - kFormat64.magic();
+    const Format& format = format_of(a);
+    const Value shifted = fma(a, 0x1.45f306dc9c883p-1, format.magic());
+    const Value n = shifted - format.magic();
     Value r = a;
-    for (const double part : kHalfPiF64) r = fma(n, -part, r);
-    return {r, bitcast(shifted, DType::U64)};
+    for (const double part : format.pick(kHalfPiF32, kHalfPiF64)) r = fma(n, -part, r);
+    return {r, bitcast(shifted, format.bits)};
 }
 
 // The high 64 bits of a 53-bit m times a 64-bit w, from products of 32-bit halves.
@@ -103,8 +104,8 @@ Angle reduce_large(const Value& a) {
 // f(angle of x). For f64, large x are left to a branch of their own; infinity times 0 makes NaN of what would be a number.
 template <class F>
 Value by_angle(const Value& x, const F& f) {
-    if (x.type() == DType::F32) return f(reduce_narrow(x));
     const Value a = abs(x);
+    if (x.type() == DType::F32) return rarely(a > 0x1.fffffep16, f(reduce_narrow(x)), f(reduce_moderate(a)));
     const Angle large = reduce_large(a);
     return rarely(a > 0x1.fffffffffffffp19, f(Angle{fma(a, 0, large.r), large.q}), f(reduce_moderate(a)));
 }
