@@ -4,9 +4,13 @@
 #include "kernel/math_build.h"
 #include "kernel/math_tables.h"
 
+#include <vector>
+
 namespace weft::kernel {
 
-static constexpr double kPerLn2 = 0x1.71547652b82fep+0;  // 1 / ln 2
+namespace {
+constexpr double kPerLn2 = 0x1.71547652b82fep+0;  // 1 / ln 2
+}
 
 // n = round(x / ln 2), by the magic number. r = x - n ln 2 takes ln 2 in two parts. With a fused multiply-add the first
 // step is exact: n*high is a multiple of ulp(high), as x is or nearly is, and the difference is at most 0.35, so it
@@ -41,8 +45,10 @@ Value power_of_two(const Value& shifted, int plus) {
     return bitcast((bitcast(shifted, format.bits) << format.mantissa) + format.exponent(plus), shifted.type());
 }
 
+namespace {
+
 // exp(-x), with the bits that make_exp has for -x: constants have the other sign instead.
-static Value make_exp_of_negative(const Value& x) {
+Value make_exp_of_negative(const Value& x) {
     const Format& format = format_of(x);
     const std::span<const double> ln2 = format.pick(kLn2F32, kLn2F64);
     const Value clamped = max(min(x, format.pick(104.0, 746.0)), format.pick(-89.0, -710.0));
@@ -52,6 +58,8 @@ static Value make_exp_of_negative(const Value& x) {
     for (const double next : format.pick(kExpF32, kExpF64)) c.push_back(c.size() % 2 ? -next : next);
     return scale(polynomial(r, c), n);
 }
+
+}  // namespace
 
 // Clamped to where the result surely is 0 or infinite; NaN stays NaN, since it wins in Min and Max. About 1 ulp.
 Value make_exp(const Value& x) {

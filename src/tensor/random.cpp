@@ -71,22 +71,33 @@ NodeRef uniform(const RandomWords& words, DType dtype) {
     return ir::cast(whole * nodes::number(whole, std::ldexp(1.0, -bits)), dtype);
 }
 
-// Box and Muller: a random radius, whose logarithm needs a uniform number in (0, 1], and a random angle.
-NodeRef normal_of(const NodeRef& radius_source, const NodeRef& angle_source) {
+// cos(2 pi u), 0 <= u < 1, a multiple of 2^-24: sin(2 pi w) with an exact |w| <= 1/4, as w P(w^2), to 2^-25. The angle of a general
+// cosine might be large, which would take doubles.
+NodeRef cosine_of_turns(const NodeRef& u) {
+    constexpr double kSineOfTurns[] = {0x1.921fb6p+2, -0x1.4abbe4p+5, 0x1.466d1ep+6, -0x1.32b11ap+6, 0x1.436e98p+5};
+    const NodeRef w = ir::unary(Op::Abs, u - nodes::number(u, 0.5)) - nodes::number(u, 0.25), z = w * w;
+    NodeRef sum = nodes::number(z, kSineOfTurns[4]);
+    for (int i = 3; i >= 0; --i) sum = sum * z + nodes::number(z, kSineOfTurns[i]);
+    return sum * w;
+}
+
+// Box and Muller: a random radius, whose logarithm needs a uniform number in (0, 1], and the cosine of a random angle.
+NodeRef normal_of(const NodeRef& radius_source, const NodeRef& cosine) {
     const NodeRef radius = ir::unary(Op::Sqrt, ir::unary(Op::Log, radius_source) * nodes::number(radius_source, -2));
-    return radius * ir::unary(Op::Cos, angle_source * nodes::number(angle_source, 2 * std::numbers::pi));
+    return radius * cosine;
 }
 
 NodeRef normal_f32(std::int64_t count) {
     const RandomWords words = random_words(count);
     const NodeRef a = ir::cast(top_bits(words.first, 24), DType::F32),
                   b = ir::cast(top_bits(words.second, 24), DType::F32);
-    return normal_of((a + nodes::number(a, 1)) * nodes::number(a, 0x1p-24), b * nodes::number(b, 0x1p-24));
+    return normal_of((a + nodes::number(a, 1)) * nodes::number(a, 0x1p-24),
+                     cosine_of_turns(b * nodes::number(b, 0x1p-24)));
 }
 
 NodeRef normal_f64(std::int64_t count) {
     const NodeRef a = uniform_f64(random_words(count)), b = uniform_f64(random_words(count));
-    return normal_of(a + nodes::number(a, 0x1p-53), b);
+    return normal_of(a + nodes::number(a, 0x1p-53), ir::unary(Op::Cos, b * nodes::number(b, 2 * std::numbers::pi)));
 }
 
 void check_drawn(const Checker& check, const Shape& shape, DType dtype) {

@@ -7,6 +7,7 @@
 #include <asmjit/x86.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace weft::backend::x86 {
 namespace {
@@ -90,16 +91,25 @@ bool may_move(const Ins& ins, const Code& code) {
         case Id::kIdVpgatherdd:
         case Id::kIdVpgatherdq:
         case Id::kIdVpgatherqd:
-        case Id::kIdVpgatherqq: return false;
+        case Id::kIdVpgatherqq:
+        case Id::kIdVscatterdps:
+        case Id::kIdVscatterdpd:
+        case Id::kIdVscatterqps:
+        case Id::kIdVscatterqpd: return false;
         default: return true;
     }
 }
 
-class Block {
+class Interleaving {
 public:
-    Block(Code& code, std::size_t begin, std::size_t end) : code_(code), begin_(begin), end_(end) {}
+    Interleaving(Code& code, int vectors)
+        : code_(code), vectors_(vectors), uses_(code.regs.size(), 0), accesses_(code.regs.size()) {
+        for (const Ins& ins : code.list) for_each_reg(ins, [&](int id, bool, bool) { ++uses_[index(id)]; });
+    }
 
-    void run(int vectors) {
+    void run(std::size_t begin, std::size_t end) {
+        begin_ = begin;
+        end_ = end;
         connect();
         if (longest() <= static_cast<int>(std::min(nodes_.size(), kWindow)) * kIssue) return;  // there is always work
         std::vector<Ins> block;
@@ -107,7 +117,7 @@ public:
             if (nodes_[i].copied) block.push_back(code_.list[nodes_[i].at - 1]);
             block.push_back(ins(i));
         }
-        if (pressure(block) > vectors) return;
+        if (pressure(block) > vectors_) return;
         std::move(block.begin(), block.end(), code_.list.begin() + static_cast<std::ptrdiff_t>(begin_));
     }
 
@@ -129,6 +139,7 @@ private:
         std::vector<std::size_t> reads;  // since then
     };
 
+    static std::size_t index(int id) { return static_cast<std::size_t>(id); }
     const Ins& ins(std::size_t i) const { return code_.list[nodes_[i].at]; }
 
     void edge(std::ptrdiff_t from, std::size_t to, int latency) {
@@ -148,18 +159,20 @@ private:
     }
 
     void connect() {
+        nodes_.clear();
         for (std::size_t at = begin_; at < end_; ++at) {
             const Ins& ins = code_.list[at];
             const bool copied = ins.id == kMove && at + 1 < end_ && code_.list[at + 1].reads_first &&
                                 code_.list[at + 1].o[0].reg == ins.o[0].reg;
             nodes_.push_back({.at = at += copied, .copied = copied});
         }
-        std::vector<Access> regs(code_.regs.size());
+        for (std::size_t at = begin_; at < end_; ++at)
+            for_each_reg(code_.list[at], [&](int id, bool, bool) { accesses_[index(id)] = {}; });
         Access memory;
         const auto note = [&](const Ins& ins, std::size_t i) {
             for_each_reg(ins, [&](int id, bool writes, bool reads) {
-                if (reads) read(regs[static_cast<std::size_t>(id)], i);
-                if (writes) write(regs[static_cast<std::size_t>(id)], i);
+                if (reads) read(accesses_[index(id)], i);
+                if (writes) write(accesses_[index(id)], i);
             });
             if (is_load(ins)) read(memory, i);
             if (is_store(ins)) write(memory, i);
@@ -208,52 +221,46 @@ private:
     // How many vectors are alive at once: what comes from outside or is used there always is. Constants may be read from memory instead.
     int pressure(const std::vector<Ins>& block) const {
         struct Range {
-            int begin = -1, end = -1;
-            bool outside = false;
+            int begin = 0, end = 0, uses = 0;
+            bool read_first = false;
         };
-        std::vector<Range> ranges(code_.regs.size());
-        const auto is_vector = [&](int id) {
-            const RegInfo& r = code_.regs[static_cast<std::size_t>(id)];
-            return r.cls == Class::Vec && !r.constant;
-        };
+        std::unordered_map<int, Range> ranges;
         for (int i = 0; i < static_cast<int>(block.size()); ++i)
-            for_each_reg(block[static_cast<std::size_t>(i)], [&](int id, bool, bool reads) {
-                Range& range = ranges[static_cast<std::size_t>(id)];
-                if (range.begin < 0) range.begin = i, range.outside = reads;
+            for_each_reg(block[index(i)], [&](int id, bool, bool reads) {
+                if (const RegInfo& r = code_.regs[index(id)]; r.cls != Class::Vec || r.constant) return;
+                Range& range = ranges.try_emplace(id, Range{i, i, 0, reads}).first->second;
                 range.end = i;
+                ++range.uses;
             });
-        for (std::size_t i = 0; i < code_.list.size(); ++i)
-            if (i < begin_ || i >= end_)
-                for_each_reg(code_.list[i], [&](int id, bool, bool) {
-                    if (Range& range = ranges[static_cast<std::size_t>(id)]; range.begin >= 0) range.outside = true;
-                });
-        std::vector<int> change(block.size() + 1, 0);
+        std::vector<int> change(block.size(), 0);
         int always = 0, alive = 0, most = 0;
-        for (std::size_t id = 0; id < ranges.size(); ++id) {
-            const Range& range = ranges[id];
-            if (range.begin < 0 || !is_vector(static_cast<int>(id))) continue;
-            if (range.outside) ++always;
-            else ++change[static_cast<std::size_t>(range.begin)], --change[static_cast<std::size_t>(range.end)];
+        for (const auto& [id, range] : ranges) {
+            if (range.read_first || range.uses < uses_[index(id)]) ++always;
+            else ++change[index(range.begin)], --change[index(range.end)];
         }
         for (const int by : change) most = std::max(most, alive += by);
         return always + most;
     }
 
     Code& code_;
-    const std::size_t begin_, end_;
+    const int vectors_;
+    std::vector<int> uses_;         // of each register, in all the code
+    std::vector<Access> accesses_;  // of each register, in the block
+    std::size_t begin_ = 0, end_ = 0;
     std::vector<Node> nodes_;
 };
 
 }  // namespace
 
 void interleave(Code& code, int vectors) {
+    Interleaving interleaving(code, vectors);
     int depth = 0;
     std::size_t begin = 0;
     for (std::size_t i = 0; i < code.list.size(); ++i) {
         const Ins& ins = code.list[i];
         if (may_move(ins, code)) continue;
         if (const std::size_t size = i - begin; depth > 0 && size >= kShortest && size <= kLongest)
-            Block(code, begin, i).run(vectors);
+            interleaving.run(begin, i);
         begin = i + 1;
         depth += (ins.id == kLoopBegin) - (ins.id == kLoopEnd);
     }
