@@ -3,7 +3,9 @@
 #include "tensor/order.h"
 
 #include <algorithm>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -239,6 +241,20 @@ void sort_long_row(const Call& call, const RowOf& row, std::int64_t n, bool desc
 
 // ---- the first k -----------------------------------------------------------------------------------------------------
 
+// At least k of these keys lie below it: each of k groups has one that does. Nothing: there are too few keys for that.
+template <class Key>
+std::optional<Key> first_limit(const Key* keys, std::int64_t count, std::int64_t k) {
+    constexpr std::int64_t kGroups = 64;
+    if (k > kGroups / 2 || count < 4 * kGroups) return {};
+    Key least[kGroups];
+    std::copy_n(keys, kGroups, least);
+    for (std::int64_t i = kGroups; i + kGroups <= count; i += kGroups)
+        for (std::int64_t g = 0; g < kGroups; ++g) least[g] = std::min(least[g], keys[i + g]);
+    std::nth_element(least, least + k - 1, least + kGroups);
+    if (least[k - 1] == std::numeric_limits<Key>::max()) return {};
+    return least[k - 1] + 1;
+}
+
 // The k first records of a row's part, in any order: those below a limit are collected, and the limit falls whenever they are many.
 template <class Record>
 void first_records(DType dtype, const void* row, std::int64_t begin, std::int64_t end, std::int64_t k, bool largest,
@@ -256,6 +272,8 @@ void first_records(DType dtype, const void* row, std::int64_t begin, std::int64_
     for (std::int64_t from = begin; from < end; from += kKeysAtOnce) {
         const std::int64_t count = std::min(end - from, kKeysAtOnce);
         keys_of(dtype, row, from, from + count, largest, keys);
+        if (from == begin)
+            if (const std::optional<Key> known = first_limit(keys, count, k)) limit = *known, limited = true;
         for (std::int64_t i = 0; i < count; ++i) {
             if (limited) {  // most are above the limit: eight at a time, without a branch for each
                 const auto none_of_eight = [&](const Key* at) {

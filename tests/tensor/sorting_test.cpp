@@ -97,6 +97,19 @@ TEST_CASE("topk: the largest and smallest of short and long rows, ties in order"
     CHECK(topk(x, 17).values.to_vector<float>() == sort(x, -1, true).values.to_vector<float>());
     const Tensor rows = rand({3, 200'000});
     CHECK(all(eq(topk(rows, 50).indices, argsort(rows, -1, true).slice(1, {0, 50}))).item<bool>());
+    for (const DType dtype : {bool_, u8, i64, f16, f32, f64})
+        for (const std::int64_t distinct : {1, 3, 100'000})  // many ties, few, none
+            for (const std::int64_t k : {1, 7, 32, 33})
+                for (const bool largest : {false, true}) {
+                    CAPTURE(dtype);
+                    CAPTURE(distinct);
+                    CAPTURE(k);
+                    CAPTURE(largest);
+                    Tensor many = (randint(0, distinct, {2, 1500}) - distinct / 2).to(dtype);
+                    if (is_float(dtype)) many = where(eq(arange(1500) % 701, 5), kNan, many);
+                    const Tensor want = argsort(many, -1, largest).slice(1, {0, k});
+                    CHECK(all(eq(topk(many, k, -1, largest).indices, want)).item<bool>());
+                }
     CHECK(topk(x, 0).values.shape() == Shape{1, 0});
     CHECK_THROWS_WITH_AS(topk(x, 18),
                          "topk(x: f32[1, 17], k: 18, axis: -1): k must lie between 0 and the size 17 of the axis",
