@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <random>
 #include <span>
 
 namespace weft::test {
@@ -227,6 +228,56 @@ Case rest_case(DType t, Way way, std::string name) {
     }
     n.k.body = loops_over(n, way, count, [&](const NodeRef& i) {
         return Body{Store{2, i, kernel::expand_math(n.k, Op::Mod, n.k.load(0, i), n.k.load(1, i))}};
+    });
+    return c;
+}
+
+// Numbers of every length, their multiples and what lies beside those; by constants too.
+Case division_case(DType t, Way way, std::string name) {
+    Case c;
+    c.nest = std::make_shared<Nest>(std::move(name));
+    Nest& n = *c.nest;
+    std::vector<std::pair<Word, Word>> pairs;
+    std::mt19937_64 random(11);
+    const auto any = [&] { return static_cast<Word>(static_cast<std::int64_t>(random()) >> random() % 64); };
+    for (int i = 0; i < 3000; ++i) {
+        const Word b = any(), times = any();
+        pairs.emplace_back(i % 2 ? any() : b * times + random() % 3 - 1, b);
+    }
+    const std::vector<Word> special = edges(t);
+    for (const Word a : special)
+        for (const Word b : special) pairs.emplace_back(a, b);
+    const auto count = static_cast<std::int64_t>(pairs.size());
+    n.input("a", t, count);
+    n.input("b", t, count);
+    c.memories = {Memory(t, count), Memory(t, count)};
+    for (std::int64_t i = 0; i < count; ++i) {
+        c.memories[0].set(i, pairs[i].first);
+        c.memories[1].set(i, pairs[i].second);
+    }
+    c.inputs = 2;
+    const Word fixed[] = {scalar_word(t, 7), scalar_word(t, 100), scalar_word(t, 0),
+                          is_unsigned(t) ? special.back() : scalar_word(t, -3)};
+    for (const Op op : {Op::IDiv, Op::Mod})
+        for (int by = -1; by < 4; ++by) {
+            c.names.push_back(str(ir::name_of(op), " by ", by < 0 ? "b" : str("constant ", by)));
+            n.output(str("out", c.names.size()), t, count);
+            c.memories.emplace_back(t, count);
+            std::vector<Word>& expected = c.expected.emplace_back();
+            for (std::int64_t i = 0; i < count; ++i) {
+                const Word in[2] = {c.memories[0].get(i), by < 0 ? c.memories[1].get(i) : fixed[by]};
+                expected.push_back(ir::info(op).eval(t, in));
+            }
+        }
+    n.k.body = loops_over(n, way, count, [&](const NodeRef& i) {
+        const NodeRef a = n.k.load(0, i), b = n.k.load(1, i);
+        Body body;
+        for (const Op op : {Op::IDiv, Op::Mod})
+            for (int by = -1; by < 4; ++by) {
+                const NodeRef divisor = by < 0 ? b : n.k.make(Op::Const, t, {}, ir::ConstArg{fixed[by]});
+                body.emplace_back(Store{static_cast<int>(body.size()) + 2, i, n.k.binary(op, a, divisor)});
+            }
+        return body;
     });
     return c;
 }
@@ -489,6 +540,10 @@ TEST_CASE("scaling by a power of two rounds once") {
 
 TEST_CASE("the rest of a division of floats is exact") {
     check_cases(in_all_ways("rest", std::array{f32, f64}, rest_case));
+}
+
+TEST_CASE("integers of every length are divided exactly") {
+    check_cases(in_all_ways("division", std::array{u8, i8, u16, i16, u32, i32, u64, i64}, division_case));
 }
 
 TEST_CASE("bits that are turned round") {

@@ -49,6 +49,7 @@ constexpr Pair kAddF{Id::kIdVaddps, Id::kIdVaddpd}, kSubF{Id::kIdVsubps, Id::kId
 
 enum Predicate { kEq = 0, kLt = 1, kLe = 2 };
 constexpr int kFloatPredicate[] = {0, 17, 18};  // ordered, quiet
+constexpr int kFloor = 1;                       // of a rounding
 constexpr int kOrdered = 7, kNotLessOrEqual = 22, kNotGreaterOrEqual = 25;
 
 }  // namespace
@@ -379,15 +380,17 @@ Value Emitter::vector_int(const Node& node) {
 }
 
 // By a positive constant. The quotient of floats is exact enough to floor while the dividend has no more bits than a mantissa.
+// In floats where |a| and |b| are below 2^24 (2^52): the rounded ratio differs from the exact one by less than 1 / |b|, and so lies between
+// the same whole numbers.
 Value Emitter::vector_division(const Node& node) {
     const DType t = node.dtype;
     const Node& by = node.source(1);
     const int lane = lane_bytes(node), bytes = width(lane);
     const auto divisor = is_constant(by) ? static_cast<std::int64_t>(by.as<ir::ConstArg>().value) : 0;
-    if (divisor <= 0) return helper_op(node);
     const bool division = node.op == Op::IDiv;
     const auto reg = [&](const Value& v) { return vec(v.reg, bytes); };
-    if (std::has_single_bit(static_cast<std::uint64_t>(divisor)) && (is_unsigned(t) || lane == 4 || wide_)) {
+    if (divisor > 0 && std::has_single_bit(static_cast<std::uint64_t>(divisor)) &&
+        (is_unsigned(t) || lane == 4 || wide_)) {
         const Value a = vector_value(node.source(0)), result = new_vector(lane);
         if (division)
             put((is_unsigned(t) ? kShrImm : kSarImm)(lane),
@@ -398,23 +401,118 @@ Value Emitter::vector_division(const Node& node) {
     const std::int64_t exact = lane == 4 ? std::int64_t(1) << 24 : std::int64_t(1) << 52;
     ir::Bounds bounds{INT64_MIN, INT64_MAX};
     if (t == DType::I64) bounds = ir::bounds(node.sources[0]);
-    else if (is_int(t) && size_of(t) < 4) bounds = {-65536, 65536};
-    if (bounds.low <= -exact || bounds.high >= exact || divisor >= exact || (lane == 8 && !wide_)) {
-        if (t == DType::I64 && lane == 4) throw TooWide();
-        return helper_op(node);
+    const bool small = size_of(t)<4, known = divisor> 0 && divisor < exact;
+    const bool in_floats = small || (known && bounds.low > -exact && bounds.high < exact && (lane == 4 || wide_));
+    if (!in_floats && lane == 8 && !(wide_ && t == DType::I64)) return helper_op(node);
+    if (!in_floats && t == DType::U32 && !wide_) return helper_op(node);
+    const Value a = vector_value(node.source(0)), b = vector_value(by);
+    if (!in_floats && lane == 8) return long_division(a, b, division);
+    Value quotient;
+    if (in_floats) {
+        const Value x = new_vector(lane), y = new_vector(lane), ratio = new_vector(lane), low = new_vector(lane);
+        const std::uint32_t to_float = lane == 4 ? Id::kIdVcvtdq2ps : Id::kIdVcvtqq2pd;
+        put(to_float, {reg(x), reg(a)});
+        if (known) {
+            const Word by_float =
+                lane == 4 ? to_word(static_cast<float>(divisor)) : to_word(static_cast<double>(divisor));
+            put(kDivF(lane), {reg(ratio), reg(x), reg(constant_like(a, t, by_float))});
+        } else {
+            put(to_float, {reg(y), reg(b)});
+            put(kDivF(lane), {reg(ratio), reg(x), reg(y)});
+        }
+        quotient = new_vector(lane);
+        put((wide_ ? kScaleF : kRoundF)(lane), {reg(low), reg(ratio), imm(kFloor)});
+        put(lane == 4 ? Id::kIdVcvttps2dq : Id::kIdVcvttpd2qq, {reg(quotient), reg(low)});
+    } else quotient = quotient_in_doubles(a, b, t == DType::U32);
+    Value result = quotient;
+    if (!division) {
+        const Value product = new_vector(lane);
+        result = new_vector(lane);
+        put(kMul(lane), {reg(product), reg(quotient), reg(b)});
+        put(kSub(lane), {reg(result), reg(a), reg(product)});
     }
-    const Value a = vector_value(node.source(0)), x = new_vector(lane), ratio = new_vector(lane),
-                low = new_vector(lane), quotient = new_vector(lane);
-    const Word by_float = lane == 4 ? to_word(static_cast<float>(divisor)) : to_word(static_cast<double>(divisor));
-    put(lane == 4 ? Id::kIdVcvtdq2ps : Id::kIdVcvtqq2pd, {reg(x), reg(a)});
-    put(kDivF(lane), {reg(ratio), reg(x), reg(constant_like(a, t, by_float))});
-    put((wide_ ? kScaleF : kRoundF)(lane), {reg(low), reg(ratio), imm(1)});
-    put(lane == 4 ? Id::kIdVcvttps2dq : Id::kIdVcvttpd2qq, {reg(quotient), reg(low)});
-    if (division) return quotient;
-    const Value product = new_vector(lane), rest = new_vector(lane);
-    put(kMul(lane), {reg(product), reg(quotient), reg(constant_like(a, t, static_cast<Word>(divisor)))});
-    put(kSub(lane), {reg(rest), reg(a), reg(product)});
-    return rest;
+    if (!known) result = select(compare_lanes(kEq, b, constant_like(b, t, 0), t), constant_like(b, t, 0), result);
+    return wrapped(result, t);
+}
+
+// Of 32 bits, by the same argument; in two halves where the doubles do not fit one register. The lowest number by -1 is out of range
+// and comes back as itself.
+Value Emitter::quotient_in_doubles(const Value& a, const Value& b, bool is_unsigned_type) {
+    const bool halves = 8 * lanes_ > most_bytes_;
+    const int bytes = width(4), part_bytes = halves ? bytes / 2 : bytes, doubles = halves ? most_bytes_ : 8 * lanes_;
+    const auto part = [&](const Value& v, int p) {
+        if (p == 0) return v.reg;
+        const Reg upper = vec_reg(part_bytes);
+        put(wide_ ? Id::kIdVextracti64x4 : Id::kIdVextracti128, {vec(upper, part_bytes), vec(v.reg, bytes), imm(1)});
+        return upper;
+    };
+    const auto quotient = [&](int p, Reg to) {
+        const Reg x = vec_reg(doubles), y = vec_reg(doubles), ratio = vec_reg(doubles), low = vec_reg(doubles);
+        const std::uint32_t to_double = is_unsigned_type ? Id::kIdVcvtudq2pd : Id::kIdVcvtdq2pd;
+        put(to_double, {vec(x, doubles), vec(part(a, p), part_bytes)});
+        put(to_double, {vec(y, doubles), vec(part(b, p), part_bytes)});
+        put(Id::kIdVdivpd, {vec(ratio, doubles), vec(x, doubles), vec(y, doubles)});
+        put(wide_ ? Id::kIdVrndscalepd : Id::kIdVroundpd, {vec(low, doubles), vec(ratio, doubles), imm(kFloor)});
+        put(is_unsigned_type ? Id::kIdVcvttpd2udq : Id::kIdVcvttpd2dq, {vec(to, part_bytes), vec(low, doubles)});
+    };
+    const Value result = new_vector(4);
+    if (!halves) {
+        quotient(0, result.reg);
+        return result;
+    }
+    const Reg lower = vec_reg(bytes), upper = vec_reg(part_bytes);
+    quotient(0, lower);
+    quotient(1, upper);
+    put(wide_ ? Id::kIdVinserti64x4 : Id::kIdVinserti128,
+        {vec(result.reg, bytes), vec(lower, bytes), vec(upper, part_bytes), imm(1)});
+    return result;
+}
+
+// Of 64 bits: the ratio of doubles leaves a rest of less than 2^12 + |b|, modulo 2^64, and the floored ratio of that rest one from a little
+// below 0 to a little above b: at most one b off. The doubles are off by 3 2^-53 of the ratio, all told.
+Value Emitter::long_division(const Value& a, const Value& b, bool division) {
+    const int bytes = width(8);
+    const auto reg = [&](const Value& v) { return vec(v.reg, bytes); };
+    const auto op = [&](std::uint32_t id, const Value& x, const Value& y) {
+        const Value result = new_vector(8);
+        put(id, {reg(result), reg(x), reg(y)});
+        return result;
+    };
+    const auto convert = [&](std::uint32_t id, const Value& x) {
+        const Value result = new_vector(8);
+        put(id, {reg(result), reg(x)});
+        return result;
+    };
+    const Value zero = constant_like(b, DType::I64, 0), one = constant_like(b, DType::I64, 1);
+    const Value divisor = convert(Id::kIdVcvtqq2pd, b);
+    const auto ratio = [&](const Value& x) {
+        const Value exact = op(Id::kIdVdivpd, convert(Id::kIdVcvtqq2pd, x), divisor), low = new_vector(8);
+        put(Id::kIdVrndscalepd, {reg(low), reg(exact), imm(kFloor)});
+        return convert(Id::kIdVcvttpd2qq, low);
+    };
+    const auto minus_multiple = [&](const Value& x, const Value& times) {
+        return op(Id::kIdVpsubq, x, op(Id::kIdVpmullq, times, b));
+    };
+    const Value first = ratio(a), left = minus_multiple(a, first), second = ratio(left);
+    Value quotient = op(Id::kIdVpaddq, first, second), rest = minus_multiple(left, second);
+    // On the wrong side of 0: one b more. As large as b: one b less.
+    const Value other_sign = compare_lanes(kLt, op(Id::kIdVpxorq, rest, b), zero, DType::I64);
+    const Value is_zero = compare_lanes(kEq, rest, zero, DType::I64);
+    const Value size = convert(Id::kIdVpabsq, rest), most = convert(Id::kIdVpabsq, b);
+    const Value too_large = compare_lanes(kLe, most, size, DType::U64);
+    const auto both = [&](std::uint32_t id, const Value& x, const Value& y) {
+        const Value result = new_truth();
+        put(id, {mask(result.reg), mask(x.reg), mask(y.reg)});
+        return result;
+    };
+    const Value below = both(Id::kIdKandnw, is_zero, other_sign), above = both(Id::kIdKandnw, other_sign, too_large);
+    if (division) {
+        quotient = select(below, op(Id::kIdVpsubq, quotient, one), quotient);
+        quotient = select(above, op(Id::kIdVpaddq, quotient, one), quotient);
+    } else {
+        rest = select(below, op(Id::kIdVpaddq, rest, b), select(above, op(Id::kIdVpsubq, rest, b), rest));
+    }
+    return select(compare_lanes(kEq, b, zero, DType::I64), zero, division ? quotient : rest);
 }
 
 // ---- truth -----------------------------------------------------------------------------------------------------------

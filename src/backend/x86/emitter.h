@@ -139,6 +139,8 @@ private:
     bool only_here(const Node& node);
     Value three_bits(const Node& node, int inner);
     Value vector_division(const Node& node);
+    Value quotient_in_doubles(const Value& a, const Value& b, bool is_unsigned_type);
+    Value long_division(const Value& a, const Value& b, bool division);
     Value truth_op(const Node& node);
     Value rarely(const Node& node);
     Value vector_cast(const Value& from, DType source, DType target, int target_lane);
