@@ -211,6 +211,25 @@ Value Emitter::scalar_where(const Node& node) {
 
 // ---- conversions -----------------------------------------------------------------------------------------------------
 
+// The machine's result for NaN and what no i64 holds is the lowest number, from which nothing can be subtracted: that is left to the helper.
+Value Emitter::scalar_float_to_int(const Value& from, DType source, DType target) {
+    const Reg r = gp_reg();
+    const int done = new_label();
+    put(source == DType::F32 ? Id::kIdVcvttss2si : Id::kIdVcvttsd2si, {gp(r), vec(from.reg, 16)});
+    put_store(Id::kIdCmp, {gp(r), imm(1)});
+    put_store(Id::kIdJno, {label(done)});
+    move(r, cast_by_helper(from, source, target, 0).reg);
+    bind(done);
+    if (size_of(target) == 8) return {r};
+    const std::int64_t range = std::int64_t(1) << (8 * size_of(target) - (is_signed_int(target) ? 1 : 0));
+    const Reg low = constant_gp(is_signed_int(target) ? -range : 0), high = constant_gp(range - 1);
+    put_store(Id::kIdCmp, {gp(r), gp(low)});
+    put(Id::kIdCmovl, {gp(r), gp(low)}).reads_first = true;
+    put_store(Id::kIdCmp, {gp(r), gp(high)});
+    put(Id::kIdCmovg, {gp(r), gp(high)}).reads_first = true;
+    return {r};
+}
+
 Value Emitter::scalar_cast(const Value& from, DType source, DType target) {
     if (source == target) return copy(from);
     if (is_half(source)) {
@@ -248,7 +267,8 @@ Value Emitter::scalar_cast(const Value& from, DType source, DType target) {
             extend(bits, DType::U16);
             return {bits};
         }
-        return cast_by_helper(from, source, target, 0);
+        if (!is_int(target) || target == DType::U64) return cast_by_helper(from, source, target, 0);
+        return scalar_float_to_int(from, source, target);
     }
     if (is_plain_float(target)) {
         if (source == DType::U64) return cast_by_helper(from, source, target, 0);

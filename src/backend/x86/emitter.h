@@ -120,6 +120,7 @@ private:
     Value scalar_where(const Node& node);
     Value scalar_division(const Node& node);
     Value scalar_cast(const Value& from, DType source, DType target);
+    Value scalar_float_to_int(const Value& from, DType source, DType target);
     Value scalar_bitcast(const Node& node);
     Operand int_operand(const Node& node);  // an immediate, if it can be one
     void extend(Reg r, DType t);
