@@ -315,7 +315,65 @@ void top_of_long_row(const Call& call, const RowOf& row, std::int64_t n, std::in
     write_first(call, row, found, k);
 }
 
+// ---- one of them -----------------------------------------------------------------------------------------------------
+
+// The record that has `rank` others before it. Of a long row first the highest digits are counted: only records with one of them are looked at.
+template <class Record>
+Record nth_of_long_row(const Call& call, const void* row, std::int64_t n, std::int64_t rank) {
+    using Key = typename Record::Key;
+    const DType dtype = call.node.source().dtype;
+    const std::int64_t blocks = (n + kBlock - 1) / kBlock;
+    const auto digit = [](Key key) { return digit_of(Record(key, 0), Record::kDigits - 1); };
+    std::vector<std::int64_t> counts(static_cast<std::size_t>(blocks * kBins));
+    for_each_block(call, n, kBlock, [&](std::int64_t begin, std::int64_t end) {
+        std::int64_t* const count = counts.data() + begin / kBlock * kBins;
+        for_each_key<Key>(dtype, row, begin, end, false, [&](Key key, std::int64_t) { ++count[digit(key)]; });
+    });
+    std::int64_t wanted = 0;  // digit
+    for (std::int64_t in_bin; rank >= 0; rank -= in_bin, ++wanted) {
+        in_bin = 0;
+        for (std::int64_t b = 0; b < blocks; ++b) in_bin += counts[static_cast<std::size_t>(b * kBins + wanted)];
+        if (rank < in_bin) break;
+    }
+    std::vector<std::vector<Record>> parts(static_cast<std::size_t>(blocks));
+    for_each_block(call, n, kBlock, [&](std::int64_t begin, std::int64_t end) {
+        std::vector<Record>& part = parts[static_cast<std::size_t>(begin / kBlock)];
+        part.reserve(static_cast<std::size_t>(counts[static_cast<std::size_t>(begin / kBlock * kBins + wanted)]));
+        for_each_key<Key>(dtype, row, begin, end, false, [&](Key key, std::int64_t i) {
+            if (digit(key) == wanted) part.emplace_back(key, i);
+        });
+    });
+    std::vector<Record> found;
+    for (const auto& part : parts) found.insert(found.end(), part.begin(), part.end());
+    std::nth_element(found.begin(), found.begin() + rank, found.end());
+    return found[static_cast<std::size_t>(rank)];
+}
+
 }  // namespace
+
+void nth_rows(const Call& call, Rows rows) {
+    with_record(call, rows, [&]<class Record>(Record) {
+        const std::int64_t n = rows.length;
+        const std::int64_t* const ranks = call.source<std::int64_t>(1);
+        if (n >= kParallelFrom) {
+            for (std::int64_t r = 0; r < rows.count; ++r) {
+                const RowOf row = row_of(call, r, n, 1);
+                const Record found = nth_of_long_row<Record>(call, row.elements, n, ranks[r]);
+                write(call, row, &found, 0, 1);
+            }
+            return;
+        }
+        for_each_rows(call, rows, [&](std::int64_t begin, std::int64_t end) {
+            const Records<Record> all(n);
+            for (std::int64_t r = begin; r < end; ++r) {
+                const RowOf row = row_of(call, r, n, 1);
+                make_records(call.node.source().dtype, row.elements, 0, n, false, all.data.get());
+                std::nth_element(all.data.get(), all.data.get() + ranks[r], all.data.get() + n);
+                write(call, row, all.data.get() + ranks[r], 0, 1);
+            }
+        });
+    });
+}
 
 void sort_rows(const Call& call, Rows rows, bool descending) {
     with_record(call, rows, [&]<class Record>(Record) {

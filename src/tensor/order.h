@@ -18,6 +18,9 @@ void sort_rows(const ir::CustomCall& call, Rows rows, bool descending);
 // Only the k first of them.
 void top_rows(const ir::CustomCall& call, Rows rows, std::int64_t k, bool largest);
 
+// Only the one that source 1 (i64, one for each row, below the length) says.
+void nth_rows(const ir::CustomCall& call, Rows rows);
+
 // The most frequent element of each row (of several the smallest), and its last position.
 void mode_rows(const ir::CustomCall& call, Rows rows);
 

@@ -28,13 +28,16 @@ using ir::Op;
 ir::Grads scatter_back(const NodeRef& out, const NodeRef& g) {
     const NodeRef custom = out->sources[0], indices = ir::part(custom, 1);
     const NodeRef& x = custom->sources[0];
-    return {ir::scatter(Op::Where, ir::like(x, 0), indices, g, x->rank() - 1)};
+    ir::Grads grads(custom->sources.size());
+    grads[0] = ir::scatter(Op::Where, ir::like(x, 0), indices, g, x->rank() - 1);
+    return grads;
 }
 
-// (values, indices) of a function of rows along an axis: each row of `length` becomes one of `kept` elements.
+// (values, indices) of a function of rows along an axis: each row of `length` becomes one of `kept` elements. With `ranks`, i64 and of size
+// 1 along the axis, the function gets one of them for each row.
 using RunRows = std::function<void(const CustomCall& call, order::Rows rows)>;
 ValuesAndIndices of_rows(const Checker& check, std::string name, std::string parameters, const Tensor& x, int axis,
-                         std::int64_t kept, const RunRows& run) {
+                         std::int64_t kept, const RunRows& run, const Tensor& ranks = {}) {
     const int rank = std::max(x.rank(), 1);
     const int from = check.axis(axis, rank);
     const NodeRef node = x.rank() ? node_of(x) : ir::reshape(node_of(x), {1});
@@ -53,7 +56,9 @@ ValuesAndIndices of_rows(const Checker& check, std::string name, std::string par
         if (numel(shape)) run(call, {numel(shape) / shape.back(), shape.back()});
     };
     function.gradient = scatter_back;
-    const NodeRef custom = ir::custom(ir::shared(std::move(function)), std::span(&rows, 1));
+    std::vector<NodeRef> sources{rows};
+    if (ranks.defined()) sources.push_back(ir::permute(node_of(ranks), to_last));
+    const NodeRef custom = ir::custom(ir::shared(std::move(function)), sources);
     const auto result = [&](int part) {
         const NodeRef moved = ir::permute(ir::part(custom, part), back);
         return make_tensor(x.rank() ? moved : ir::reshape(moved, {}));
@@ -63,9 +68,10 @@ ValuesAndIndices of_rows(const Checker& check, std::string name, std::string par
 
 Tensor dropped(const Tensor& x, int axis, bool keepdim) { return keepdim || x.rank() == 0 ? x : x.squeeze(axis); }
 
-ValuesAndIndices picked(const ValuesAndIndices& sorted, const Tensor& at, int axis, bool keepdim) {
-    return {dropped(take_along_dim(sorted.values, at, axis), axis, keepdim),
-            dropped(take_along_dim(sorted.indices, at, axis), axis, keepdim)};
+// Of each row the element that has as many others before it as `ranks` says.
+ValuesAndIndices nth(const Checker& check, const Tensor& rows, const Tensor& ranks, int axis, bool keepdim) {
+    const ValuesAndIndices found = of_rows(check, "nth", "", rows, axis, 1, order::nth_rows, ranks.detach());
+    return {dropped(found.values, axis, keepdim), dropped(found.indices, axis, keepdim)};
 }
 
 // A tensor with at least one axis, of which `axis` has elements.
@@ -87,7 +93,7 @@ ValuesAndIndices middle(const Checker& check, const Tensor& x, int axis, bool ke
     const std::int64_t n = rows.size(axis);
     const Tensor valid = valid_count(rows, axis);  // NaN comes last: what is before is valid
     const Tensor at = skip_nan ? floor_divide(clamp_min(valid - 1, 0), 2) : where(eq(valid, n), (n - 1) / 2, valid);
-    return reshaped_like(x, picked(sort(rows, axis), at, axis, keepdim));
+    return reshaped_like(x, nth(check, rows, at, axis, keepdim));
 }
 
 Tensor quantiles(std::string_view name, const Tensor& x, std::span<const double> q, bool single,
@@ -166,6 +172,7 @@ Unique unique_of(const Checker& check, const Tensor& x, std::optional<int> axis,
         const ValuesAndIndices found = sort(rows);
         sorted = found.values;
         order = found.indices;
+        realize(std::vector{sorted, order});  // how many differ has to be known, and the rest would sort again
     } else if (!neighbours_only && numel(rows.shape()) > 0) {
         order = order_of_slices(rows.detach());
         sorted = index_select(rows, 0, order);
@@ -209,9 +216,9 @@ ValuesAndIndices kthvalue(const Tensor& x, std::int64_t k, int axis, bool keepdi
     const Checker check("kthvalue", {{"x", x}, {"k", k}, {"axis", axis}});
     const Tensor rows = row_tensor(check, x, axis);
     check.value(k >= 1 && k <= rows.size(axis), "k must lie between 1 and the size ", rows.size(axis), " of the axis");
-    const ValuesAndIndices sorted = sort(rows, axis);
-    const auto pick = [&](const Tensor& t) { return dropped(t.slice(axis, {k - 1, k}), axis, keepdim).clone(); };
-    return reshaped_like(x, {pick(sorted.values), pick(sorted.indices)});
+    Shape one_each = rows.shape();
+    one_each[static_cast<std::size_t>(check.axis(axis, rows.rank()))] = 1;
+    return reshaped_like(x, nth(check, rows, full(one_each, k - 1, i64), axis, keepdim));
 }
 
 ValuesAndIndices median(const Tensor& x, int axis, bool keepdim) {

@@ -116,6 +116,29 @@ TEST_CASE("topk: the largest and smallest of short and long rows, ties in order"
                          ValueError);
 }
 
+TEST_CASE("kthvalue and median of short and long rows are elements of the sorted ones") {
+    for (const DType dtype : {u8, i64, f16, f32, f64})
+        for (const std::int64_t length : {1, 40, 3000, 140'000})
+            for (const std::int64_t distinct : {1, 200, 100'000'000}) {
+                CAPTURE(dtype);
+                CAPTURE(length);
+                CAPTURE(distinct);
+                Tensor x = (randint(0, distinct, {2, length}) - distinct / 2).to(dtype);
+                if (is_float(dtype)) x = where(eq(arange(length) % 701, 5), kNan, x / 7);
+                x.realize();
+                const ValuesAndIndices sorted = sort(x);
+                for (const std::int64_t k : {std::int64_t{1}, (length + 1) / 2, length}) {
+                    CAPTURE(k);
+                    const Tensor want = sorted.indices.slice(1, {k - 1, k}).squeeze(1);
+                    CHECK(all(eq(kthvalue(x, k, 1).indices, want)).item<bool>());
+                }
+                const std::int64_t valid = is_float(dtype) ? length - (length + 695) / 701 : length;
+                const std::int64_t middle = valid == length ? (length - 1) / 2 : valid;
+                CHECK(all(eq(median(x, 1).indices, sorted.indices.slice(1, {middle, middle + 1}).squeeze(1)))
+                          .item<bool>());
+            }
+}
+
 TEST_CASE("median, kthvalue, mode, quantile") {
     const Tensor x = tensor({{4, 1, 3, 2}, {kNan, 1, 3, 2}}, f32);
     CHECK(median(x, 1).values[0].item<float>() == 2);
