@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <random>
 #include <span>
 
@@ -203,83 +204,137 @@ Case scale_case(DType t, Way way, std::string name) {
     return c;
 }
 
-// The rest of a division, as lowering writes it: first small quotients, which need no library, then the edges.
-Case rest_case(DType t, Way way, std::string name) {
+// A result that is computed from elements of the inputs, in two ways.
+struct Result {
+    std::string name;
+    std::function<Word(std::span<const Word>)> want;
+    std::function<NodeRef(Kernel&, std::span<const NodeRef>)> make;
+};
+
+// All results of inputs of one type; the inputs are tuples of elements.
+Case results_case(DType t, Way way, std::string name, const std::vector<std::vector<Word>>& tuples,
+                  const std::vector<Result>& results) {
     Case c;
     c.nest = std::make_shared<Nest>(std::move(name));
     Nest& n = *c.nest;
-    std::vector<std::pair<Word, Word>> pairs;
-    for (int i = 0; i < 1000; ++i)
-        pairs.emplace_back(scalar_word(t, (i * 389 % 1009 - 500) * 0.37), scalar_word(t, (i * 211 % 997 - 498) * 0.11));
-    for (const Word a : edges(t))
-        for (const Word b : edges(t)) pairs.emplace_back(a, b);
-    const auto count = static_cast<std::int64_t>(pairs.size());
-    n.input("a", t, count);
-    n.input("b", t, count);
-    n.output("rest", t, count);
-    c.memories = {Memory(t, count), Memory(t, count), Memory(t, count)};
-    c.inputs = 2;
-    c.names.emplace_back("rest");
-    c.expected.emplace_back();
-    for (std::int64_t i = 0; i < count; ++i) {
-        const Word in[2] = {pairs[i].first, pairs[i].second};
-        for (int k = 0; k < 2; ++k) c.memories[k].set(i, in[k]);
-        c.expected[0].push_back(ir::info(Op::Mod).eval(t, in));
+    const auto count = static_cast<std::int64_t>(tuples.size());
+    c.inputs = static_cast<int>(tuples[0].size());
+    for (int k = 0; k < c.inputs; ++k) {
+        n.input(str("in", k), t, count);
+        c.memories.emplace_back(t, count);
+        for (std::int64_t i = 0; i < count; ++i)
+            c.memories.back().set(i, tuples[static_cast<std::size_t>(i)][static_cast<std::size_t>(k)]);
     }
+    for (const Result& result : results) {
+        Memory wanted(t, count);
+        std::vector<Word>& expected = c.expected.emplace_back();
+        for (std::int64_t i = 0; i < count; ++i) {
+            std::vector<Word> in;
+            for (int k = 0; k < c.inputs; ++k) in.push_back(c.memories[static_cast<std::size_t>(k)].get(i));
+            wanted.set(i, result.want(in));
+            expected.push_back(wanted.get(i));
+        }
+        c.names.push_back(result.name);
+        n.output(str("out", c.names.size()), t, count);
+    }
+    c.memories.insert(c.memories.end(), results.size(), Memory(t, count));
     n.k.body = loops_over(n, way, count, [&](const NodeRef& i) {
-        return Body{Store{2, i, kernel::expand_math(n.k, Op::Mod, n.k.load(0, i), n.k.load(1, i))}};
+        std::vector<NodeRef> in;
+        for (int k = 0; k < c.inputs; ++k) in.push_back(n.k.load(k, i));
+        Body body;
+        for (const Result& result : results)
+            body.emplace_back(Store{c.inputs + static_cast<int>(body.size()), i, result.make(n.k, in)});
+        return body;
     });
     return c;
 }
 
+// The rest of a division, as lowering writes it: first small quotients, which need no library, then the edges.
+Case rest_case(DType t, Way way, std::string name) {
+    std::vector<std::vector<Word>> pairs;
+    for (int i = 0; i < 1000; ++i)
+        pairs.push_back({scalar_word(t, (i * 389 % 1009 - 500) * 0.37), scalar_word(t, (i * 211 % 997 - 498) * 0.11)});
+    for (const Word a : edges(t))
+        for (const Word b : edges(t)) pairs.push_back({a, b});
+    const auto want = [t](std::span<const Word> in) { return ir::info(Op::Mod).eval(t, in.data()); };
+    const auto make = [](Kernel& k, std::span<const NodeRef> in) {
+        return kernel::expand_math(k, Op::Mod, in[0], in[1]);
+    };
+    return results_case(t, way, std::move(name), pairs, {{"rest", want, make}});
+}
+
 // Numbers of every length, their multiples and what lies beside those; by constants too.
 Case division_case(DType t, Way way, std::string name) {
-    Case c;
-    c.nest = std::make_shared<Nest>(std::move(name));
-    Nest& n = *c.nest;
-    std::vector<std::pair<Word, Word>> pairs;
+    std::vector<std::vector<Word>> pairs;
     std::mt19937_64 random(11);
     const auto any = [&] { return static_cast<Word>(static_cast<std::int64_t>(random()) >> random() % 64); };
     for (int i = 0; i < 3000; ++i) {
         const Word b = any(), times = any();
-        pairs.emplace_back(i % 2 ? any() : b * times + random() % 3 - 1, b);
+        pairs.push_back({i % 2 ? any() : b * times + random() % 3 - 1, b});
     }
     const std::vector<Word> special = edges(t);
     for (const Word a : special)
-        for (const Word b : special) pairs.emplace_back(a, b);
-    const auto count = static_cast<std::int64_t>(pairs.size());
-    n.input("a", t, count);
-    n.input("b", t, count);
-    c.memories = {Memory(t, count), Memory(t, count)};
-    for (std::int64_t i = 0; i < count; ++i) {
-        c.memories[0].set(i, pairs[i].first);
-        c.memories[1].set(i, pairs[i].second);
-    }
-    c.inputs = 2;
-    const Word fixed[] = {scalar_word(t, 7), scalar_word(t, 100), scalar_word(t, 0),
-                          is_unsigned(t) ? special.back() : scalar_word(t, -3)};
+        for (const Word b : special) pairs.push_back({a, b});
+    std::vector<std::optional<Word>> divisors = {std::nullopt, scalar_word(t, 7), scalar_word(t, 100),
+                                                 scalar_word(t, 0)};
+    divisors.emplace_back(is_unsigned(t) ? special.back() : scalar_word(t, -3));
+    std::vector<Result> results;
     for (const Op op : {Op::IDiv, Op::Mod})
-        for (int by = -1; by < 4; ++by) {
-            c.names.push_back(str(ir::name_of(op), " by ", by < 0 ? "b" : str("constant ", by)));
-            n.output(str("out", c.names.size()), t, count);
-            c.memories.emplace_back(t, count);
-            std::vector<Word>& expected = c.expected.emplace_back();
-            for (std::int64_t i = 0; i < count; ++i) {
-                const Word in[2] = {c.memories[0].get(i), by < 0 ? c.memories[1].get(i) : fixed[by]};
-                expected.push_back(ir::info(op).eval(t, in));
-            }
-        }
-    n.k.body = loops_over(n, way, count, [&](const NodeRef& i) {
-        const NodeRef a = n.k.load(0, i), b = n.k.load(1, i);
-        Body body;
-        for (const Op op : {Op::IDiv, Op::Mod})
-            for (int by = -1; by < 4; ++by) {
-                const NodeRef divisor = by < 0 ? b : n.k.make(Op::Const, t, {}, ir::ConstArg{fixed[by]});
-                body.emplace_back(Store{static_cast<int>(body.size()) + 2, i, n.k.binary(op, a, divisor)});
-            }
-        return body;
-    });
-    return c;
+        for (const std::optional<Word> by : divisors)
+            results.push_back({str(ir::name_of(op), by ? str(" by ", word_to_double(t, *by)) : ""),
+                               [=](std::span<const Word> in) {
+                                   const Word operands[] = {in[0], by.value_or(in[1])};
+                                   return ir::info(op).eval(t, operands);
+                               },
+                               [=](Kernel& k, std::span<const NodeRef> in) {
+                                   return k.binary(op, in[0], by ? k.make(Op::Const, t, {}, ir::ConstArg{*by}) : in[1]);
+                               }});
+    return results_case(t, way, std::move(name), pairs, results);
+}
+
+std::vector<std::vector<Word>> many_bits(int values) {
+    std::vector<std::vector<Word>> tuples(75);
+    for (std::size_t i = 0; i < tuples.size(); ++i)
+        for (int v = 0; v < values; ++v) tuples[i].push_back((i + 1) * 0x9e3779b97f4a7c15u >> (7 * v));
+    return tuples;
+}
+
+// x << by | x >> back, in either order; a turn only where the two add up to all bits.
+Case rotation_case(DType t, Way way, std::string name) {
+    const int all = 8 * static_cast<int>(size_of(t));
+    std::vector<Result> results;
+    for (const auto& [by, back] : {std::pair{1, all - 1}, {all - 3, 3}, {3, all - 4}, {all / 2, all / 2}})
+        for (const bool swapped : {false, true})
+            results.push_back({str(by, " and ", back, swapped ? ", swapped" : ""),
+                               [=](std::span<const Word> in) { return in[0] << by | in[0] >> back; },
+                               [=](Kernel& k, std::span<const NodeRef> in) {
+                                   const NodeRef left = k.binary(Op::Shl, in[0], k.constant(t, by)),
+                                                 right = k.binary(Op::Shr, in[0], k.constant(t, back));
+                                   return swapped ? k.binary(Op::Or, right, left) : k.binary(Op::Or, left, right);
+                               }});
+    return results_case(t, way, std::move(name), many_bits(1), results);
+}
+
+// outer(x, inner(y, z)) and outer(inner(y, z), x), which may be one instruction; and an inner value that is needed twice.
+Case bits_case(DType t, Way way, std::string name) {
+    const auto apply = [](Op op, Word a, Word b) { return op == Op::And ? a & b : op == Op::Or ? a | b : a ^ b; };
+    std::vector<Result> results;
+    for (const Op outer : {Op::And, Op::Or, Op::Xor})
+        for (const Op inner : {Op::And, Op::Or, Op::Xor})
+            for (const int form : {0, 1, 2})
+                results.push_back({str(ir::name_of(outer), " of ", ir::name_of(inner), ", form ", form),
+                                   [=](std::span<const Word> in) {
+                                       const Word within = apply(inner, in[1], in[2]);
+                                       const Word result = apply(outer, in[0], within);
+                                       return form < 2 ? result : result ^ within;
+                                   },
+                                   [=](Kernel& k, std::span<const NodeRef> in) {
+                                       const NodeRef within = k.binary(inner, in[1], in[2]);
+                                       if (form == 1) return k.binary(outer, within, in[0]);
+                                       const NodeRef result = k.binary(outer, in[0], within);
+                                       return form == 0 ? result : k.binary(Op::Xor, result, within);
+                                   }});
+    return results_case(t, way, std::move(name), many_bits(3), results);
 }
 
 Case cast_case(DType from, Way way, Op op, std::string name) {
@@ -387,45 +442,6 @@ Case rare_case(DType t, Way way, std::string name) {
     return c;
 }
 
-// x << by | x >> back, in either order; a turn only where the two add up to all bits.
-Case rotation_case(DType t, Way way, std::string name) {
-    Case c;
-    c.nest = std::make_shared<Nest>(std::move(name));
-    Nest& n = *c.nest;
-    constexpr std::int64_t kCount = 75;
-    const int all = 8 * static_cast<int>(size_of(t));
-    n.input("x", t, kCount);
-    c.inputs = 1;
-    c.memories.emplace_back(t, kCount);
-    for (std::int64_t i = 0; i < kCount; ++i) c.memories[0].set(i, static_cast<Word>(i + 1) * 0x9e3779b97f4a7c15u);
-    const std::pair<int, int> shifts[] = {{1, all - 1}, {all - 3, 3}, {3, all - 4}, {all / 2, all / 2}};
-    for (const auto& [by, back] : shifts)
-        for (const bool swapped : {false, true}) {
-            c.names.push_back(str(by, " and ", back, swapped ? ", swapped" : ""));
-            n.output(str("out", c.names.size()), t, kCount);
-            c.memories.emplace_back(t, kCount);
-            std::vector<Word>& expected = c.expected.emplace_back();
-            for (std::int64_t i = 0; i < kCount; ++i) {
-                const Word x = c.memories[0].get(i);
-                Memory one(t, 1);
-                one.set(0, x << by | x >> back);
-                expected.push_back(one.get(0));
-            }
-        }
-    n.k.body = loops_over(n, way, kCount, [&](const NodeRef& i) {
-        const NodeRef x = n.k.load(0, i);
-        Body body;
-        for (const auto& [by, back] : shifts) {
-            const NodeRef left = n.k.binary(Op::Shl, x, n.k.constant(t, by)),
-                          right = n.k.binary(Op::Shr, x, n.k.constant(t, back));
-            body.emplace_back(Store{static_cast<int>(body.size()) + 1, i, n.k.binary(Op::Or, left, right)});
-            body.emplace_back(Store{static_cast<int>(body.size()) + 1, i, n.k.binary(Op::Or, right, left)});
-        }
-        return body;
-    });
-    return c;
-}
-
 // Every way of looping over these types.
 std::vector<Case> in_all_ways(std::string_view name, std::span<const DType> types,
                               const std::function<Case(DType, Way, std::string)>& make) {
@@ -473,52 +489,6 @@ Case lookup_case(DType t, Way way, std::string name) {
         const NodeRef at = n.k.load(0, i), same = n.k.load(0, n.k.index(1));  // the second one is a scalar
         return Body{Store{1, i, n.k.binary(Op::Add, lookup(pair, at), lookup(pair + 1, at))},
                     Store{2, i, lookup(pair, same)}};
-    });
-    return c;
-}
-
-// outer(x, inner(y, z)) and outer(inner(y, z), x), which may be one instruction; and an inner value that is needed twice.
-Case bits_case(DType t, Way way, std::string name) {
-    Case c;
-    c.nest = std::make_shared<Nest>(std::move(name));
-    Nest& n = *c.nest;
-    constexpr std::int64_t kCount = 75;
-    constexpr Op kOps[] = {Op::And, Op::Or, Op::Xor};
-    for (const char* input : {"x", "y", "z"}) n.input(input, t, kCount);
-    c.inputs = 3;
-    const auto apply = [](Op op, Word a, Word b) { return op == Op::And ? a & b : op == Op::Or ? a | b : a ^ b; };
-    for (int b = 0; b < 3; ++b) {
-        c.memories.emplace_back(t, kCount);
-        for (std::int64_t i = 0; i < kCount; ++i)
-            c.memories.back().set(i, static_cast<Word>(i + 1) * 0x9e3779b97f4a7c15u >> (7 * b));
-    }
-    for (const Op outer : kOps)
-        for (const Op inner : kOps)
-            for (const int form : {0, 1, 2}) {
-                c.names.push_back(str(ir::name_of(outer), " of ", ir::name_of(inner), ", form ", form));
-                n.output(str("out", c.names.size()), t, kCount);
-                c.memories.emplace_back(t, kCount);
-                std::vector<Word>& expected = c.expected.emplace_back();
-                for (std::int64_t i = 0; i < kCount; ++i) {
-                    const Word within = apply(inner, c.memories[1].get(i), c.memories[2].get(i));
-                    const Word result = apply(outer, c.memories[0].get(i), within);
-                    c.memories.back().set(i, form < 2 ? result : apply(Op::Xor, result, within));
-                    expected.push_back(c.memories.back().get(i));
-                }
-                c.memories.back() = Memory(t, kCount);
-            }
-    n.k.body = loops_over(n, way, kCount, [&](const NodeRef& i) {
-        const NodeRef x = n.k.load(0, i), y = n.k.load(1, i), z = n.k.load(2, i);
-        Body body;
-        int buffer = 3;
-        for (const Op outer : kOps)
-            for (const Op inner : kOps) {
-                const NodeRef within = n.k.binary(inner, y, z), result = n.k.binary(outer, x, within);
-                body.emplace_back(Store{buffer++, i, result});
-                body.emplace_back(Store{buffer++, i, n.k.binary(outer, within, x)});
-                body.emplace_back(Store{buffer++, i, n.k.binary(Op::Xor, result, within)});
-            }
-        return body;
     });
     return c;
 }
