@@ -5,6 +5,7 @@
 #include "ir/walk.h"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -178,6 +179,20 @@ Body nested(const std::vector<NodeRef>& vars, Body body, bool independent) {
         body = std::move(outer);
     }
     return body;
+}
+
+Body replace_loops(const Body& body, const std::function<std::optional<Body>(const Loop&)>& f) {
+    Body result;
+    for (const Stmt& stmt : body) {
+        const Loop* loop = stmt.loop();
+        if (!loop || loop->kind == LoopKind::Vector || loop->kind == LoopKind::Unrolled) result.push_back(stmt);
+        else if (std::optional<Body> made = f(*loop))
+            result.insert(result.end(), std::make_move_iterator(made->begin()), std::make_move_iterator(made->end()));
+        else
+            result.emplace_back(
+                Loop{loop->var, loop->kind, replace_loops(loop->body, f), loop->independent, loop->count});
+    }
+    return result;
 }
 
 void for_each_store(const Body& body, const std::function<void(const Store&, std::span<const Loop* const>)>& f) {

@@ -5,6 +5,7 @@
 #include "kernel/kernel.h"
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -33,6 +34,10 @@ std::pair<std::vector<NodeRef>, const Body*> perfect_nest(const Body& body);
 
 // body inside loops over vars, outermost first
 Body nested(const std::vector<NodeRef>& vars, Body body, bool independent);
+
+// The body with loops replaced by what f makes of them, outermost first. Where f makes nothing, what is inside is tried, but for vectors and
+// unrolled loops.
+Body replace_loops(const Body& body, const std::function<std::optional<Body>(const Loop&)>& f);
 
 // Calls f for each store, with the loops around it.
 void for_each_store(const Body& body, const std::function<void(const Store&, std::span<const Loop* const>)>& f);

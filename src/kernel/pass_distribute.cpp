@@ -17,14 +17,10 @@ public:
     explicit Distributor(Kernel& kernel) : kernel_(kernel) {}
 
     Body operator()(const Body& body) {
-        Body result;
-        for (const Stmt& stmt : body) {
-            const Loop* loop = stmt.loop();
-            if (!loop) result.push_back(stmt);
-            else if (apart(*loop)) distribute(*loop, result);
-            else result.emplace_back(Loop{loop->var, loop->kind, (*this)(loop->body), loop->independent, loop->count});
-        }
-        return result;
+        return replace_loops(body, [&](const Loop& loop) -> std::optional<Body> {
+            if (!apart(loop)) return {};
+            return distribute(loop);
+        });
     }
 
     std::size_t distributed() const { return distributed_; }
@@ -50,13 +46,15 @@ private:
         return true;
     }
 
-    void distribute(const Loop& loop, Body& result) {
+    Body distribute(const Loop& loop) {
+        Body result;
         for (const Stmt& stmt : loop.body) {
             const NodeRef var = kernel_.new_var(loop.extent());
             result.emplace_back(
                 Loop{var, LoopKind::Serial, copy(kernel_, Body{stmt}, {{loop.id(), var}}), true, nullptr});
         }
         distributed_ += loop.body.size();
+        return result;
     }
 
     Kernel& kernel_;

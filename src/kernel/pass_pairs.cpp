@@ -22,14 +22,10 @@ public:
     explicit Pairing(Kernel& kernel) : kernel_(kernel) {}
 
     Body operator()(const Body& body) {
-        Body result;
-        for (const Stmt& stmt : body) {
-            const Loop* loop = stmt.loop();
-            if (!loop || loop->kind == LoopKind::Vector || loop->kind == LoopKind::Unrolled) result.push_back(stmt);
-            else if (worth_it(*loop)) pair(*loop, result);
-            else result.emplace_back(Loop{loop->var, loop->kind, (*this)(loop->body), loop->independent, loop->count});
-        }
-        return result;
+        return replace_loops(body, [&](const Loop& loop) -> std::optional<Body> {
+            if (!worth_it(loop)) return {};
+            return pair(loop);
+        });
     }
 
     bool any() const { return any_; }
@@ -55,7 +51,7 @@ private:
                });
     }
 
-    void pair(const Loop& loop, Body& result) {
+    Body pair(const Loop& loop) {
         any_ = true;
         const Loop& lanes = *loop.body[0].loop();
         const std::int64_t pairs = loop.extent() / kVectors;
@@ -79,11 +75,12 @@ private:
             return Loop{which, LoopKind::Unrolled, Body{Loop{l, LoopKind::Vector, Body{half}, true, nullptr}}, true,
                         nullptr};
         };
-        result.emplace_back(Loop{p, LoopKind::Serial, Body{both(false), both(true)}, true, nullptr});
+        Body result{Loop{p, LoopKind::Serial, Body{both(false), both(true)}, true, nullptr}};
         if (loop.extent() % kVectors) {
             const NodeRef last = kernel_.index(loop.extent() - 1);
             for (Stmt& stmt : copy(kernel_, loop.body, {{loop.id(), last}})) result.push_back(std::move(stmt));
         }
+        return result;
     }
 
     Kernel& kernel_;

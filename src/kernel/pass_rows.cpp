@@ -37,14 +37,10 @@ public:
     explicit Pairing(Kernel& kernel) : kernel_(kernel) {}
 
     Body operator()(const Body& body) {
-        Body result;
-        for (const Stmt& stmt : body) {
-            const Loop* loop = stmt.loop();
-            if (!loop || loop->kind == LoopKind::Vector || loop->kind == LoopKind::Unrolled) result.push_back(stmt);
-            else if (worth_it(*loop)) result.push_back(paired(*loop));
-            else result.emplace_back(Loop{loop->var, loop->kind, (*this)(loop->body), loop->independent, loop->count});
-        }
-        return result;
+        return replace_loops(body, [&](const Loop& loop) -> std::optional<Body> {
+            if (!worth_it(loop)) return {};
+            return Body{paired(loop)};
+        });
     }
 
     bool any() const { return any_; }
