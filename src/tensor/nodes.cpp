@@ -23,15 +23,13 @@ NodeRef floor(const NodeRef& x) {
     return ir::where(ir::less(x, whole), whole - number(x, 1), whole);
 }
 
+// A sum of this size has no place below 1: adding rounds to a whole number, halves to even.
 NodeRef round(const NodeRef& x) {
     if (!is_float(x->dtype)) return x;
-    const NodeRef whole = ir::unary(Op::Trunc, x), half = number(x, 0.5);
-    const NodeRef rest = ir::unary(Op::Abs, x - whole);  // exact; NaN for infinities, which then stay as they are
-    const NodeRef half_of_whole = whole * half;
-    const NodeRef odd = not_equal(half_of_whole, ir::unary(Op::Trunc, half_of_whole));
-    const NodeRef away = either(ir::less(half, rest), both(ir::equal_to(rest, half), odd));
-    const NodeRef step = ir::where(ir::less(x, number(x, 0)), number(x, -1), number(x, 1));
-    return ir::where(away, whole + step, whole);
+    if (is_half(x->dtype)) return ir::cast(round(ir::cast(x, DType::F32)), x->dtype);
+    const NodeRef magic = number(x, x->dtype == DType::F64 ? 0x1p52 : 0x1p23), size = ir::unary(Op::Abs, x);
+    const NodeRef whole = copysign((size + magic) - magic, x);
+    return flat(ir::where(ir::less(size, magic), whole, x), {x});
 }
 
 NodeRef power(const NodeRef& x, std::int64_t exponent) {
