@@ -6,6 +6,7 @@
 #include <weft/convolution.h>
 
 #include <numeric>
+#include <utility>
 
 namespace weft {
 namespace {
@@ -202,7 +203,13 @@ template <class Reduce>
 NodeRef adaptive(const Checker& check, const Tensor& x, NodeRef node, const Sizes& size, int spatial,
                  const NodeRef& unseen, Reduce reduce) {
     const Dims sizes = each_axis(check, "the size", size, spatial, -1);
-    for (int axis = 1 + spatial; axis >= 2; --axis) {  // the last one first: memory runs along it
+    // Last axes of which one element is left are one axis, and one kernel.
+    const int last = 1 + spatial;
+    Shape merged = node->shape;
+    for (int axis = last - 1; axis >= 2 && sizes[last - 2] == 1 && sizes[axis - 2] == 1; --axis)
+        merged[last] *= std::exchange(merged[axis], 1);
+    node = ir::reshape(node, merged);
+    for (int axis = last; axis >= 2; --axis) {  // the last one first: memory runs along it
         const std::int64_t parts = sizes[axis - 2] < 0 ? node->shape[axis] : sizes[axis - 2];
         check.value(parts > 0, "a size must be positive");
         check.that(node->shape[axis] > 0, "x has no elements");
