@@ -5,6 +5,7 @@
 #include "kernel/passes.h"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_set>
 
 namespace weft::kernel {
@@ -16,11 +17,9 @@ class Distributor {
 public:
     explicit Distributor(Kernel& kernel) : kernel_(kernel) {}
 
-    Body operator()(const Body& body) {
-        return replace_loops(body, [&](const Loop& loop) -> std::optional<Body> {
-            if (!apart(loop)) return {};
-            return distribute(loop);
-        });
+    std::optional<Body> operator()(const Loop& loop) {
+        if (!apart(loop)) return {};
+        return distribute(loop);
     }
 
     std::size_t distributed() const { return distributed_; }
@@ -67,7 +66,7 @@ Kernel distribute_stores(Kernel kernel) {
     if (kernel.body.size() != 1 || !kernel.body[0].loop() || kernel.body[0].loop()->kind != LoopKind::Parallel)
         return kernel;  // small: its memory is in the cache
     Distributor distributor(kernel);
-    kernel.body = distributor(Body(kernel.body));
+    kernel.body = replace_loops(Body(kernel.body), std::ref(distributor));
     if (distributor.distributed())
         kernel.schedule.push_back(str("distribute ", distributor.distributed(), " stores over loops of their own"));
     return kernel;

@@ -8,6 +8,7 @@
 #include "ir/walk.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace weft::kernel {
 namespace {
@@ -21,11 +22,9 @@ class Pairing {
 public:
     explicit Pairing(Kernel& kernel) : kernel_(kernel) {}
 
-    Body operator()(const Body& body) {
-        return replace_loops(body, [&](const Loop& loop) -> std::optional<Body> {
-            if (!worth_it(loop)) return {};
-            return pair(loop);
-        });
+    std::optional<Body> operator()(const Loop& loop) {
+        if (!worth_it(loop)) return {};
+        return pair(loop);
     }
 
     bool any() const { return any_; }
@@ -92,7 +91,7 @@ private:
 Kernel pair_vectors(Kernel kernel) {
     if (cpu_level() != CpuLevel::Avx512) return kernel;  // too few registers for two
     Pairing pairing(kernel);
-    kernel.body = pairing(Body(kernel.body));
+    kernel.body = replace_loops(Body(kernel.body), std::ref(pairing));
     if (pairing.any()) kernel.schedule.push_back(str("vectors by ", kVectors));
     return kernel;
 }

@@ -10,6 +10,7 @@
 #include "ir/walk.h"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 #include <utility>
 
@@ -36,11 +37,9 @@ class Pairing {
 public:
     explicit Pairing(Kernel& kernel) : kernel_(kernel) {}
 
-    Body operator()(const Body& body) {
-        return replace_loops(body, [&](const Loop& loop) -> std::optional<Body> {
-            if (!worth_it(loop)) return {};
-            return Body{paired(loop)};
-        });
+    std::optional<Body> operator()(const Loop& loop) {
+        if (!worth_it(loop)) return {};
+        return Body{paired(loop)};
     }
 
     bool any() const { return any_; }
@@ -200,7 +199,7 @@ Kernel pair_rows(Kernel kernel) {
     if (kernel.body.size() != 1 || !kernel.body[0].loop() || kernel.body[0].loop()->kind != LoopKind::Parallel)
         return kernel;  // too small to be worth a larger program
     Pairing pairing(kernel);
-    kernel.body = pairing(Body(kernel.body));
+    kernel.body = replace_loops(Body(kernel.body), std::ref(pairing));
     if (pairing.any()) kernel.schedule.push_back(str("rows by ", kRows));
     return kernel;
 }

@@ -337,16 +337,23 @@ Case bits_case(DType t, Way way, std::string name) {
     return results_case(t, way, std::move(name), many_bits(3), results);
 }
 
-Case cast_case(DType from, Way way, Op op, std::string name) {
+// A case that reads these values; what it computes follows.
+Case case_of(std::string name, DType from, const std::vector<Word>& values) {
     Case c;
     c.nest = std::make_shared<Nest>(std::move(name));
-    Nest& n = *c.nest;
-    const std::vector<Word> values = edges(from);
     const auto count = static_cast<std::int64_t>(values.size());
-    n.input("x", from, count);
+    c.nest->input("x", from, count);
     c.memories.emplace_back(from, count);
     for (std::int64_t i = 0; i < count; ++i) c.memories[0].set(i, values[i]);
     c.inputs = 1;
+    return c;
+}
+
+Case cast_case(DType from, Way way, Op op, std::string name) {
+    const std::vector<Word> values = edges(from);
+    Case c = case_of(std::move(name), from, values);
+    Nest& n = *c.nest;
+    const auto count = static_cast<std::int64_t>(values.size());
     std::vector<DType> targets;
     for (const DType to : kAll)
         if (op == Op::Cast ? to != from : size_of(to) == size_of(from)) targets.push_back(to);
@@ -462,21 +469,17 @@ Case lookup_case(DType t, Way way, std::string name) {
         return numbers;
     }();
     const std::size_t pair = (way == Way::Serial || way == Way::Vector8) ? 0 : 2;
-    Case c;
-    c.nest = std::make_shared<Nest>(std::move(name));
-    Nest& n = *c.nest;
     const std::vector<Word> places = edges(u32);
+    Case c = case_of(std::move(name), u32, places);
+    Nest& n = *c.nest;
     const auto count = static_cast<std::int64_t>(places.size());
-    n.input("at", u32, count);
     n.output("one", t, count);
     n.output("always", t, count);
-    c.memories = {Memory(u32, count), Memory(t, count), Memory(t, count)};
-    c.inputs = 1;
+    c.memories.insert(c.memories.end(), 2, Memory(t, count));
     c.names = {"lookup", "lookup of a number"};
     c.expected.resize(2);
     for (std::int64_t i = 0; i < count; ++i) {
         const Word at = places[static_cast<std::size_t>(i)];
-        c.memories[0].set(i, at);
         const double one = tables[pair][at % 16], other = tables[pair + 1][at % 16];
         c.expected[0].push_back(scalar_word(t, one + other));
         c.expected[1].push_back(scalar_word(t, tables[pair][places[1] % 16]));

@@ -1,6 +1,8 @@
 // Pooling: values worked out by hand or by plain loops, gradients, and the messages of likely mistakes.
 #include "tests/tensor/support.h"
 
+#include <weft/debug.h>
+
 using namespace weft;
 using namespace weft::testing;
 
@@ -72,6 +74,7 @@ TEST_CASE("adaptive pooling takes ranges that may overlap") {
         }
     const Tensor image = counting({1, 1, 4, 6});
     CHECK(values(adaptive_avg_pool2d(image, 1)) == Doubles{11.5});
+    CHECK(explain(adaptive_avg_pool2d(image, 1)).kernels.size() == 1);
     CHECK(values(adaptive_avg_pool2d(image, {2, -1})) == values(avg_pool2d(image, {2, 1})));
     CHECK(values(adaptive_max_pool2d(image, {2, 3})) == Doubles{7, 9, 11, 19, 21, 23});
     Tensor equal = zeros({1, 1, 4, 6}).clone();

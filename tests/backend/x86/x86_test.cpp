@@ -135,6 +135,45 @@ TEST_CASE("what one instruction needs from memory is its operand") {
     }
 }
 
+TEST_CASE("two vectors of a long computation are mixed") {
+    const BackendScope x86("x86");
+    const std::string before = std::exchange(config().cpu, "native");
+    if (cpu_level() == CpuLevel::Avx512) {
+        const Tensor a = randn({(1 << 18) + 32}).realize();
+        std::string listing;
+        {
+            const DebugScope debug(5);
+            listing = printed([&] { (sigmoid(a) * tanh(a)).realize(); });
+        }
+        const std::string loop = innermost_loop(listing, "vdivps");
+        CAPTURE(loop);
+        REQUIRE(count(loop, "vdivps") == 2);
+        CHECK(loop.rfind("vminps") < loop.find("vdivps"));  // both begin before one ends
+    }
+    config().cpu = before;
+}
+
+TEST_CASE("integers are divided, and floats become integers, without calls") {
+    const BackendScope x86("x86");
+    const std::string before = std::exchange(config().cpu, "native");
+    if (cpu_level() == CpuLevel::Avx512) {
+        const auto listing_of = [](const std::function<Tensor()>& f) {
+            const DebugScope debug(5);
+            return printed([&] { f().realize(); });
+        };
+        for (const DType t : {i8, i32, u32, i64}) {
+            CAPTURE(t);
+            const Tensor a = arange(4813, i64).to(t).realize(), b = (a + 3).realize();
+            CHECK(count(listing_of([&] { return a % b; }), "call") == 0);
+            CHECK(count(listing_of([&] { return floor_divide(a, b); }), "call") == 0);
+        }
+        const Tensor at = (rand({4813}) * 10).realize();
+        const std::string counted = listing_of([&] { return index_add(zeros({10}), 0, at.to(i64), ones({4813})); });
+        CHECK(count(counted, "vcvttss2si") == 1);
+    }
+    config().cpu = before;
+}
+
 TEST_CASE("the bits of three values are one instruction, and so is turning them round") {
     const BackendScope x86("x86");
     const std::string before = std::exchange(config().cpu, "native");
