@@ -40,7 +40,8 @@ constexpr std::int64_t kDirectOperand = 1 << 17;  // elements of the vector oper
 constexpr std::int64_t kDirectRows = 4096;  // rows of the broadcast operand up to which it is read across, unpacked
 constexpr std::int64_t kSmallContraction = 1 << 15;  // multiply-adds below which threads do not pay
 constexpr std::int64_t kChunkWork = 1 << 19;         // multiply-adds of a small chunk: some microseconds
-constexpr std::size_t kMostEpilogue = 24;            // expression nodes computed from the sums in registers
+constexpr std::int64_t kStreams = 8;       // steps of the sum packed side by side: what a processor prefetches well
+constexpr std::size_t kMostEpilogue = 24;  // expression nodes computed from the sums in registers
 
 // Accumulator registers: rows by vectors per row, best first for many columns; measured, see docs/architecture.md.
 struct TileShape {
@@ -140,15 +141,10 @@ private:
         const auto bytes = static_cast<std::int64_t>(size_of(nest_.accumulate));
         if (!dense_ || !pack_columns_ || column_vars_.size() < 2 || !runs_along_sum(operand, column_vars_)) return;
         if (rows_ * std::min(columns_, strip_width()) * bytes > kSumsBytes) return;
-        Uses uses;
-        collect_uses(operand, uses);
-        const auto gated = [&](const NodeRef& var) {
-            return std::any_of(uses.gates.begin(), uses.gates.end(),
-                               [&](const NodeRef& gate) { return ir::depends_on(gate, id_of(var)); });
-        };
-        const auto free = std::find_if(column_vars_.begin(), column_vars_.end(),
-                                       [&](const NodeRef& var) { return !gated(var) && extent_of(var) % lanes_ == 0; });
-        if (!gated(column_vars_.back()) || free == column_vars_.end()) return;
+        const auto free = std::find_if(column_vars_.begin(), column_vars_.end(), [&](const NodeRef& var) {
+            return !is_gated_by(operand, var) && extent_of(var) % lanes_ == 0;
+        });
+        if (!is_gated_by(operand, column_vars_.back()) || free == column_vars_.end()) return;
         std::rotate(free, free + 1, column_vars_.end());
         dense_ = false;
     }
@@ -494,17 +490,18 @@ private:
         return loops;
     }
 
+    static bool is_gated_by(const NodeRef& operand, const NodeRef& var) {
+        Uses uses;
+        collect_uses(operand, uses);
+        return std::any_of(uses.gates.begin(), uses.gates.end(),
+                           [&](const NodeRef& gate) { return ir::depends_on(gate, id_of(var)); });
+    }
+
     // For packing, which may go in any order: loops that decide a gate (a convolution's taps) outside, so that the gate is
     // evaluated once for all others (its channels).
     Body packing_loops(const NodeRef& operand, const std::vector<NodeRef>& vars, Body body) {
-        Uses uses;
-        collect_uses(operand, uses);
         std::vector<NodeRef> gating, others;
-        for (const NodeRef& var : vars) {
-            const bool gates = std::any_of(uses.gates.begin(), uses.gates.end(),
-                                           [&](const NodeRef& gate) { return ir::depends_on(gate, id_of(var)); });
-            (gates ? gating : others).push_back(var);
-        }
+        for (const NodeRef& var : vars) (is_gated_by(operand, var) ? gating : others).push_back(var);
         if (gating.empty() || nest_.inner_count) return sum_loops(vars, std::move(body));
         gating.insert(gating.end(), others.begin(), others.end());
         return loops_over(gating, std::move(body));
@@ -598,22 +595,36 @@ private:
         return body;
     }
 
-    // One panel for all steps of the shifting variable: [other steps][columns, and as many more as they are shifted by]
+    // One panel for all steps of the shifting variable: [other steps][columns, and as many more as they are shifted by]. Columns are
+    // outside the steps, which share their gates; but few steps at a time, since each is a stream of memory of its own.
     Body pack_shifted(const Range& columns, int panel) {
         const NodeRef first = kernel_.index(shift_.by < 0 ? extent_of(shift_.var) - 1 : 0);  // where q is the column
         const Range all{kernel_.index(0), columns.size + shift_.more};
-        return pieces(all, lanes_, [&](const Range& part, const NodeRef&) {
-            const std::vector<NodeRef> vars = packed_vars();
-            const NodeRef base = kernel_.mul(position_in(vars), kernel_.index(shift_pitch()));
+        std::vector<NodeRef> vars = packed_vars();
+        NodeRef base = kernel_.mul(position_in(vars), kernel_.index(shift_pitch()));
+        Substitution inside = {{id_of(shift_.var), first}};
+        NodeRef block;
+        const auto steps = std::find_if(vars.begin(), vars.end(), [&](const NodeRef& var) {
+            return !is_gated_by(vector_factor(), var) && extent_of(var) > kStreams && extent_of(var) % kStreams == 0;
+        });
+        if (steps != vars.end() && !nest_.inner_count) {
+            block = kernel_.new_var(extent_of(*steps) / kStreams);
+            const NodeRef some = kernel_.new_var(kStreams);
+            inside.emplace_back(id_of(*steps), kernel_.add(kernel_.mul(block, kernel_.index(kStreams)), some));
+            base = substitute(kernel_, base, {inside.back()});
+            *steps = some;
+        }
+        Body body = pieces(all, lanes_, [&](const Range& part, const NodeRef&) {
             return packing_loops(
                 vector_factor(), vars, lane_loops(part.size, [&](const NodeRef& at, int) {
                     const NodeRef q = simple(kernel_.add(part.start, at));
                     Substitution with = at_columns(simple(kernel_.add(columns.start, q)));
-                    with.emplace_back(id_of(shift_.var),
-                                      first);  // at once: columns beyond the last must not be simplified away
+                    // At once: columns beyond the last must not be simplified away.
+                    with.insert(with.end(), inside.begin(), inside.end());
                     return Body{Store{panel, simple(kernel_.add(base, q)), substitute(kernel_, vector_factor(), with)}};
                 }));
         });
+        return block ? Body{serial(block, std::move(body))} : body;
     }
 
     Body pack_columns(const Range& columns, int panel) {

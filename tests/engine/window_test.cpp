@@ -97,6 +97,28 @@ TEST_CASE("images whose rows are no whole vectors: convolutions and their gradie
     }
 }
 
+TEST_CASE("every n-th element of padded rows, and parts that take turns in memory") {
+    for (const DType t : {f32, f64, i8})
+        for (const std::int64_t step : {2, 3, 5})
+            for (const std::int64_t width : {7, 33}) {
+                CAPTURE(t);
+                CAPTURE(step);
+                CAPTURE(width);
+                const Tensor x = (some({5, 3, width}) * 100).to(t).realize(),
+                             y = (some({3, 4, width}) * 9).to(t).realize();
+                for (const std::int64_t first : {0, 1})  // gates close lanes at either end, and whole rows
+                    check([&] {
+                        const Tensor padded = pad(x, {step + 1, 2 * step + 1, 1, 0});
+                        return (padded.slice(2, {first, {}, step}) + 1).to(f32);
+                    });
+                check([&] {
+                    std::vector<Tensor> parts;
+                    for (std::int64_t i = 0; i < step; ++i) parts.push_back(y + i);
+                    return stack(parts, -1).to(f32).reshape({3, 4 * width * step});
+                });
+            }
+}
+
 TEST_CASE("windows that do not overlap: their gradients only move values") {
     for (const std::int64_t window : {1, 2, 3})
         for (const std::int64_t stride : {2, 3, 4})

@@ -271,8 +271,8 @@ Value Emitter::lane_load(const Node& node) {
     const Value* open = gate.vector ? &gate : nullptr;
     std::vector<Reg> same;  // for all lanes: parts of the gate that stand or fall together
     if (open) uniform_parts(node.source(1), same);
-    if (const LaneIndex at = lane_index(node.source(0), lane); !open && !is_private && !(at.affine && at.stride == 1))
-        if (const Value found = window_load(t, b, node.source(0), lane); found.vector)
+    if (const LaneIndex at = lane_index(node.source(0), lane); !is_private && !(at.affine && at.stride == 1))
+        if (const Value found = window_load(t, b, node.source(0), lane, open ? &node.source(1) : nullptr); found.vector)
             return is_bool(t) ? truth_of(found) : found;
     const Lanes at = lanes_at(b, node.source(0), lane, is_private);
     const Value numbers = at.index.vector ? gather(t, at, open) : whole_load(t, at.base, at.used, open, same);
@@ -405,7 +405,10 @@ void Emitter::lane_store(const Store& store, int lane, const Value& stored) {
     const DType t = store.value->dtype;
     const Value v = stored.truth ? numbers(stored) : stored;
     if (size_of(t) == 8 && v.lane == 4) throw TooWide();
-    const Lanes at = lanes_at(b, *store.index, lane, expanded_.places[b].form == Place::LaneArray);
+    const bool is_private = expanded_.places[b].form == Place::LaneArray;
+    if (const LaneIndex at = lane_index(*store.index, lane); !is_private && !(at.affine && at.stride == 1))
+        if (window_store(t, b, *store.index, lane, v)) return;
+    const Lanes at = lanes_at(b, *store.index, lane, is_private);
     if (at.index.vector) return scatter(t, at, v);
     const bool stream =
         kernel_.buffers[b].stream && at.used == lanes_ && lanes_ * static_cast<int>(size_of(t)) >= 32 &&
@@ -429,23 +432,27 @@ void Emitter::lane_store(const Store& store, int lane, const Value& stored) {
 
 void Emitter::whole_store(DType t, const Operand& to, const Value& v, int used) {
     const int element = static_cast<int>(size_of(t)), lane = v.lane;
-    const Operand x = vec(v.reg, width(lane));
-    Operand m = to;
-    m.bytes = static_cast<std::uint8_t>(element * lanes_);
     if (element < 4 && !wide_) {
         std::vector<std::int64_t> lanes;
         for (int l = 0; l < lanes_; ++l) lanes.push_back(l);
         return lane_by_lane_store(t, {plain(to), {constant_lanes(lanes, 4), true, false, 4}, used}, v);
     }
-    const Reg some = used_mask(used, lane, nullptr);
-    if (!wide_ && some.id >= 0)
-        return put_store(lane == 4 ? Id::kIdVpmaskmovd : Id::kIdVpmaskmovq, {m, vec(some, width(lane)), x});
+    masked_store(t, to, v, used_mask(used, lane, nullptr));
+}
+
+// kNone: all lanes.
+void Emitter::masked_store(DType t, Operand to, const Value& v, Reg lanes) {
+    const int element = static_cast<int>(size_of(t)), lane = v.lane;
+    const Operand x = vec(v.reg, width(lane));
+    to.bytes = static_cast<std::uint8_t>(element * lanes_);
+    if (!wide_ && lanes.id >= 0)
+        return put_store(lane == 4 ? Id::kIdVpmaskmovd : Id::kIdVpmaskmovq, {to, vec(lanes, width(lane)), x});
     std::uint32_t id = lane == 4 ? Id::kIdVmovups : Id::kIdVmovupd;
     if (element == 1) id = Id::kIdVpmovdb;
     if (element == 2) id = Id::kIdVpmovdw;
-    Ins& ins = put(id, {m, x});
+    Ins& ins = put(id, {to, x});
     ins.writes_first = false;
-    ins.lanes = some;
+    ins.lanes = lanes;
 }
 
 void Emitter::scatter(DType t, const Lanes& at, const Value& v) {
@@ -673,12 +680,11 @@ void Emitter::variable_store(const Store& store, const Value& stored) {
         const int lane = stored_lane(t);
         const bool floats = is_float(t) && !is_half(t);
         if (wide_ && floats) {
-            const std::uint32_t one = 1u << at;
             Ins& ins = put(lane == 4        ? Id::kIdVbroadcastss
                            : width(8) == 16 ? Id::kIdVmovddup
                                             : Id::kIdVbroadcastsd,
                            {vec(to, width(lane)), vec(v.reg, 16)});
-            ins.lanes = constant({3, at}, Class::Mask, 8, &one, 4);
+            ins.lanes = constant_mask(1u << at);
             return;
         }
         const std::int64_t slot = lane_slot(0);

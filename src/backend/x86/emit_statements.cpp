@@ -289,13 +289,14 @@ Reg Emitter::constant_lanes(const std::vector<std::int64_t>& lanes, int lane_byt
 
 Reg Emitter::lane_mask(int used, int lane_bytes) {
     if (wide_) {
-        const std::uint32_t bits = (1u << used) - 1;
-        return constant({2, used}, Class::Mask, 8, &bits, 4);
+        return constant_mask((1u << used) - 1);
     }
     std::vector<std::int64_t> ones(static_cast<std::size_t>(lanes_), 0);
     std::fill(ones.begin(), ones.begin() + used, -1);
     return constant_lanes(ones, lane_bytes);
 }
+
+Reg Emitter::constant_mask(std::uint32_t lanes) { return constant({2, lanes}, Class::Mask, 8, &lanes, 4); }
 
 Reg Emitter::constant_gp(std::int64_t number) {
     const Reg r = gp_reg();

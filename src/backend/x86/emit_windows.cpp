@@ -6,6 +6,7 @@
 #include "core/checked.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace weft::backend::x86 {
 
@@ -35,13 +36,16 @@ std::vector<std::int64_t> Emitter::lane_offsets(const Node& index, int lane, Lin
     return offsets;
 }
 
-// All elements between the lowest and the highest lane's are the buffer's, so windows lie within these two.
-Value Emitter::window_load(DType t, int buffer, const Node& index, int lane) {
+// All elements between the lowest and the highest lane's are the buffer's, so windows lie within these two. Under a gate that holds
+// for open lanes only: a window is loaded under a mask of the elements that they want.
+Value Emitter::window_load(DType t, int buffer, const Node& index, int lane, const Node* gate) {
     const int element = static_cast<int>(size_of(t)), bytes = stored_lane(t);
-    if (width(bytes) < 32) return {};
+    if (width(bytes) < 32 || (gate && !wide_)) return {};
     Linear base;
     std::vector<std::int64_t> offsets = lane_offsets(index, lane, base);
     if (offsets.empty()) return {};
+    const auto used = offsets.begin() + expanded_.lane_vars.at(lane);
+    if (gate && std::adjacent_find(offsets.begin(), used, std::greater_equal<>()) != used) return {};
     const auto [low, high] = std::minmax_element(offsets.begin(), offsets.end());
     const std::int64_t lowest = *low, span = *high - lowest + 1;
     if (span > kMostWindows * lanes_ || (span < lanes_ && element < 4 && !wide_)) return {};
@@ -53,6 +57,8 @@ Value Emitter::window_load(DType t, int buffer, const Node& index, int lane) {
     std::vector<std::int64_t> places(offsets.size(), -1);  // of the lanes, in two windows side by side
     std::vector<bool> done(offsets.size(), false);
     Value result;
+    std::vector<Reg> same;
+    if (gate) uniform_parts(*gate, same);
     Value half;  // the even window of a pair
     const auto finish = [&](const Value& even, const Value* odd) {
         const Value pair = permuted(even, odd, places);
@@ -66,20 +72,68 @@ Value Emitter::window_load(DType t, int buffer, const Node& index, int lane) {
         const std::int64_t start = std::clamp<std::int64_t>(span - lanes_, 0, w * lanes_);
         const bool odd = half.vector;
         bool any = false;
+        std::uint64_t wanted = 0;  // elements of this window
+        std::size_t lowest_lane = offsets.size();
         for (std::size_t l = 0; l < offsets.size(); ++l) {
             if (done[l] || offsets[l] >= start + lanes_) continue;
             places[l] = offsets[l] - start + (odd ? lanes_ : 0);
+            wanted |= std::uint64_t{1} << (offsets[l] - start);
+            lowest_lane = std::min(lowest_lane, l);
             any = done[l] = true;
         }
         if (!any) continue;
         Operand from = first;
         from.value += start * element;
-        const Value window = whole_load(t, from, static_cast<int>(std::min<std::int64_t>(span, lanes_)), nullptr, {});
+        Value open;
+        if (gate) open = window_gate(*gate, static_cast<int>(lowest_lane), wanted);
+        const Value window =
+            whole_load(t, from, static_cast<int>(std::min<std::int64_t>(span, lanes_)), gate ? &open : nullptr, same);
         if (odd) finish(half, &window);
         else half = window;
     }
     if (half.vector) finish(half, nullptr);
     return result;
+}
+
+// The elements of a window that open lanes want, from the lane `first` on, in the lanes' order. It is known where the gate is.
+Value Emitter::window_gate(const Node& gate, int first, std::uint64_t wanted) {
+    const AtLevel level(*this, level_of(gate));
+    const Value truth = vector_value(gate), result = new_truth();
+    const Reg open = gp_reg(), pattern = gp_reg(), elements = gp_reg();
+    put(Id::kIdKmovd, {gp(open, 4), mask(mask_for(truth, 4))});
+    if (first > 0) put(Id::kIdShr, {gp(open, 4), imm(first)}).reads_first = true;
+    put(Id::kIdMov, {gp(pattern), imm(static_cast<std::int64_t>(wanted))});
+    put(Id::kIdPdep, {gp(elements), gp(open), gp(pattern)});
+    put(Id::kIdKmovd, {mask(result.reg), gp(elements, 4)});
+    return result;
+}
+
+// Lanes are moved to where they lie in each window, which is stored under a mask.
+bool Emitter::window_store(DType t, int buffer, const Node& index, int lane, const Value& v) {
+    const int element = static_cast<int>(size_of(t));
+    if (!wide_ || width(v) < 32) return false;
+    Linear base;
+    std::vector<std::int64_t> offsets = lane_offsets(index, lane, base);
+    if (offsets.empty()) return false;
+    offsets.resize(static_cast<std::size_t>(expanded_.lane_vars.at(lane)));
+    if (std::adjacent_find(offsets.begin(), offsets.end(), std::greater_equal<>()) != offsets.end()) return false;
+    const std::int64_t first = offsets.front(), span = offsets.back() - first + 1;
+    if (span > kMostWindows * lanes_) return false;
+    base.constant += first;
+    Operand to = address(buffer, base, element);
+    if (!fits32(to.value + span * element)) return false;
+    for (std::int64_t start = 0; start < span; start += lanes_, to.value += lanes_ * element) {
+        std::vector<std::int64_t> places(static_cast<std::size_t>(lanes_), -1);
+        std::uint32_t wanted = 0;
+        for (std::size_t l = 0; l < offsets.size(); ++l) {
+            const std::int64_t at = offsets[l] - first - start;
+            if (at < 0 || at >= lanes_) continue;
+            places[static_cast<std::size_t>(at)] = static_cast<std::int64_t>(l);
+            wanted |= 1u << at;
+        }
+        if (wanted) masked_store(t, to, permuted(v, nullptr, places), constant_mask(wanted));
+    }
+    return true;
 }
 
 // Lane l is the places[l]-th of the lanes of `even` and `odd`; what a negative place gives does not matter.
@@ -120,7 +174,7 @@ Value Emitter::blended(const Value& a, const Value& b, const std::vector<bool>& 
         if (from_b[l]) lanes |= (wide_ || a.lane == 4 ? 1u : 3u) << (wide_ || a.lane == 4 ? l : 2 * l);
     if (wide_) {
         put(a.lane == 4 ? Id::kIdVmovaps : Id::kIdVmovapd, {vec(a.reg, bytes), vec(b.reg, bytes)}).lanes =
-            constant({4, lanes}, Class::Mask, 8, &lanes, 4);
+            constant_mask(lanes);
         return a;
     }
     const Value to = new_vector(a.lane);

@@ -94,6 +94,7 @@ private:
     Reg constant_vector(Word bits, int lane_bytes, int bytes);
     Reg constant_lanes(const std::vector<std::int64_t>& lanes, int lane_bytes);
     Reg lane_mask(int used, int lane_bytes);  // the first lanes: a mask register, or a vector of ones
+    Reg constant_mask(std::uint32_t lanes);   // AVX-512 alone
     Reg constant_gp(std::int64_t value);
 
     // ---- expressions
@@ -197,13 +198,17 @@ private:
     Value gather(DType t, const Lanes& at, const Value* gate);
     Value lane_by_lane_load(DType t, const Lanes& at, const Value* gate);
     std::vector<std::int64_t> lane_offsets(const Node& index, int lane, Linear& base);
-    Value window_load(DType t, int buffer, const Node& index, int lane);  // no vector: it takes a gather
+    // No vector: it takes a gather.
+    Value window_load(DType t, int buffer, const Node& index, int lane, const Node* gate);
+    Value window_gate(const Node& gate, int first, std::uint64_t wanted);
+    bool window_store(DType t, int buffer, const Node& index, int lane, const Value& v);  // false: it takes a scatter
     Value permuted(const Value& even, const Value* odd, std::vector<std::int64_t> places);
     Value blended(const Value& a, const Value& b, const std::vector<bool>& from_b);
     Value variable_load(const Node& node);
     void variable_store(const kernel::Store& store, const Value& v);
     void lane_store(const kernel::Store& store, int lane, const Value& v);
     void whole_store(DType t, const Operand& to, const Value& v, int used);
+    void masked_store(DType t, Operand to, const Value& v, Reg lanes);
     void scatter(DType t, const Lanes& at, const Value& v);
     void lane_by_lane_store(DType t, const Lanes& at, const Value& v);
     Value last_lane(const Value& v, DType t, int lanes) { return one_lane(v, t, lanes - 1); }

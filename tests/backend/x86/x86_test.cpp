@@ -203,6 +203,30 @@ TEST_CASE("lanes that lie near each other are loaded whole and permuted, bytes t
     }
 }
 
+TEST_CASE("every n-th element under a gate is loaded, and stored, without gathers and scatters") {
+    const BackendScope x86("x86");
+    const std::string before = std::exchange(config().cpu, "native");
+    if (cpu_level() == CpuLevel::Avx512)
+        for (const std::int64_t step : {2, 3, 4}) {
+            CAPTURE(step);
+            const std::int64_t rows = 480 + step;  // sizes that nothing else compiles
+            const Tensor x = randn({rows, 8 * step}).realize(), a = randn({rows, 8}).realize();
+            const auto listing_of = [](const std::function<Tensor()>& f) {
+                const DebugScope debug(5);
+                return printed([&] { f().realize(); });
+            };
+            const std::string loads = listing_of([&] { return pad(x, {1, 0}).slice(1, {0, 8 * step, step}) + 1; });
+            CHECK(count(loads, "pdep") > 0);
+            CHECK(count(loads, "gather") == 0);
+            std::vector<Tensor> parts;
+            for (std::int64_t i = 0; i < step; ++i) parts.push_back(a * static_cast<float>(i + 2));
+            const std::string stores = listing_of([&] { return stack(parts, -1); });
+            CHECK(count(stores, "vpermd") > 0);
+            CHECK(count(stores, "scatter") == 0);
+        }
+    config().cpu = before;
+}
+
 TEST_CASE("no memory is ever writable and executable") {
     const BackendScope x86("x86");
     (rand({3, 5}) + 1).realize();
