@@ -153,6 +153,13 @@ def test_conv_without_a_batch_and_with_pairs():
     check("Conv2d", [floats(1, 1, 5, 5)], 1, 1, 5)
 
 
+def test_conv_large_enough_to_take_fewer_products():
+    check("Conv2d", [floats(4, 48, 21, 27)], 48, 64, 3, padding=1)
+    check("Conv2d", [floats(4, 64, 24, 31)], 64, 48, (3, 3), groups=2, padding=(0, 2))
+    check("Conv1d", [floats(4, 96, 1100)], 96, 96, 3, padding="same")
+    check("Conv3d", [floats(1, 32, 14, 14, 14)], 32, 32, 3)
+
+
 TRANSPOSED = [
     {},
     {"stride": 2},

@@ -1,6 +1,7 @@
 // tensor/conv.cpp: convolution and its transpose: a view of sliding windows, then one sum of products. There is no node
 // for either, and no buffer of windows: the kernel layer reads the input through the view.
 #include "core/checked.h"
+#include "tensor/correlate.h"
 #include "tensor/nodes.h"
 #include "tensor/windows.h"
 
@@ -11,28 +12,6 @@ namespace {
 
 using ir::NodeRef;
 using ir::Op;
-
-// seen [n, groups, in, spatial…, window…] and w [groups, out, in, window…] to [n, groups * out, spatial…]: a sum over
-// in and window of two factors, [n, groups, 1, spatial…, in, window…] and [1, groups, out, 1…, in, window…].
-NodeRef contract(const NodeRef& seen, const NodeRef& w, int spatial) {
-    Dims order = {0, 1};
-    for (int s = 0; s < spatial; ++s) order.push_back(3 + s);
-    order.push_back(2);
-    for (int s = 0; s < spatial; ++s) order.push_back(3 + spatial + s);
-    const NodeRef left = nodes::add_axis(ir::permute(seen, order), 2);
-
-    Shape factor(static_cast<std::size_t>(4 + 2 * spatial), 1);
-    factor[1] = w->shape[0], factor[2] = w->shape[1], factor[3 + spatial] = w->shape[2];
-    Dims summed = {3 + spatial};
-    for (int s = 0; s < spatial; ++s) {
-        factor[4 + spatial + s] = w->shape[3 + s];
-        summed.push_back(4 + spatial + s);
-    }
-    const NodeRef total = ir::reduce(Op::Add, left * ir::reshape(w, factor), summed);
-    Shape result = {seen->shape[0], w->shape[0] * w->shape[1]};
-    for (int s = 0; s < spatial; ++s) result.push_back(left->shape[3 + s]);
-    return ir::reshape(total, result);
-}
 
 // [n, groups * c, …] to [n, groups, c, …], of the type that is summed in.
 NodeRef grouped(const NodeRef& x, std::int64_t groups, DType wide) {
@@ -74,9 +53,11 @@ Tensor convolution(std::string_view name, int spatial, const Tensor& x, const Te
     const Checker check(name, {{"x", x}, {"weight", weight}, {"bias", bias, kOptional}});
     const NodeRef input = with_batch(check, x, spatial, "in");
     check_kernels(check, weight, "out, in / groups", spatial);
-    const Dims stride = each_axis(check, "stride", options.stride, spatial, 1),
-               dilation = each_axis(check, "dilation", options.dilation, spatial, 1);
-    Dims before = each_axis(check, "padding", options.padding, spatial, 0), after = before;
+    Windows windows{each_axis(check, "stride", options.stride, spatial, 1),
+                    each_axis(check, "dilation", options.dilation, spatial, 1),
+                    each_axis(check, "padding", options.padding, spatial, 0),
+                    {}};
+    windows.after = windows.before;
     const std::int64_t groups = options.groups;
     check.value(groups >= 1, "groups must be at least 1, not ", groups);
     const Shape shape = input->shape, sizes = weight.shape();
@@ -85,21 +66,19 @@ Tensor convolution(std::string_view name, int spatial, const Tensor& x, const Te
     check.that(shape[1] / groups == sizes[1], "x's ", shape[1], " channels in ", groups, " groups need a weight of ",
                shape[1] / groups, " input channels, not ", sizes[1]);
     check.that(!bias.defined() || bias.shape() == Shape{sizes[0]}, "bias must have shape [", sizes[0], "]");
-    std::vector<nodes::Window> windows;
     for (int s = 0; s < spatial; ++s) {
-        windows.push_back({.axis = 3 + s, .size = sizes[2 + s], .stride = stride[s], .dilation = dilation[s]});
+        const nodes::Window window{.size = sizes[2 + s], .stride = windows.stride[s], .dilation = windows.dilation[s]};
+        const std::int64_t both = checked_mul(window.dilation, window.size - 1);
         if (options.padding.same) {
-            check.value(stride[s] == 1, "padding that keeps the size needs a stride of 1, not ", stride[s]);
-            const std::int64_t both = checked_mul(dilation[s], sizes[2 + s] - 1);
-            before[s] = both / 2, after[s] = both - both / 2;
+            check.value(window.stride == 1, "padding that keeps the size needs a stride of 1, not ", window.stride);
+            windows.before[s] = both / 2, windows.after[s] = both - both / 2;
         }
-        const std::int64_t padded = checked_add(shape[2 + s], checked_add(before[s], after[s]));
-        check.that(windows.back().outputs(padded) > 0, "the kernel reaches over ", (sizes[2 + s] - 1) * dilation[s] + 1,
-                   " elements, the padded input has ", padded);
+        const std::int64_t padded = checked_add(shape[2 + s], checked_add(windows.before[s], windows.after[s]));
+        check.that(window.outputs(padded) > 0, "the kernel reaches over ", both + 1, " elements, the padded input has ",
+                   padded);
     }
     const DType result = result_type(check, x, weight, bias), wide = accumulator_of(result);
-    const NodeRef seen = nodes::windows(zero_padded(grouped(input, groups, wide), before, after), windows);
-    const NodeRef out = contract(seen, grouped_kernels(weight, groups, wide), spatial);
+    const NodeRef out = correlate(grouped(input, groups, wide), grouped_kernels(weight, groups, wide), windows);
     return make_tensor(without_batch(ir::cast(with_bias(out, bias, spatial), result), x, spatial));
 }
 
@@ -145,7 +124,7 @@ Tensor transposed(std::string_view name, int spatial, const Tensor& x, const Ten
     Dims order = {0, 2, 1};  // [groups, in, out, window…] to [groups, out, in, window…]
     for (int s = 0; s < spatial; ++s) order.push_back(3 + s);
     const NodeRef kernels = ir::permute(grouped_kernels(weight, groups, wide), order);
-    const NodeRef out = contract(ir::shrink(spread, starts, expanded), kernels, spatial);
+    const NodeRef out = sum_windows(ir::shrink(spread, starts, expanded), kernels, spatial);
     return make_tensor(without_batch(ir::cast(with_bias(out, bias, spatial), result), x, spatial));
 }
 

@@ -4,6 +4,7 @@
 #include "core/str.h"
 #include "support/differential.h"
 #include "tensor/cell.h"
+#include "tensor/correlate.h"
 
 #include <weft/weft.h>
 
@@ -94,6 +95,21 @@ TEST_CASE("images whose rows are no whole vectors: convolutions and their gradie
         check([&] { return conv2d(x.detach(), w.detach(), {}, options); });
         check([&] { return gradient(conv2d(x, w, {}, options), of_x, seed)[0]; });
         check([&] { return gradient(conv2d(x, w, {}, options), of_w, seed)[0]; });
+    }
+}
+
+TEST_CASE("windows of three in pairs: sums and gradients") {
+    for (const std::int64_t width : {16, 13}) {
+        CAPTURE(width);
+        const Windows windows{{1, 1}, {1, 1}, {1, 1}, {1, 1}};
+        Tensor x = some({2, 1, 16, 5, width}), w = some({1, 9, 16, 3, 3});
+        x.set_requires_grad(), w.set_requires_grad();
+        const Tensor seed = some({2, 9, 5, width});
+        const std::vector<Tensor> of_x{x}, of_w{w};
+        const auto sums = [&] { return make_tensor(correlate_pairs(node_of(x), node_of(w), windows)); };
+        check([&] { return sums().detach(); });
+        check([&] { return gradient(sums(), of_x, seed)[0]; });
+        check([&] { return gradient(sums(), of_w, seed)[0]; });
     }
 }
 

@@ -3,6 +3,7 @@
 #include "tests/semantics/lines.h"
 
 #include <weft/convolution.h>
+#include <weft/debug.h>
 
 #include <algorithm>
 #include <random>
@@ -100,6 +101,25 @@ LINE_ALONE("S252: products of matrices and convolutions of whole numbers are exa
                      weights = from_data(window, {6, channels, taps, taps});
         CHECK(conv2d(pictures.to(dtype), weights.to(dtype), {}, {.stride = 2}).to(i64).to_vector<std::int64_t>() ==
               exact);
+    }
+}
+
+LINE_ALONE("S254: a large convolution of whole numbers is exact, and what is not finite stays in its windows") {
+    const std::int64_t channels = 64, size = 32;  // 1 · 32 · 32 · 64 · 64 · 9 products
+    const Tensor image = from_data(whole(channels * size * size, 9, 5), {1, channels, size, size}),
+                 weights = from_data(whole(channels * channels * 9, 9, 6), {channels, channels, 3, 3});
+    const auto sums = [&](DType dtype, const Tensor& of) {
+        return conv2d(of.to(dtype), weights.to(dtype), {}, {.padding = 1});
+    };
+    CHECK(explain(sums(f32, image)).kernels.size() > 4);
+    CHECK(sums(f32, image).to(i64).to_vector<std::int64_t>() == sums(i64, image).to_vector<std::int64_t>());
+    for (const std::int64_t column : {0, 14, 15, 31}) {
+        CAPTURE(column);
+        const Tensor columns = arange(size), rows = columns.reshape({size, 1});
+        const Tensor here = (columns == column) & (rows == 7);
+        const Tensor near = (abs(columns - column) <= 1) & (abs(rows - 7) <= 1);
+        const Tensor finite = isfinite(sums(f32, where(here, full_like(image, kInf), image)));
+        CHECK(all(finite == logical_not(near)).item<bool>());
     }
 }
 

@@ -1,5 +1,9 @@
 // Convolution and pooling against plain loops, with their gradients, and the messages of likely mistakes.
+#include "tensor/cell.h"
+#include "tensor/correlate.h"
 #include "tests/tensor/support.h"
+
+#include <weft/debug.h>
 
 using namespace weft;
 using namespace weft::testing;
@@ -167,4 +171,78 @@ TEST_CASE("mistakes name the call") {
           }) ==
           "conv_transpose2d(x: f32[1, 4, 5, 5], weight: f32[4, 2, 3, 3]): output_padding 1 must be smaller than the "
           "stride or the dilation");
+}
+
+namespace {
+
+Tensor plain(const Tensor& x, const Tensor& w, const Windows& windows) {
+    return make_tensor(correlate(node_of(x), node_of(w), windows));
+}
+Tensor in_pairs(const Tensor& x, const Tensor& w, const Windows& windows) {
+    return make_tensor(correlate_pairs(node_of(x), node_of(w), windows));
+}
+
+}  // namespace
+
+TEST_CASE("windows of three in pairs: the plain sums, with their first and second derivatives") {
+    struct Pairs {
+        Shape x, w;  // [n, groups, in, spatial…], [groups, out, in, window…]
+        Dims before, after;
+    };
+    const Pairs cases[] = {
+        {{2, 1, 5, 9}, {1, 4, 5, 3}, {1}, {1}},
+        {{2, 1, 5, 8}, {1, 4, 5, 3}, {0}, {2}},
+        {{1, 2, 3, 5, 12}, {2, 4, 3, 3, 3}, {1, 1}, {1, 1}},
+        {{2, 1, 3, 5, 7}, {1, 4, 3, 2, 3}, {1, 2}, {0, 1}},
+        {{2, 1, 3, 4, 3}, {1, 2, 3, 1, 3}, {0, 0}, {0, 0}},
+        {{1, 1, 3, 3, 4, 6}, {1, 2, 3, 2, 3, 3}, {0, 1, 1}, {1, 1, 0}},
+    };
+    manual_seed(3);
+    for (const Pairs& c : cases) {
+        CAPTURE(c.x);
+        const Dims ones(c.before.size(), 1);
+        const Windows windows{ones, ones, c.before, c.after};
+        Tensor x = randn(c.x), w = randn(c.w);
+        Tensor exact_x = x.to(f64).realize(), exact_w = w.to(f64).realize();
+        for (Tensor* t : {&x, &w, &exact_x, &exact_w}) t->set_requires_grad();
+        const Tensor y = in_pairs(x, w, windows), exact = plain(exact_x, exact_w, windows);
+        REQUIRE(y.shape() == exact.shape());
+        CHECK(close(y, values(exact), 1e-5));
+        const Tensor seed = randn(y.shape());
+        const std::vector<Tensor> of{x, w}, exact_of{exact_x, exact_w};
+        const auto slopes = gradient(y, of, seed), exact_slopes = gradient(exact, exact_of, seed.to(f64));
+        for (int i = 0; i < 2; ++i) CHECK(close(slopes[i], values(exact_slopes[i]), 2e-5));
+        const auto twice = [](const std::vector<Tensor>& g, const std::vector<Tensor>& targets) {
+            return gradient((g[0] * g[0]).sum() + (g[1] * g[1]).sum(), targets);
+        };
+        const auto curves = twice(slopes, of), exact_curves = twice(exact_slopes, exact_of);
+        for (int i = 0; i < 2; ++i) CHECK(close(curves[i], values(exact_curves[i]), 2e-4));
+    }
+}
+
+TEST_CASE("windows in pairs: what is not finite stays in the windows that hold it") {
+    const Windows windows{{1}, {1}, {1}, {1}};
+    for (const double bad : {kInf, -kInf, kNan})
+        for (int at = 0; at < 8; ++at) {
+            CAPTURE(at);
+            const Tensor x = where(arange(8) == at, full({8}, bad), ones({8})).reshape({1, 1, 1, 8});
+            const Doubles got = values(in_pairs(x, ones({1, 1, 1, 3}), windows));
+            for (int i = 0; i < 8; ++i) CHECK(std::isfinite(got[i]) == (std::abs(i - at) > 1));
+        }
+}
+
+TEST_CASE("a large convolution takes fewer products, and is as exact as plain sums") {
+    manual_seed(4);
+    const Tensor x = randn({2, 64, 30, 30}).realize(), w = randn({64, 64, 3, 3}).realize(), b = randn({64}).realize();
+    const Tensor y = relu(conv2d(x, w, b, {.padding = 1}));
+    const Explanation plan = explain(y);
+    std::size_t contractions = 0;
+    for (const auto& kernel : plan.kernels) contractions += kernel.name.starts_with("contract_2_64_30_15_over_192");
+    CHECK(contractions == 4);
+    const Doubles got = values(y), exact = values(relu(conv2d(x.to(f64), w.to(f64), b.to(f64), {.padding = 1})));
+    double squares = 0, errors = 0;
+    for (std::size_t i = 0; i < got.size(); ++i)
+        squares += exact[i] * exact[i], errors += (got[i] - exact[i]) * (got[i] - exact[i]);
+    CHECK(std::sqrt(errors / squares) < 6e-7);  // plain sums of 576 products: 4e-7
+    CHECK(explain(conv2d(x, w.slice(0, {0, 16}), {}, {.padding = 1})).kernels.size() == 1);
 }
