@@ -40,6 +40,7 @@ constexpr std::int64_t kDirectOperand = 1 << 17;  // elements of the vector oper
 constexpr std::int64_t kDirectRows = 4096;  // rows of the broadcast operand up to which it is read across, unpacked
 constexpr std::int64_t kSmallContraction = 1 << 15;  // multiply-adds below which threads do not pay
 constexpr std::int64_t kChunkWork = 1 << 19;         // multiply-adds of a small chunk: some microseconds
+constexpr std::int64_t kBatches = 4;  // at least, to be shared out
 constexpr std::int64_t kStreams = 8;       // steps of the sum packed side by side: what a processor prefetches well
 constexpr std::size_t kMostEpilogue = 24;  // expression nodes computed from the sums in registers
 
@@ -47,17 +48,6 @@ constexpr std::size_t kMostEpilogue = 24;  // expression nodes computed from the
 struct TileShape {
     int rows, vectors;
 };
-
-TileShape choose_tile(std::int64_t columns, int lanes) {
-    if (cpu_level() == CpuLevel::Avx2) return {6, 1};      // 16 lanes are two registers, of 16
-    if (cpu_level() == CpuLevel::Baseline) return {2, 1};  // … and four here
-    const std::int64_t vectors = ceil_div(columns, lanes);
-    if (vectors == 1) return {14, 1};
-    if (vectors == 2) return {12, 2};
-    if (vectors == 3) return {8, 3};
-    const auto waste = [&](int v) { return ceil_div(vectors, v) * v - vectors; };
-    return waste(4) < waste(3) ? TileShape{6, 4} : TileShape{8, 3};
-}
 
 // A run of [start, start + size) of one side; the size is constant, so that every loop has a constant extent.
 struct Range {
@@ -78,12 +68,12 @@ public:
     std::optional<Body> run() {
         lanes_ = nest_.accumulate == DType::F64 ? kMaxLanes / 2 : kMaxLanes;
         if (nest_.inner.empty() || !choose_sides()) return std::nullopt;
-        const TileShape tile = choose_tile(columns_, lanes_);
+        inner_length_ = product(nest_.inner);
+        choose_packing();
+        const TileShape tile = choose_tile();
         vectors_ = tile.vectors;
         tile_rows_ = static_cast<int>(std::min<std::int64_t>(tile.rows, rows_));
         tile_columns_ = vectors_ * lanes_;
-        inner_length_ = product(nest_.inner);
-        choose_packing();
         gates_outside();
         choose_shift();
         choose_partial_sums();
@@ -190,6 +180,19 @@ private:
             if (along && !uses.loads.empty()) return static_cast<int>(i);
         }
         return -1;
+    }
+
+    TileShape choose_tile() const {
+        if (cpu_level() == CpuLevel::Avx2) return {6, 1};      // 16 lanes are two registers, of 16
+        if (cpu_level() == CpuLevel::Baseline) return {2, 1};  // … and four here
+        const std::int64_t vectors = ceil_div(columns_, std::int64_t{lanes_});
+        if (vectors == 1) return {14, 1};
+        if (vectors == 2) return {12, 2};
+        if (vectors == 3) return {8, 3};
+        // Strips for all threads, of which each packs its own columns once.
+        if (pack_columns_ && (vectors == 7 || vectors == 8) && product(outer_vars_) < kBatches) return {12, 2};
+        const auto waste = [&](int v) { return ceil_div(vectors, v) * v - vectors; };
+        return waste(4) < waste(3) ? TileShape{6, 4} : TileShape{8, 3};
     }
 
     const NodeRef& vector_factor() const { return vector_is_left_ ? nest_.left : nest_.right; }
@@ -368,7 +371,7 @@ private:
         const std::int64_t work = columns_ * rows_ * inner_length_ * product(nest_.outer) * product(outer_vars_);
         const Range all_columns{kernel_.index(0), columns_}, all_rows{kernel_.index(0), rows_};
         if (work < kSmallContraction) return loops_over(outer_vars_, strips(all_columns, all_rows));
-        if (!outer_vars_.empty() && product(outer_vars_) >= 4) {  // the outermost batch with something to share out
+        if (!outer_vars_.empty() && product(outer_vars_) >= kBatches) {  // the outermost batch with something to share out
             std::vector<NodeRef> inner = outer_vars_;
             const auto widest = std::max_element(inner.begin(), inner.end(), [](const NodeRef& a, const NodeRef& b) {
                 return extent_of(a) < extent_of(b);
@@ -380,7 +383,7 @@ private:
         }
         const std::int64_t panels = ceil_div(columns_, tile_columns_);
         if (panels >= 8 || (pack_columns_ && panels >= 4)) {  // few of them: one each, so that they share out evenly
-            const std::int64_t most = panels >= 8 ? ceil_div(panels, 4) : 1;
+            const std::int64_t most = panels < 8 ? 1 : pack_rows_ ? ceil_div(panels, std::int64_t{4}) : panels / 8;
             const std::int64_t width = std::min(strip_width(), most * tile_columns_);
             parallel_ = str("strips of ", width, " columns");
             return parallel_pieces(columns_, width, [&](const Range& columns) {
