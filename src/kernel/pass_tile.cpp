@@ -40,9 +40,12 @@ constexpr std::int64_t kDirectOperand = 1 << 17;  // elements of the vector oper
 constexpr std::int64_t kDirectRows = 4096;  // rows of the broadcast operand up to which it is read across, unpacked
 constexpr std::int64_t kSmallContraction = 1 << 15;  // multiply-adds below which threads do not pay
 constexpr std::int64_t kChunkWork = 1 << 19;         // multiply-adds of a small chunk: some microseconds
-constexpr std::int64_t kBatches = 4;  // at least, to be shared out
-constexpr std::int64_t kStreams = 8;       // steps of the sum packed side by side: what a processor prefetches well
-constexpr std::size_t kMostEpilogue = 24;  // expression nodes computed from the sums in registers
+constexpr std::int64_t kBatches = 4;                 // at least, to be shared out
+constexpr std::int64_t kStreams = 8;  // steps of the sum packed side by side: what a processor prefetches well
+constexpr std::int64_t kFarBytes =
+    128 << 10;  // of what is read and written after the sums: it may not be in a near cache
+constexpr std::int64_t kStreamedBytes = 4 << 20;  // of an output: a larger one may be stored past the caches
+constexpr std::size_t kMostEpilogue = 24;         // expression nodes computed from the sums in registers
 
 // Accumulator registers: rows by vectors per row, best first for many columns; measured, see docs/architecture.md.
 struct TileShape {
@@ -371,7 +374,8 @@ private:
         const std::int64_t work = columns_ * rows_ * inner_length_ * product(nest_.outer) * product(outer_vars_);
         const Range all_columns{kernel_.index(0), columns_}, all_rows{kernel_.index(0), rows_};
         if (work < kSmallContraction) return loops_over(outer_vars_, strips(all_columns, all_rows));
-        if (!outer_vars_.empty() && product(outer_vars_) >= kBatches) {  // the outermost batch with something to share out
+        if (!outer_vars_.empty() &&
+            product(outer_vars_) >= kBatches) {  // the outermost batch with something to share out
             std::vector<NodeRef> inner = outer_vars_;
             const auto widest = std::max_element(inner.begin(), inner.end(), [](const NodeRef& a, const NodeRef& b) {
                 return extent_of(a) < extent_of(b);
@@ -695,6 +699,7 @@ private:
         Body body = tile_loops(tile, [&](const NodeRef&, const NodeRef&, const NodeRef& slot, int) {
             return Body{Store{acc, slot, kernel_.constant(nest_.accumulate, 0)}};
         });
+        if (!late_) append(body, fetch_ahead(tile));
         append(body, sum_loops(tile_loops(tile, [&](const NodeRef& r, const NodeRef& at, const NodeRef& slot, int) {
                    const NodeRef row = row_value(tile, r), vector = vector_value(tile, at),
                                  sum = kernel_.load(acc, slot);
@@ -711,6 +716,41 @@ private:
                }));
         if (looped_) append(body, looped_epilogue(tile.columns, tile.rows, held, pitch));
         return body;
+    }
+
+    // What the epilogue reads beside the sums, and where it stores (the weights and moments that an update changes), is asked for
+    // before the sums, and has arrived after them.
+    Body fetch_ahead(const Tile& tile) {
+        Uses uses;
+        for (const Stmt& stmt : nest_.epilogue) collect_uses(stmt.store()->value, uses);
+        std::vector<NodeRef> far;
+        const auto add = [&](const NodeRef& load) {
+            if (is_far(load) && std::find(far.begin(), far.end(), load) == far.end()) far.push_back(load);
+        };
+        for (const NodeRef& load : uses.loads) add(load);
+        if (!far.empty())
+            for (const Stmt& stmt : nest_.epilogue) add(kernel_.load(stmt.store()->buffer, stmt.store()->index));
+        Body body;
+        for (const NodeRef& load : far) append(body, fetch(tile, load));
+        return body;
+    }
+
+    bool is_far(const NodeRef& load) const {
+        const Buffer& from = kernel_.buffers[load->as<ir::LoadArg>().buffer];
+        const NodeRef& index = load->sources[0];
+        const std::int64_t bytes = from.size * static_cast<std::int64_t>(size_of(from.dtype));
+        return from.role != Buffer::Role::Local && plain_load(load) && bytes >= kFarBytes &&
+               (from.role == Buffer::Role::Input || bytes <= kStreamedBytes) && depends_on_any(index, row_vars_) &&
+               ir::stride_of(*kernel_.interner, index, id_of(column_vars_.back())) == 1;
+    }
+
+    Body fetch(const Tile& tile, const NodeRef& load) {
+        const int nowhere = kernel_.new_local("ahead", load->dtype, tile_columns_);
+        kernel_.buffers[nowhere].place = Buffer::Place::Nowhere;
+        return tile_loops(tile, [&](const NodeRef& r, const NodeRef& at, const NodeRef&, int) {
+            return at_element(Body{Store{nowhere, at, load}}, simple(kernel_.add(tile.rows.start, r)),
+                              simple(kernel_.add(tile.columns.start, at)));
+        });
     }
 
     NodeRef row_value(const Tile& tile, const NodeRef& r) {

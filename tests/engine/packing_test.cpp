@@ -65,6 +65,30 @@ TEST_CASE("matrices of odd sizes, each transposed or not") {
     }
 }
 
+TEST_CASE("what an update reads and writes after the sums is asked for before them") {
+    const Tensor a = some({9, 190}), b = some({9, 180}), w = some({190, 180}), m = some({190, 180});  // 137 kB each
+    const auto update = [&] {
+        const Tensor g = matmul(a.t(), b), mean = m * 0.9 + g * 0.1;
+        return w - mean / (sqrt(g * g * 0.01 + 1) + 1e-8) * 0.5;
+    };
+    check(update);
+    const auto ahead = [](const Tensor& x) {
+        std::size_t count = 0;
+        for (std::string loops = explain(x).kernels.at(0).loops; loops.find("nowhere") != std::string::npos; ++count)
+            loops.erase(loops.find("nowhere"), 7);
+        return count;
+    };
+    CHECK(ahead(update()) >= 3);                                                    // w, m and the result
+    CHECK(ahead(w.slice(0, {0, 100}) - matmul(a.slice(1, {0, 100}).t(), b)) == 0);  // small
+    CHECK(ahead(w.slice(0, {0, 1}) - matmul(a.t(), b)) == 0);                       // the same row for all
+    CHECK(ahead(matmul(a.t(), b)) == 0);
+}
+
+TEST_CASE("eight vectors of columns that are packed: strips of two") {
+    const Tensor a = some({25, 90}), b = some({125, 90});
+    check([&] { return relu(matmul(a, b.t())); });
+}
+
 TEST_CASE("other types, batches and sums over several axes") {
     const Tensor a = some({20, 50}, f64), b = some({30, 50}, f64);
     check([&] { return matmul(a, b.t()); });

@@ -217,6 +217,15 @@ Value Emitter::load(const Node& node) {
     return scalar_load(node.dtype, address(b, node.source(0), static_cast<int>(size_of(node.dtype))), gate);
 }
 
+void Emitter::prefetch(const Node& load) {
+    const int b = load.as<ir::LoadArg>().buffer;
+    const LaneIndex at = lane_index(load.source(0), facts(load).lane);
+    if (!at.affine) return;
+    Operand m = address(b, at.base, static_cast<int>(size_of(load.dtype)));
+    m.bytes = 0;
+    put_store(Id::kIdPrefetcht1, {m});
+}
+
 int Emitter::stored_lane(DType t) const { return lane_bytes(t); }
 
 Reg Emitter::used_mask(int used, int lane, const Value* gate) {

@@ -113,6 +113,7 @@ void Emitter::emit(const Loop& loop) {
 
 void Emitter::emit(const Store& store) {
     at_ = innermost();
+    if (kernel_.buffers[store.buffer].place == Buffer::Place::Nowhere) return prefetch(*store.value);
     emit_depths(store.value);
     const Place& place = expanded_.places[store.buffer];
     const int index_lane = facts(*store.index).lane;

@@ -193,6 +193,7 @@ private:
     void load_into(Reg r, DType t, const Operand& from);
     void scalar_store(DType t, const Operand& to, const Value& v);
     Value lane_load(const Node& node);
+    void prefetch(const Node& load);
     Value whole_load(DType t, const Operand& from, int used, const Value* gate, std::span<const Reg> same);
     void uniform_parts(const Node& gate, std::vector<Reg>& parts);
     Value gather(DType t, const Lanes& at, const Value* gate);

@@ -113,6 +113,16 @@ TEST_CASE("what is computed from a matmul's sums takes no registers from its inn
     CHECK(count(loop, "zmmword ptr [rsp") + count(loop, "ymmword ptr [rsp") == 0);
 }
 
+TEST_CASE("what an update reads after a matmul's sums is fetched before them") {
+    const BackendScope x86("x86");
+    const Tensor a = randn({13, 197}).realize(), b = randn({13, 193}).realize(), w = randn({197, 193}).realize();
+    const DebugScope debug(5);
+    const std::string listing = printed([&] { (w - matmul(a.t(), b)).realize(); });
+    const std::size_t first = listing.find("prefetcht1");
+    REQUIRE(first != std::string::npos);
+    CHECK(first < listing.find("vfmadd"));
+}
+
 TEST_CASE("what one instruction needs from memory is its operand") {
     const BackendScope x86("x86");
     const auto loop_of = [](const char* what, const std::function<Tensor()>& f) {
