@@ -16,7 +16,6 @@ namespace {
 // Bytes. Measured: an output that takes no more than half of the last cache is better off there, with what is read to make it in the
 // other half. Where a cache is larger than 32 MB it is shared with many cores, and ours is not all of it.
 constexpr std::int64_t kSmallestLarge = 4 << 20, kLargestLarge = 16 << 20;
-std::int64_t large_output() { return std::clamp(last_level_cache() / 2, kSmallestLarge, kLargestLarge); }
 
 struct Written {
     std::int64_t elements = 0;  // at most: a condition (a loop that runs once or not at all) counts as met
@@ -24,6 +23,8 @@ struct Written {
 };
 
 }  // namespace
+
+std::int64_t large_output() { return std::clamp(last_level_cache() / 2, kSmallestLarge, kLargestLarge); }
 
 Kernel mark_streams(Kernel kernel) {
     std::vector<Written> written(kernel.buffers.size());

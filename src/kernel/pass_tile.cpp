@@ -43,9 +43,8 @@ constexpr std::int64_t kChunkWork = 1 << 19;         // multiply-adds of a small
 constexpr std::int64_t kBatches = 4;                 // at least, to be shared out
 constexpr std::int64_t kStreams = 8;  // steps of the sum packed side by side: what a processor prefetches well
 constexpr std::int64_t kFarBytes =
-    128 << 10;  // of what is read and written after the sums: it may not be in a near cache
-constexpr std::int64_t kStreamedBytes = 4 << 20;  // of an output: a larger one may be stored past the caches
-constexpr std::size_t kMostEpilogue = 24;         // expression nodes computed from the sums in registers
+    128 << 10;                             // of what is read and written after the sums: it may not be in a near cache
+constexpr std::size_t kMostEpilogue = 24;  // expression nodes computed from the sums in registers
 
 // Accumulator registers: rows by vectors per row, best first for many columns; measured, see docs/architecture.md.
 struct TileShape {
@@ -740,7 +739,7 @@ private:
         const NodeRef& index = load->sources[0];
         const std::int64_t bytes = from.size * static_cast<std::int64_t>(size_of(from.dtype));
         return from.role != Buffer::Role::Local && plain_load(load) && bytes >= kFarBytes &&
-               (from.role == Buffer::Role::Input || bytes <= kStreamedBytes) && depends_on_any(index, row_vars_) &&
+               (from.role == Buffer::Role::Input || bytes <= large_output()) && depends_on_any(index, row_vars_) &&
                ir::stride_of(*kernel_.interner, index, id_of(column_vars_.back())) == 1;
     }
 

@@ -16,5 +16,6 @@ Kernel load_segments(Kernel kernel);      // vectors that cross the ends of rows
 Kernel pair_rows(Kernel kernel);          // short rows that wait for their sums are taken two at a time
 Kernel pair_vectors(Kernel kernel);       // vectors that take a long computation are computed two at a time
 Kernel mark_streams(Kernel kernel);       // large outputs that are written once bypass the cache
+std::int64_t large_output();              // in bytes: from there on
 
 }  // namespace weft::kernel
