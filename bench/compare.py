@@ -166,8 +166,8 @@ def line(row, cells, last):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="NAME", help="only the rows with NAME in their names; may be repeated")
-    parser.add_argument("--rounds", type=int, default=5, help="how many turns each framework has per row (default 5)")
-    parser.add_argument("--seconds", type=float, default=0.4, help="how long a turn measures (default 0.4)")
+    parser.add_argument("--rounds", type=int, default=8, help="how many turns each framework has per row (default 8)")
+    parser.add_argument("--seconds", type=float, default=0.25, help="how long a turn measures (default 0.25)")
     parser.add_argument("--peers", default=",".join(PEERS), help=f"some of {', '.join(PEERS)} (default: all)")
     parser.add_argument("--json", metavar="FILE", help="write the results there, too")
     parser.add_argument("--python", default=str(ROOT / ".venv-peers/bin/python"), help="a Python that has the peers")

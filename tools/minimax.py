@@ -216,6 +216,18 @@ def main():
         poly("kAtan" + tag, f"atan(x) = x + x z P(z), z = x^2, |x| <= {'1' if narrow else 'tan(pi/8)'}", f, low, high,
              [k + 1 for k in pick(9, 11)], relative(f), bits, [(0, 1)])
 
+    sixteenth = mp.log(2) / 16 * mpf("1.0005")
+    poly("kExpNearF32", "exp(r) = 1 + r P(r), |r| <= ln(2)/16", mp.exp, -sixteenth, sixteenth, [1, 2, 3], relative(mp.exp), 24,
+         [(0, 1)])
+    exact = [mp.power(2, mpf(i % 8) / 8) for i in range(16)]
+    eighths = [round_to(value, 24) for value in exact]
+    print("// 2^(i/8), twice, and what the exact values are more, relatively")
+    print("inline constexpr float kEighths[2][16] = {")
+    for entries in (eighths, [round_to((e - f) / f, 24) for e, f in zip(exact, eighths)]):
+        print("    {")
+        show_items((hex_of(v) + "f" for v in entries), "       ")
+        print("    },")
+    print("};\n")
     f, low, high = even(lambda x: mp.tanh(x) / x, mpf("0.5625"))
     poly("kTanhF64", "tanh(x) = x + x z P(z), z = x^2, |x| <= 0.5625", f, low, high,
          [k + 1 for k in range(11)], relative(f), 53, [(0, 1)])

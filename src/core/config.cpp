@@ -60,6 +60,7 @@ Config read_environment() {
     c.threads = integer("WEFT_THREADS", 0, 1024, c.threads);
     c.off = names(variable("WEFT_OPT"));
     c.keep_denormals = choice("WEFT_DENORMALS", {"keep", "flush"}, "flush") == "keep";
+    c.plain_convolution = choice("WEFT_CONV", {"fast", "plain"}, "fast") == "plain";
     c.cpu = choice("WEFT_CPU", {"native", "avx512", "avx2", "sse"}, c.cpu);
     c.donate = !c.switched_off("donate");
     return c;

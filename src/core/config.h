@@ -1,5 +1,5 @@
 // core/config.h: what the environment configures, read once: WEFT_DEBUG, WEFT_BACKEND, WEFT_THREADS, WEFT_OPT, WEFT_DENORMALS,
-// WEFT_CPU. Tests and the API may override at run time.
+// WEFT_CPU, WEFT_CONV. Tests and the API may override at run time.
 #pragma once
 
 #include <set>
@@ -15,6 +15,7 @@ struct Config {
     std::set<std::string, std::less<>> off;  // WEFT_OPT: comma-separated optimisations to switch off; "all": every one
     bool keep_denormals = false;             // WEFT_DENORMALS=keep
     std::string cpu = "native";              // WEFT_CPU: native, avx512, avx2, sse; see core/cpu.h
+    bool plain_convolution = false;          // WEFT_CONV=plain: no sums in pairs, see tensor/correlate.cpp
     bool donate = true;                      // WEFT_OPT=donate switches it off
 
     bool switched_off(std::string_view optimisation) const { return off.contains(optimisation) || off.contains("all"); }

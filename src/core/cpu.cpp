@@ -15,7 +15,8 @@ CpuLevel machine_level() {
         const bool avx2 =
             __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
         const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-                            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq");
+                            __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                            __builtin_cpu_supports("bmi2");
         return !avx2 ? CpuLevel::Baseline : avx512 ? CpuLevel::Avx512 : CpuLevel::Avx2;
     }();
     return level;

@@ -192,12 +192,12 @@ struct EvalGcd {  // of the magnitudes, by Euclid's algorithm; gcd(0, b) is |b|,
     }
 };
 
-struct
-    EvalScale {  // a * 2^b, rounded once, for whole |b| <= 252 (f64: 2,044): in two steps, of which the first is exact
+// a * 2^floor(b), rounded once, for |b| <= 252 (f64: 2,044) that are whole eighths: in two steps, of which the first is exact.
+struct EvalScale {
     template <class T>
     T operator()(T a, T b) const {
         if (b != b) return b;
-        const int whole = static_cast<int>(b), half = whole >> 1;
+        const int whole = static_cast<int>(std::floor(b)), half = whole >> 1;
         const auto power = [](int e) {
             if constexpr (sizeof(T) == 4) return std::bit_cast<float>(static_cast<std::uint32_t>(e + 127) << 23);
             else return std::bit_cast<double>(static_cast<std::uint64_t>(e + 1023) << 52);

@@ -310,6 +310,7 @@ private:
         require(buffer.role != Buffer::Role::Input, "a store to the input ", buffer.name);
         require(store.value->dtype == buffer.dtype, "a store of ", store.value->dtype, " to ", buffer.name, " of ",
                 buffer.dtype);
+        require(buffer.place != Buffer::Place::Nowhere || store.value->op == Op::Load, "a hint that is no load");
         require(store.index->dtype == DType::I64, "an index that is not i64");
         check_expression(store.index);
         check_expression(store.value);
@@ -324,6 +325,7 @@ private:
                 const int b = node->as<ir::LoadArg>().buffer;
                 require(b >= 0 && b < static_cast<int>(kernel_.buffers.size()), "a load from no buffer");
                 require(node->dtype == kernel_.buffers[b].dtype, "a load of another dtype than its buffer's");
+                require(kernel_.buffers[b].place != Buffer::Place::Nowhere, "a load from nowhere");
             }
             require(!ir::is_math(node->op) && !ir::is_movement(node->op), "an op that no backend knows");
             if (is_half(node->dtype))

@@ -4,7 +4,7 @@
 // What a backend must know:
 // - Every expression is a scalar. Its ops: Const, ScalarParam, LoopVar, Load, the elementwise ops of the op table except
 //   the maths ones (kernel/math.h has replaced them), Cast, Bitcast, Where, Fma (fma(a, b, c) = a*b + c, rounded once),
-//   Scale (a * 2^b for a whole b), Lookup (TableArg::entries[a % kTableSize] as f32, for a u32) and Check. Index
+//   Scale (a * 2^floor(b) for b in eighths), Lookup (TableArg::entries[a % kTableSize] as f32, for a u32) and Check. Index
 //   arithmetic is i64; IDiv and Mod floor. Exact results and edge cases are those of the op table's `eval`.
 // - Load(index[, gate]) reads buffers[LoadArg::buffer]; with a false gate it is 0 and touches no memory.
 // - Every loop has a variable of its own: no two loops of a kernel share one.

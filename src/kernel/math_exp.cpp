@@ -4,6 +4,7 @@
 #include "kernel/math_build.h"
 #include "kernel/math_tables.h"
 
+#include <array>
 #include <vector>
 
 namespace weft::kernel {
@@ -47,11 +48,24 @@ Value power_of_two(const Value& shifted, int plus) {
 
 namespace {
 
+// exp(sign x) in f32, for a sign of 1 or -1: n is a whole number of eighths, |r| <= ln(2)/16, and exp = 2^floor(n) 2^(n - floor(n)) exp(r).
+// The middle factor comes from a table, in two parts, and the polynomial is short. Both signs give the same bits: constants have the other sign instead.
+Value near_exp(const Value& clamped, int sign) {
+    constexpr double kMagic = 0x1.8p20;  // leaves eighths in the low bits
+    const Value shifted = fma(clamped, sign * kPerLn2, kMagic), n = shifted - kMagic;
+    const Value r = fma(n, -sign * kLn2F32[1], fma(n, -sign * kLn2F32[0], clamped));  // sign r, in fact
+    const auto& c = kExpNearF32;
+    const Value eighths = bitcast(shifted, DType::U32), power = lookup(eighths, kEighths[0]);
+    const Value q = fma(polynomial(r, std::array{sign * c[0], c[1], sign * c[2]}), r, lookup(eighths, kEighths[1]));
+    return scale(fma(power, q, power), n);
+}
+
 // exp(-x), with the bits that make_exp has for -x: constants have the other sign instead.
 Value make_exp_of_negative(const Value& x) {
     const Format& format = format_of(x);
     const std::span<const double> ln2 = format.pick(kLn2F32, kLn2F64);
     const Value clamped = max(min(x, format.pick(104.0, 746.0)), format.pick(-89.0, -710.0));
+    if (format.narrow()) return near_exp(clamped, -1);
     const Value n = format.magic() - fma(clamped, kPerLn2, format.magic());
     const Value r = fma(n, ln2[1], fma(n, ln2[0], clamped));
     std::vector<double> c{1, -1};
@@ -66,6 +80,7 @@ Value make_exp(const Value& x) {
     const Format& format = format_of(x);
     if (x.node->op == ir::Op::Neg) return make_exp_of_negative({x.kernel, x.node->sources[0]});
     const Value clamped = min(max(x, format.pick(-104.0, -746.0)), format.pick(89.0, 710.0));
+    if (format.narrow()) return near_exp(clamped, 1);
     const Reduced reduced = reduce_exp(clamped);
     return scale(exp_polynomial(reduced.r), reduced.n);
 }

@@ -101,6 +101,25 @@ inline constexpr double kAtanF64[] = {
     -0x1.257088b888157p-6,
 };
 
+// exp(r) = 1 + r P(r), |r| <= ln(2)/16; error 2^-25.2
+inline constexpr double kExpNearF32[] = {
+    0x1p+0, 0x1.000876p-1, 0x1.5556a4p-3,
+};
+
+// 2^(i/8), twice, and what the exact values are more, relatively
+inline constexpr float kEighths[2][16] = {
+    {
+        0x1p+0f, 0x1.172b84p+0f, 0x1.306fep+0f, 0x1.4bfdaep+0f, 0x1.6a09e6p+0f, 0x1.8ace54p+0f, 0x1.ae89fap+0f,
+        0x1.d5818ep+0f, 0x1p+0f, 0x1.172b84p+0f, 0x1.306fep+0f, 0x1.4bfdaep+0f, 0x1.6a09e6p+0f, 0x1.8ace54p+0f,
+        0x1.ae89fap+0f, 0x1.d5818ep+0f,
+    },
+    {
+        0x0p+0f, -0x1.9c0c22p-27f, 0x1.125002p-25f, -0x1.0a355p-25f, 0x1.26055cp-26f, 0x1.67a1cap-28f,
+        -0x1.f9c304p-27f, -0x1.a5217cp-28f, 0x0p+0f, -0x1.9c0c22p-27f, 0x1.125002p-25f, -0x1.0a355p-25f,
+        0x1.26055cp-26f, 0x1.67a1cap-28f, -0x1.f9c304p-27f, -0x1.a5217cp-28f,
+    },
+};
+
 // tanh(x) = x + x z P(z), z = x^2, |x| <= 0.5625; error 2^-59.8
 inline constexpr double kTanhF64[] = {
     -0x1.555555555554bp-2, 0x1.111111111026ep-3, -0x1.ba1ba1b933001p-5, 0x1.664f4848d9481p-6, -0x1.226e2cf5b9b62p-7,

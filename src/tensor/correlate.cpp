@@ -6,11 +6,13 @@
 //   y1 = d1 g0 + d2 g1 + d3 g2 = m1 - m2 - m3        m3 = (d1 - d3) g2                 m2 = (d2 - d1) (g0 - g1 + g2) / 2
 //
 // Each m is a contraction, over the channels and the windows of the other axes, with one value for two outputs. Errors are those of
-// the plain sums: there are more roundings at the ends, and chains are shorter by a third. What is not finite reaches no output
-// whose window does not hold it, but an infinity may become NaN.
+// the plain sums where neighbours are of about one size: chains are shorter by a third, but a rounding is relative to the largest of
+// the pair's four inputs and three kernels, also where the other factor is 0. What is not finite reaches no output whose window does
+// not hold it, but an infinity may become NaN, and sums of two inputs may overflow. WEFT_CONV=plain switches it off.
 #include "tensor/correlate.h"
 
 #include "core/checked.h"
+#include "core/config.h"
 #include "tensor/windows.h"
 
 #include <algorithm>
@@ -24,7 +26,7 @@ using ir::Op;
 constexpr int kShort = 3;  // the window that is done in pairs, along the last axis
 
 // When pairs pay, measured: making the d and joining the y is shared by the terms of a sum, tiles want columns (an image's pairs), and
-// five kernels want work. The m take twice the memory of the outputs, and more of them than caches hold save nothing.
+// nine small kernels instead of one want work. The m take twice the memory of the outputs, and more of them than caches hold save nothing.
 constexpr std::int64_t kLeastTerms = 48, kLeastColumns = 96, kLeastPanel = 3 << 13, kLeastProducts = 1 << 25;
 constexpr std::int64_t kMostOutputs = 1 << 24;
 
@@ -49,7 +51,7 @@ std::int64_t outputs_along(const NodeRef& x, const NodeRef& w, const Windows& wi
 }
 
 bool fits_pairs(const NodeRef& x, const NodeRef& w, const Windows& windows) {
-    if (x->dtype != DType::F32 || w->shape.back() != kShort) return false;
+    if (config().plain_convolution || x->dtype != DType::F32 || w->shape.back() != kShort) return false;
     for (int s = 0; s < x->rank() - 3; ++s)  // padding beyond the window: the gradient is no sum of windows
         if (windows.stride[s] != 1 || windows.dilation[s] != 1 ||
             std::max(windows.before[s], windows.after[s]) >= w->shape[3 + s])
@@ -64,10 +66,11 @@ bool pays_in_pairs(const NodeRef& x, const NodeRef& w, const Windows& windows) {
         others = checked_mul(others, w->shape[3 + s]);
         columns = checked_mul(columns, outputs_along(x, w, windows, s));
     }
-    const std::int64_t terms = others * std::min(w->shape[1], w->shape[2]);
-    const std::int64_t outputs = checked_mul(checked_mul(x->shape[0] * w->shape[0], w->shape[1]), 2 * columns);
-    return terms >= kLeastTerms && columns >= kLeastColumns && terms >= ceil_div(kLeastPanel, columns) &&
-           outputs <= kMostOutputs && outputs * w->shape[2] * others * kShort >= kLeastProducts;
+    const std::int64_t terms = checked_mul(others, std::min(w->shape[1], w->shape[2]));
+    const std::int64_t outputs =
+        checked_mul(checked_mul(x->shape[0], checked_mul(w->shape[0], w->shape[1])), 2 * columns);
+    return terms >= kLeastTerms && columns >= kLeastColumns && terms >= ceil_div(kLeastPanel, columns) && outputs > 0 &&
+           outputs <= kMostOutputs && checked_mul(w->shape[2], others * kShort) >= ceil_div(kLeastProducts, outputs);
 }
 
 NodeRef in_pairs(const NodeRef& x, const NodeRef& w, const Windows& windows) {
@@ -81,7 +84,7 @@ NodeRef in_pairs(const NodeRef& x, const NodeRef& w, const Windows& windows) {
     const NodeRef padded = zero_padded(x, before, after);
     const auto d = [&](std::int64_t i) { return nodes::strided(along_last(padded, i, 2 * pairs - 1), last, 2, pairs); };
     const auto g = [&](std::int64_t i) { return along_last(w, i, 1); };
-    const NodeRef half = nodes::number(w, 0.5), ends = (g(0) + g(2)) * half, middle = g(1) * half;
+    const NodeRef half = nodes::number(w, 0.5), ends = g(0) * half + g(2) * half, middle = g(1) * half;
     // Kernels are stored: a tile reads each of them many times, and one after the other.
     const auto m = [&](const NodeRef& input, const NodeRef& kernel) {
         const NodeRef kernels = ir::contiguous(kernel);

@@ -36,7 +36,7 @@ private:
 
 TEST_CASE("variables are read") {
     const Environment debug("WEFT_DEBUG", "2"), backend("WEFT_BACKEND", "ref"), threads("WEFT_THREADS", "3"),
-        off("WEFT_OPT", "fuse, donate,,"), keep("WEFT_DENORMALS", "keep");
+        off("WEFT_OPT", "fuse, donate,,"), keep("WEFT_DENORMALS", "keep"), conv("WEFT_CONV", "plain");
     const Config c = read_environment();
     CHECK(c.debug == 2);
     CHECK(c.backend == "ref");
@@ -46,15 +46,18 @@ TEST_CASE("variables are read") {
     CHECK_FALSE(c.switched_off("vector"));
     CHECK_FALSE(c.donate);
     CHECK(c.keep_denormals);
+    CHECK(c.plain_convolution);
 }
 
 TEST_CASE("an empty variable is as good as none, and all optimisations can be switched off at once") {
-    const Environment debug("WEFT_DEBUG", ""), off("WEFT_OPT", "all"), keep("WEFT_DENORMALS", "");
+    const Environment debug("WEFT_DEBUG", ""), off("WEFT_OPT", "all"), keep("WEFT_DENORMALS", ""),
+        conv("WEFT_CONV", "");
     const Config c = read_environment();
     CHECK(c.debug == 0);
     CHECK(c.switched_off("anything"));
     CHECK_FALSE(c.donate);
     CHECK_FALSE(c.keep_denormals);
+    CHECK_FALSE(c.plain_convolution);
 }
 
 TEST_CASE("bad values are refused") {

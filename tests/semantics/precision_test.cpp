@@ -1,5 +1,6 @@
 // tests/semantics/precision_test.cpp: the lines on how near results are to exact ones. The bounds themselves are tested op by op by the
 // registry of the Python tests (python/tests/ops/); here are those that a sample of shapes and types shows.
+#include "core/config.h"
 #include "tests/semantics/lines.h"
 
 #include <weft/convolution.h>
@@ -112,6 +113,9 @@ LINE_ALONE("S254: a large convolution of whole numbers is exact, and what is not
         return conv2d(of.to(dtype), weights.to(dtype), {}, {.padding = 1});
     };
     CHECK(explain(sums(f32, image)).kernels.size() > 4);
+    config().plain_convolution = true;
+    CHECK(explain(sums(f32, image)).kernels.size() == 1);
+    config().plain_convolution = false;
     CHECK(sums(f32, image).to(i64).to_vector<std::int64_t>() == sums(i64, image).to_vector<std::int64_t>());
     for (const std::int64_t column : {0, 14, 15, 31}) {
         CAPTURE(column);

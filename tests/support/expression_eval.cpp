@@ -65,7 +65,7 @@ template <class T> inline constexpr T kLast = 8 * sizeof(T) - 1;  // the largest
 struct Shl { template <class T> T operator()(T a, T b) const { return b <= kLast<T> ? a << (b & kLast<T>) : 0; } };
 struct Shr { template <class T> T operator()(T a, T b) const { return b <= kLast<T> ? a >> (b & kLast<T>) : 0; } };
 struct Scale {  // in one step, unlike the op table
-    template <class T> T operator()(T a, T b) const { return b != b ? b : std::ldexp(a, static_cast<int>(b)); }
+    template <class T> T operator()(T a, T b) const { return b != b ? b : std::ldexp(a, static_cast<int>(std::floor(b))); }
 };
 struct Fma { template <class T> T operator()(T a, T b, T c) const { return std::fma(a, b, c); } };
 struct Where { template <class T> T operator()(std::uint8_t c, T a, T b) const { return c ? a : b; } };

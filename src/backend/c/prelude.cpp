@@ -107,9 +107,9 @@ std::string scalar_definition(Op op, DType t) {
         case Op::Trunc: return "HELPER $T $N($T a) { return __builtin_trunc$S(a); }\n";
         case Op::Fma: return "HELPER $T $N($T a, $T b, $T c) { return __builtin_fma$S(a, b, c); }\n";
         case Op::Scale:
-            return "HELPER $T $N($T a, $T b) {  // a * 2^b, b is whole\n"
+            return "HELPER $T $N($T a, $T b) {  // a * 2^floor(b)\n"
                    "    if (b != b) return b;\n"
-                   "    const int whole = (int)b, half = whole >> 1;\n"
+                   "    const int whole = (int)__builtin_floor$S(b), half = whole >> 1;\n"
                    "    return a * __builtin_ldexp$S(1, half) * __builtin_ldexp$S(1, whole - half);\n"
                    "}\n";
         default: throw InternalError(str("the C printer has no helper for ", ir::name_of(op)));
@@ -127,12 +127,12 @@ std::string vector_definition(Op op, DType t) {
         case Op::Min:
             return str("HELPER $V $N($V a, $V b) { return select_$V(($M)(a ", op == Op::Max ? ">" : "<", " b)",
                        real ? " | ($M)(a != a)" : "", ", a, b); }\n");
-        case Op::Scale: {  // a * 2^b; adding the magic number leaves b in the low bits
+        case Op::Scale: {  // a * 2^floor(b); adding the magic number leaves the eighths of b in the low bits
             const bool narrow = t == DType::F32;
-            const std::string magic = narrow ? "0x1.8p23f" : "0x1.8p52", bias = narrow ? "127" : "1023",
+            const std::string magic = narrow ? "0x1.8p20f" : "0x1.8p49", bias = narrow ? "127" : "1023",
                               mantissa = narrow ? "23" : "52";
-            return str("HELPER $V $N($V a, $V b) {\n    const $M n = ($M)(b + ", magic, ") - ($M)all_$V(", magic,
-                       "), half = n >> 1;\n    return a * ($V)((half + ", bias, ") << ", mantissa,
+            return str("HELPER $V $N($V a, $V b) {\n    const $M n = (($M)(b + ", magic, ") - ($M)all_$V(", magic,
+                       ")) >> 3, half = n >> 1;\n    return a * ($V)((half + ", bias, ") << ", mantissa,
                        ") * ($V)((n - half + ", bias, ") << ", mantissa, ");\n}\n");
         }
         case Op::Shl:

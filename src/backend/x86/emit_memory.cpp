@@ -281,7 +281,8 @@ Value Emitter::lane_load(const Node& node) {
     std::vector<Reg> same;  // for all lanes: parts of the gate that stand or fall together
     if (open) uniform_parts(node.source(1), same);
     if (const LaneIndex at = lane_index(node.source(0), lane); !is_private && !(at.affine && at.stride == 1))
-        if (const Value found = window_load(t, b, node.source(0), lane, open ? &node.source(1) : nullptr); found.vector)
+        if (const Value found = window_load(t, b, node.source(0), lane, open ? &node.source(1) : nullptr, same);
+            found.vector)
             return is_bool(t) ? truth_of(found) : found;
     const Lanes at = lanes_at(b, node.source(0), lane, is_private);
     const Value numbers = at.index.vector ? gather(t, at, open) : whole_load(t, at.base, at.used, open, same);

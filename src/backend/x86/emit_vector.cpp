@@ -5,6 +5,7 @@
 
 #include <weft/error.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -155,18 +156,19 @@ Value Emitter::fma(const Node& node) {
     return emit(kFma231, r, a, b);
 }
 
-// a * 2^b with b whole, as the product of a, 2^half and 2^(b - half). Adding the magic number leaves b in the low bits.
+// a * 2^n with n = floor(b), as the product of a, 2^half and 2^(n - half). Adding the magic number leaves eighths in the low bits.
 Value Emitter::scale(const Node& node, const Value& a) {
     const int lane = static_cast<int>(size_of(node.dtype)), bytes = width(a);
     const Value b = operand(node, 1);
     const auto reg = [&](const Value& v) { return vec(v.reg, bytes); };
     const auto fresh = [&] { return like(a, vec_reg(bytes)); };
     const auto number = [&](Word bits) { return reg(constant_like(a, node.dtype, bits)); };
-    const Word magic = lane == 4 ? to_word(0x1.8p23f) : to_word(0x1.8p52);
+    const Word magic = lane == 4 ? to_word(0x1.8p20f) : to_word(0x1.8p49);
     const std::int64_t bias = lane == 4 ? 127 : 1023, offset = 4096;
-    const Value shifted = fresh(), n = fresh(), positive = fresh(), rest = fresh();
+    const Value shifted = fresh(), eighths = fresh(), n = fresh(), positive = fresh(), rest = fresh();
     put(kAddF(lane), {reg(shifted), reg(b), number(magic)});
-    put(kSub(lane), {reg(n), reg(shifted), number(magic - static_cast<Word>(offset))});  // b + offset, not negative
+    put(kSub(lane), {reg(eighths), reg(shifted), number(magic - static_cast<Word>(8 * offset))});
+    put(kShrImm(lane), {reg(n), reg(eighths), imm(3)});  // floor(b) + offset, not negative
     put(kShrImm(lane), {reg(positive), reg(n), imm(1)});
     put(kSub(lane), {reg(rest), reg(n), reg(positive)});
     Value product = a;
@@ -197,6 +199,10 @@ Value Emitter::lookup(const Node& node) {
         put(Id::kIdVmovaps, {vec(index = vec_reg(bytes), width(from)), vec(from.reg, width(from))});
     if (wide_) {
         arithmetic(Id::kIdVpermps, 4, {vec(result.reg, 64), vec(index, 64), half(0)});
+        return result;
+    }
+    if (const float* entries = node.as<ir::TableArg>().entries; std::equal(entries, entries + 8, entries + 8)) {
+        arithmetic(Id::kIdVpermps, 4, {vec(result.reg, 32), vec(index, 32), half(0)});
         return result;
     }
     const Reg low = vec_reg(32), high = vec_reg(32), choice = vec_reg(32);

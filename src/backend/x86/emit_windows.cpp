@@ -1,5 +1,5 @@
-// backend/x86/emit_windows.cpp: loads of lanes that lie near each other at distances known now: every second element, each element
-// twice, an axis turned round. They are a few whole loads and permutations, several times faster than a gather, and also
+// backend/x86/emit_windows.cpp: loads and stores of lanes that lie near each other at distances known now: every second element, each
+// element twice, an axis turned round. They are a few whole loads (or stores) and permutations, several times faster than a gather, and also
 // serve elements of 1 and 2 bytes, for which there is no gather.
 #include "backend/x86/emit_internal.h"
 
@@ -38,7 +38,8 @@ std::vector<std::int64_t> Emitter::lane_offsets(const Node& index, int lane, Lin
 
 // All elements between the lowest and the highest lane's are the buffer's, so windows lie within these two. Under a gate that holds
 // for open lanes only: a window is loaded under a mask of the elements that they want.
-Value Emitter::window_load(DType t, int buffer, const Node& index, int lane, const Node* gate) {
+Value Emitter::window_load(DType t, int buffer, const Node& index, int lane, const Node* gate,
+                           std::span<const Reg> same) {
     const int element = static_cast<int>(size_of(t)), bytes = stored_lane(t);
     if (width(bytes) < 32 || (gate && !wide_)) return {};
     Linear base;
@@ -57,8 +58,6 @@ Value Emitter::window_load(DType t, int buffer, const Node& index, int lane, con
     std::vector<std::int64_t> places(offsets.size(), -1);  // of the lanes, in two windows side by side
     std::vector<bool> done(offsets.size(), false);
     Value result;
-    std::vector<Reg> same;
-    if (gate) uniform_parts(*gate, same);
     Value half;  // the even window of a pair
     const auto finish = [&](const Value& even, const Value* odd) {
         const Value pair = permuted(even, odd, places);

@@ -200,7 +200,7 @@ private:
     Value lane_by_lane_load(DType t, const Lanes& at, const Value* gate);
     std::vector<std::int64_t> lane_offsets(const Node& index, int lane, Linear& base);
     // No vector: it takes a gather.
-    Value window_load(DType t, int buffer, const Node& index, int lane, const Node* gate);
+    Value window_load(DType t, int buffer, const Node& index, int lane, const Node* gate, std::span<const Reg> same);
     Value window_gate(const Node& gate, int first, std::uint64_t wanted);
     bool window_store(DType t, int buffer, const Node& index, int lane, const Value& v);  // false: it takes a scatter
     Value permuted(const Value& even, const Value* odd, std::vector<std::int64_t> places);
