@@ -17,7 +17,7 @@ constexpr Pass kPasses[] = {
     {"tile", tile_contraction}, {"columns", sum_columns},        {"transpose", transpose_blocks},
     {"peel", peel_gates},       {"parallel", split_for_threads}, {"distribute", distribute_stores},
     {"vector", widen_loops},    {"segments", load_segments},     {"rows", pair_rows},
-    {"pairs", pair_vectors},    {"stream", mark_streams}};
+    {"pairs", pair_vectors},    {"ahead", fetch_rows},           {"stream", mark_streams}};
 
 constexpr std::size_t kLine = 64;
 

@@ -744,15 +744,9 @@ private:
     }
 
     Body fetch(const Tile& tile, const NodeRef& load) {
-        const auto is_nowhere = [&](const Buffer& b) {
-            return b.place == Buffer::Place::Nowhere && b.dtype == load->dtype && b.size == tile_columns_;
-        };
-        const auto made = std::find_if(kernel_.buffers.begin(), kernel_.buffers.end(), is_nowhere);
-        const int nowhere = made != kernel_.buffers.end() ? static_cast<int>(made - kernel_.buffers.begin())
-                                                          : kernel_.new_local("ahead", load->dtype, tile_columns_);
-        kernel_.buffers[nowhere].place = Buffer::Place::Nowhere;
+        const int to = nowhere(kernel_, load->dtype, tile_columns_);
         return tile_loops(tile, [&](const NodeRef& r, const NodeRef& at, const NodeRef&, int) {
-            return at_element(Body{Store{nowhere, at, load}}, simple(kernel_.add(tile.rows.start, r)),
+            return at_element(Body{Store{to, at, load}}, simple(kernel_.add(tile.rows.start, r)),
                               simple(kernel_.add(tile.columns.start, at)));
         });
     }

@@ -15,6 +15,7 @@ Kernel widen_loops(Kernel kernel);        // independent loops become vectors an
 Kernel load_segments(Kernel kernel);      // vectors that cross the ends of rows are loaded in pieces, not gathered
 Kernel pair_rows(Kernel kernel);          // short rows that wait for their sums are taken two at a time
 Kernel pair_vectors(Kernel kernel);       // vectors that take a long computation are computed two at a time
+Kernel fetch_rows(Kernel kernel);         // rows that are read again ask for the next one
 Kernel mark_streams(Kernel kernel);       // large outputs that are written once bypass the cache
 std::int64_t large_output();              // in bytes: from there on
 

@@ -85,3 +85,30 @@ TEST_CASE("only what lies in the row's own order is read from it") {
         CHECK(values(padded) == values(pad(q, {2, 0}).slice(1, Slice{0, 64}) * computed(q.sum(-1, true))));
     }
 }
+
+TEST_CASE("rows of a large array that are read again ask for the next row") {
+    const auto asks = [](const Tensor& x) {
+        const Explanation plan = explain(x);
+        REQUIRE(plan.kernels.size() == 1);
+        return plan.kernels[0].loops.find("nowhere") != std::string::npos;
+    };
+    const Tensor large = some({301, 1000}, f32), twice = some({150, 1000}, f64), small = some({100, 1000}, f32);
+    const auto norm = [](const Tensor& x) { return layer_norm(x, {x.size(1)}); };
+    for (const char* backend : {"ref", "c", "x86"}) {
+        if (!testing::have_backend(backend)) continue;
+        CAPTURE(backend);
+        const BackendScope scope(backend);
+        for (const Tensor& x : {large, twice}) {
+            CHECK(asks(at_once(x)));
+            CHECK(values(at_once(x)) == values(step_by_step(x)));
+            CHECK(asks(norm(x)));
+            const std::vector<double> got = values(norm(x));
+            const OptScope off{"ahead"};
+            CHECK_FALSE(asks(norm(x)));
+            CHECK(values(norm(x) + 0) == got);
+        }
+        CHECK_FALSE(asks(at_once(small)));                   // it stays in a near cache
+        CHECK_FALSE(asks(sum(large, 1)));                    // read once
+        CHECK_FALSE(asks(at_once(some({4000, 100}, f32))));  // short rows
+    }
+}
