@@ -28,7 +28,7 @@ public:
         for (const Stmt& stmt : rows.body) {
             const Loop* loop = stmt.loop();
             std::set<int> here;
-            if (loop && loop->kind == LoopKind::Serial)
+            if (loop && loop->kind == LoopKind::Serial && !counts(*loop))
                 for (const NodeRef& load : uses_of(loop->body).loads)
                     if (is_far(load, rows)) here.insert(load->as<ir::LoadArg>().buffer);
             std::set<int> again;
@@ -46,6 +46,12 @@ public:
     bool any() const { return any_; }
 
 private:
+    // A loop that may end early: what it would read of the next row may not be there.
+    static bool counts(const Loop& loop) {
+        return loop.count || std::any_of(loop.body.begin(), loop.body.end(),
+                                         [](const Stmt& stmt) { return stmt.loop() && counts(*stmt.loop()); });
+    }
+
     bool is_far(const NodeRef& load, const Loop& rows) const {
         const Buffer& from = kernel_.buffers[load->as<ir::LoadArg>().buffer];
         const auto bytes = static_cast<std::int64_t>(size_of(from.dtype));
