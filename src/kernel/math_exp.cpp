@@ -63,13 +63,12 @@ Value near_exp(const Value& clamped, int sign) {
 // exp(-x), with the bits that make_exp has for -x: constants have the other sign instead.
 Value make_exp_of_negative(const Value& x) {
     const Format& format = format_of(x);
-    const std::span<const double> ln2 = format.pick(kLn2F32, kLn2F64);
     const Value clamped = max(min(x, format.pick(104.0, 746.0)), format.pick(-89.0, -710.0));
     if (format.narrow()) return near_exp(clamped, -1);
     const Value n = format.magic() - fma(clamped, kPerLn2, format.magic());
-    const Value r = fma(n, ln2[1], fma(n, ln2[0], clamped));
+    const Value r = fma(n, kLn2F64[1], fma(n, kLn2F64[0], clamped));
     std::vector<double> c{1, -1};
-    for (const double next : format.pick(kExpF32, kExpF64)) c.push_back(c.size() % 2 ? -next : next);
+    for (const double next : kExpF64) c.push_back(c.size() % 2 ? -next : next);
     return scale(polynomial(r, c), n);
 }
 

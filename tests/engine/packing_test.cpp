@@ -98,6 +98,13 @@ TEST_CASE("a convolution with a cropped image added: rows of the two end at diff
 TEST_CASE("eight vectors of columns that are packed: strips of two") {
     const Tensor a = some({25, 90}), b = some({125, 90});
     check([&] { return relu(matmul(a, b.t())); });
+    if (cpu_level() != CpuLevel::Avx512) return;  // other tiles
+    const auto has = [](const Tensor& x, const char* what) {
+        return explain(x).kernels.at(0).loops.find(what) != std::string::npos;
+    };
+    CHECK(has(matmul(a, b.t()), "parallel over strips of 32 columns"));
+    CHECK(has(matmul(some({128, 64}).t(), some({128, 784})),
+              "parallel over strips of 96 columns"));  // 8 and a bit, not 3
 }
 
 TEST_CASE("other types, batches and sums over several axes") {

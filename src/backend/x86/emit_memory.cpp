@@ -217,6 +217,7 @@ Value Emitter::load(const Node& node) {
     return scalar_load(node.dtype, address(b, node.source(0), static_cast<int>(size_of(node.dtype))), gate);
 }
 
+// Into the second cache: much is read until it is wanted, and would drive it out of the first.
 void Emitter::prefetch(const Node& load) {
     const int b = load.as<ir::LoadArg>().buffer;
     const LaneIndex at = lane_index(load.source(0), facts(load).lane);

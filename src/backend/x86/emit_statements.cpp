@@ -289,9 +289,7 @@ Reg Emitter::constant_lanes(const std::vector<std::int64_t>& lanes, int lane_byt
 }
 
 Reg Emitter::lane_mask(int used, int lane_bytes) {
-    if (wide_) {
-        return constant_mask((1u << used) - 1);
-    }
+    if (wide_) return constant_mask((1u << used) - 1);
     std::vector<std::int64_t> ones(static_cast<std::size_t>(lanes_), 0);
     std::fill(ones.begin(), ones.begin() + used, -1);
     return constant_lanes(ones, lane_bytes);
