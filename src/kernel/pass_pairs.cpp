@@ -13,14 +13,16 @@
 namespace weft::kernel {
 namespace {
 
-constexpr std::int64_t kVectors = 2;
+// Vectors of the loop IR, which AVX2 takes in two halves: for it, one is a pair.
+std::int64_t vectors_at_once() { return cpu_level() == CpuLevel::Avx512 ? 2 : 1; }
+
 // Expression nodes of a vector. Less is waiting for memory anyway; of more, two leave no registers.
 constexpr std::size_t kFewest = 24, kMost = 192;
 constexpr std::int64_t kSmallest = 1 << 18;  // elements of the result: the larger program takes twice as long to make
 
 class Pairing {
 public:
-    explicit Pairing(Kernel& kernel) : kernel_(kernel) {}
+    Pairing(Kernel& kernel, std::int64_t vectors) : kernel_(kernel), vectors_(vectors) {}
 
     std::optional<Body> operator()(const Loop& loop) {
         if (!worth_it(loop)) return {};
@@ -31,7 +33,7 @@ public:
 
 private:
     bool worth_it(const Loop& loop) const {
-        if (loop.kind != LoopKind::Serial || !loop.independent || loop.count || loop.extent() < 2 * kVectors ||
+        if (loop.kind != LoopKind::Serial || !loop.independent || loop.count || loop.extent() < 2 * vectors_ ||
             loop.body.size() != 1)
             return false;
         const Loop* lanes = loop.body[0].loop();
@@ -53,19 +55,19 @@ private:
     Body pair(const Loop& loop) {
         any_ = true;
         const Loop& lanes = *loop.body[0].loop();
-        const std::int64_t pairs = loop.extent() / kVectors;
+        const std::int64_t pairs = loop.extent() / vectors_;
         const NodeRef p = kernel_.new_var(pairs);
         const DType t = lanes.body[0].store()->value->dtype;
         const int held = static_cast<int>(kernel_.buffers.size());
         kernel_.buffers.push_back({.name = "pair",
                                    .dtype = t,
-                                   .size = kVectors * lanes.extent(),
+                                   .size = vectors_ * lanes.extent(),
                                    .role = Buffer::Role::Local,
                                    .place = Buffer::Place::Register});
         // One of the two statements, for both vectors.
         const auto both = [&](bool stores) {
-            const NodeRef which = kernel_.new_var(kVectors), l = kernel_.new_var(lanes.extent());
-            const NodeRef turn = kernel_.add(kernel_.mul(p, kernel_.index(kVectors)), which);
+            const NodeRef which = kernel_.new_var(vectors_), l = kernel_.new_var(lanes.extent());
+            const NodeRef turn = kernel_.add(kernel_.mul(p, kernel_.index(vectors_)), which);
             const Body at = copy(kernel_, lanes.body, {{loop.id(), turn}, {lanes.id(), l}});
             const Store& store = *at[0].store();
             const NodeRef place = kernel_.add(kernel_.mul(which, kernel_.index(lanes.extent())), l);
@@ -75,7 +77,7 @@ private:
                         nullptr};
         };
         Body result{Loop{p, LoopKind::Serial, Body{both(false), both(true)}, true, nullptr}};
-        if (loop.extent() % kVectors) {
+        if (loop.extent() % vectors_) {
             const NodeRef last = kernel_.index(loop.extent() - 1);
             for (Stmt& stmt : copy(kernel_, loop.body, {{loop.id(), last}})) result.push_back(std::move(stmt));
         }
@@ -83,16 +85,17 @@ private:
     }
 
     Kernel& kernel_;
+    const std::int64_t vectors_;
     bool any_ = false;
 };
 
 }  // namespace
 
 Kernel pair_vectors(Kernel kernel) {
-    if (cpu_level() != CpuLevel::Avx512) return kernel;  // too few registers for two
-    Pairing pairing(kernel);
+    if (cpu_level() == CpuLevel::Baseline) return kernel;  // too few registers for two
+    Pairing pairing(kernel, vectors_at_once());
     kernel.body = replace_loops(Body(kernel.body), std::ref(pairing));
-    if (pairing.any()) kernel.schedule.push_back(str("vectors by ", kVectors));
+    if (pairing.any()) kernel.schedule.push_back(str("vectors by ", vectors_at_once()));
     return kernel;
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/cpu.h"
 #include "core/str.h"
+#include "ir/symbolic.h"
 
 #include <algorithm>
 #include <unordered_set>
@@ -20,7 +21,27 @@ constexpr std::int64_t kSmallestLarge = 4 << 20, kLargestLarge = 16 << 20;
 struct Written {
     std::int64_t elements = 0;  // at most: a condition (a loop that runs once or not at all) counts as met
     bool known = true;          // where and how often is known: no loop with a count, no index that is data
+    bool jumps = false;         // see there
 };
+
+// A line that is stored in two halves is read before it is overwritten, and if the lines between them all fall into one set of the cache, it is
+// read twice.
+bool in_halves() { return cpu_level() == CpuLevel::Avx2; }
+
+// Every turn of the innermost loop is another page, as in a transpose, and all rows begin at the same place in a line.
+bool jumps(const Kernel& kernel, const Store& store, std::span<const Loop* const> around) {
+    constexpr std::int64_t kLine = 64, kPage = 4096;
+    bool result = false;
+    for (const Loop* loop : around) {
+        if (loop->kind == LoopKind::Vector || loop->extent() == 1) continue;
+        const auto stride = ir::stride_of(*kernel.interner, store.index, loop->id());
+        if (!stride) return false;
+        const std::int64_t bytes = *stride * static_cast<std::int64_t>(size_of(kernel.buffers[store.buffer].dtype));
+        if (bytes >= kPage && bytes % kLine != 0) return false;
+        if (loop->kind == LoopKind::Serial) result = bytes >= kPage;
+    }
+    return result;
+}
 
 }  // namespace
 
@@ -36,6 +57,7 @@ Kernel mark_streams(Kernel kernel) {
             to.known &= !loop->count || loop->extent() == 1;
             to.known &= !__builtin_mul_overflow(times, loop->extent(), &times);
         }
+        to.jumps |= in_halves() && jumps(kernel, store, around);
         Uses uses;
         collect_uses(store.index, uses);
         to.known &= uses.loads.empty() && !__builtin_add_overflow(to.elements, times, &to.elements);
@@ -45,7 +67,8 @@ Kernel mark_streams(Kernel kernel) {
     for (std::size_t b = 0; b < kernel.buffers.size(); ++b) {
         Buffer& buffer = kernel.buffers[b];
         const std::int64_t elements = std::min(written[b].elements, buffer.size);
-        const bool large = elements > large_output() / static_cast<std::int64_t>(size_of(buffer.dtype));
+        const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(buffer.dtype));
+        const bool large = written[b].jumps ? bytes >= large_output() / 2 : bytes > large_output();
         if (!large || !written[b].known || loaded.contains(static_cast<int>(b))) continue;
         buffer.stream = true;
         kernel.schedule.push_back(str("stream ", buffer.name));

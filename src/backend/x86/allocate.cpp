@@ -169,10 +169,14 @@ Needs temporaries_needed(const Code& code) {
         const float weight = weights.at(ins);
         if (ins.id == kConstant || ins.id == kKeep) continue;
         int vectors = 0, masks = 0;
-        for_each_reg(ins, [&](int id, bool, bool) {
+        bool result = false;
+        for_each_reg(ins, [&](int id, bool writes, bool reads) {
             const RegInfo& r = code.regs[id];
-            if (r.machine < 0) (r.cls == Class::Vec ? vectors : masks) += r.cls != Class::Gp;
+            if (r.machine >= 0) return;
+            if (r.cls == Class::Vec && writes && !reads) result = true;
+            else (r.cls == Class::Vec ? vectors : masks) += r.cls != Class::Gp;
         });
+        if (result && !vectors) vectors = 1;  // else it comes out where a source was
         if (ins.id == kMove) vectors = vectors == 2, masks = masks == 2;
         needs.all += weight;
         for (int i = 0; i < std::min(vectors, 3); ++i) needs.beyond[static_cast<std::size_t>(i)] += weight;

@@ -196,8 +196,7 @@ private:
         constexpr int kGpTemporaries[] = {10, 11, 0};
         switch (cls) {
             case Class::Gp: return gp_reg(kGpTemporaries[used.gp++], bytes);
-            // Four operands: the result, which comes last, takes the register of a source.
-            case Class::Vec: return vector_reg(vector_temporary(used.vec++ % 3, used), bytes);
+            case Class::Vec: return vector_reg(vector_temporary(used.vec++, used), bytes);
             case Class::Mask: return ax::k(7 - used.mask++ % 2);
         }
         __builtin_unreachable();
@@ -261,9 +260,10 @@ private:
         const RegInfo& info = code_.regs[o.reg.id];
         if (info.machine >= 0) return machine_reg(info.cls, info.machine, o.bytes);
         if (i > 0 && may_be_memory(ins, i, info)) return spilled_operand(ins, o, info);
+        const bool writes = i == 0 && ins.writes_first, only_written = writes && !reads_result(ins);
+        if (only_written && info.cls == Class::Vec && used.vec > 0) --used.vec;  // where a source was
         const ax::Reg to = temporary(info.cls, o.bytes, used);
-        const bool writes = i == 0 && ins.writes_first;
-        if (!writes || ins.reads_first || (ins.lanes.id >= 0 && !ins.zeroes && !ins.blends)) load_spilled(info, to);
+        if (!only_written) load_spilled(info, to);
         if (writes) store_back = to;
         return to;
     }

@@ -27,7 +27,14 @@ struct Operand {
     Base base = Base::Register;
     Reg reg, index;
     std::int64_t value = 0;  // displacement, immediate, label
+    bool local = false;      // Memory: a buffer of the kernel's own, where nothing else lies
 };
+
+// Whether two places in memory may be one. The frame is the kernel's own as well.
+inline bool may_overlap(const Operand& a, const Operand& b) {
+    const auto local = [](const Operand& o) { return o.local || o.base == Operand::Base::Frame; };
+    return local(a) == local(b);
+}
 
 inline Operand gp(Reg r, int bytes = 8) {
     return {Operand::Kind::Register, static_cast<std::uint8_t>(bytes), 0, {}, r, {}, 0};
@@ -81,6 +88,11 @@ struct Ins {
     Operand o[4];
 };
 
+// Its result is also an operand: a sum that grows, lanes that a mask leaves alone.
+inline bool reads_result(const Ins& ins) {
+    return ins.reads_first || (ins.lanes.id >= 0 && !ins.zeroes && !ins.blends);
+}
+
 // Calls f(register, is written, is read) for every register of an instruction.
 template <class F>
 void for_each_reg(const Ins& ins, F f) {
@@ -91,8 +103,7 @@ void for_each_reg(const Ins& ins, F f) {
         const Operand& o = ins.o[i];
         if (o.kind == Operand::Kind::Register) {
             const bool writes = i == 0 && ins.writes_first;
-            const bool keeps = ins.lanes.id >= 0 && !ins.zeroes && !ins.blends;
-            visit(o.reg, writes, !writes || ins.reads_first || keeps);
+            visit(o.reg, writes, !writes || reads_result(ins));
         } else if (o.kind == Operand::Kind::Memory) {
             visit(o.reg, false, true);
             visit(o.index, false, true);

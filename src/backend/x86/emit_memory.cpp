@@ -100,8 +100,13 @@ Operand Emitter::address(int b, const Node& index, int element) {
 Operand Emitter::address(int b, Linear sum, int element) {
     for (auto& term : sum.terms) term.second *= element;
     std::int64_t offset = sum.constant * element;
-    if (kernel_.buffers[b].role == Buffer::Role::Local && stack_arrays_[b] < 0)
-        offset += kernel_.buffers[b].scratch_offset;
+    const bool local = kernel_.buffers[b].role == Buffer::Role::Local;
+    if (local && stack_arrays_[b] < 0) offset += kernel_.buffers[b].scratch_offset;
+    const auto at = [&](Reg base, Reg index = kNone, int shift = 0) {
+        Operand result = memory(base, offset, element, index, shift);
+        result.local = local;
+        return result;
+    };
     std::stable_sort(sum.terms.begin(), sum.terms.end(), [&](const auto& x, const auto& y) {
         const int a = level_of(*x.first), c = level_of(*y.first);
         if (a != c) return a < c;
@@ -112,21 +117,21 @@ Operand Emitter::address(int b, Linear sum, int element) {
         sum.terms.insert(sum.terms.begin(), {nullptr, offset});
         offset = 0;
     }
-    if (sum.terms.empty() || !sum.terms.back().first) return memory(address_sum(b, sum.terms), offset, element);
+    if (sum.terms.empty() || !sum.terms.back().first) return at(address_sum(b, sum.terms));
     const auto [node, by] = sum.terms.back();
     const std::span<const std::pair<const Node*, std::int64_t>> others(sum.terms.data(), sum.terms.size() - 1);
     const auto shift_of = [](std::int64_t unit) { return unit == 8 ? 3 : static_cast<int>(unit) / 2; };
     if (by == 1 || by == 2 || by == 4 || by == 8) {
         const Reg index = value(*node).reg;
-        return memory(address_sum(b, others), offset, element, index, shift_of(by));
+        return at(address_sum(b, others), index, shift_of(by));
     }
     if (node->op == Op::LoopVar && fits32(by) && level_of(*node) == innermost() && by > 0) {
         std::int64_t scale = 1;
         while (scale < 8 && by % (2 * scale) == 0) scale *= 2;
         const Reg base = address_sum(b, others);
-        return memory(base, offset, element, induction(scopes_.back(), by / scale), shift_of(scale));
+        return at(base, induction(scopes_.back(), by / scale), shift_of(scale));
     }
-    return memory(address_sum(b, sum.terms), offset, element);
+    return at(address_sum(b, sum.terms));
 }
 
 Operand Emitter::plain(const Operand& at) {
@@ -135,7 +140,9 @@ Operand Emitter::plain(const Operand& at) {
     Operand whole = at;
     whole.bytes = 0;
     put(Id::kIdLea, {gp(r), whole});
-    return memory(r, 0, at.bytes);
+    Operand result = memory(r, 0, at.bytes);
+    result.local = at.local;
+    return result;
 }
 
 Emitter::LaneIndex Emitter::lane_index(const Node& index, int lane) {
@@ -217,14 +224,18 @@ Value Emitter::load(const Node& node) {
     return scalar_load(node.dtype, address(b, node.source(0), static_cast<int>(size_of(node.dtype))), gate);
 }
 
-// Into the second cache: much is read until it is wanted, and would drive it out of the first.
+// Into the second cache: much is read until it is wanted, and would drive it out of the first. Once for the parts of a line.
 void Emitter::prefetch(const Node& load) {
     const int b = load.as<ir::LoadArg>().buffer;
     const LaneIndex at = lane_index(load.source(0), facts(load).lane);
     if (!at.affine) return;
     Operand m = address(b, at.base, static_cast<int>(size_of(load.dtype)));
     m.bytes = 0;
+    constexpr std::int64_t kLine = 64;
+    const Operand& last = last_hint_;
+    if (m.reg == last.reg && m.index == last.index && m.value > last.value && m.value < last.value + kLine) return;
     put_store(Id::kIdPrefetcht1, {m});
+    last_hint_ = m;
 }
 
 int Emitter::stored_lane(DType t) const { return lane_bytes(t); }

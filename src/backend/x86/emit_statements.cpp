@@ -273,6 +273,12 @@ Reg Emitter::constant(std::vector<std::int64_t> key, Class cls, int bytes, const
 
 Reg Emitter::constant_vector(Word bits, int lane_bytes, int bytes) {
     if (lane_bytes == 4) bits &= 0xffffffff;
+    if (!wide_ && bits) {  // whole, since AVX2 has no operands that are broadcast from memory
+        const Word both = lane_bytes == 4 ? bits << 32 | bits : bits;
+        const std::array<Word, 4> whole{both, both, both, both};
+        return constant({0, static_cast<std::int64_t>(bits), lane_bytes, bytes}, Class::Vec, bytes, whole.data(),
+                        bytes);
+    }
     return constant({0, static_cast<std::int64_t>(bits), lane_bytes, bytes}, Class::Vec, bytes, &bits,
                     bits ? lane_bytes : 0);
 }

@@ -156,26 +156,24 @@ Value Emitter::fma(const Node& node) {
     return emit(kFma231, r, a, b);
 }
 
-// a * 2^n with n = floor(b), as the product of a, 2^half and 2^(n - half). Adding the magic number leaves eighths in the low bits.
+// a * 2^n with n = floor(b), as the product of a, 2^half and 2^(n - half).
 Value Emitter::scale(const Node& node, const Value& a) {
     const int lane = static_cast<int>(size_of(node.dtype)), bytes = width(a);
     const Value b = operand(node, 1);
     const auto reg = [&](const Value& v) { return vec(v.reg, bytes); };
     const auto fresh = [&] { return like(a, vec_reg(bytes)); };
-    const auto number = [&](Word bits) { return reg(constant_like(a, node.dtype, bits)); };
-    const Word magic = lane == 4 ? to_word(0x1.8p20f) : to_word(0x1.8p49);
-    const std::int64_t bias = lane == 4 ? 127 : 1023, offset = 4096;
-    const Value shifted = fresh(), eighths = fresh(), n = fresh(), positive = fresh(), rest = fresh();
-    put(kAddF(lane), {reg(shifted), reg(b), number(magic)});
-    put(kSub(lane), {reg(eighths), reg(shifted), number(magic - static_cast<Word>(8 * offset))});
-    put(kShrImm(lane), {reg(n), reg(eighths), imm(3)});  // floor(b) + offset, not negative
-    put(kShrImm(lane), {reg(positive), reg(n), imm(1)});
-    put(kSub(lane), {reg(rest), reg(n), reg(positive)});
+    // Adding the magic number leaves b's eighths in the low bits, plus what makes floor(b) twice an exponent's bias. What it leaves above
+    // is shifted out again.
+    const Word magic = lane == 4 ? to_word(0x1.8p20f + 254) : to_word(0x1.8p49 + 2046);
+    const Value shifted = fresh(), whole = fresh(), half = fresh(), rest = fresh();
+    arithmetic(kAddF(lane), lane, {reg(shifted), reg(b), reg(constant_like(a, node.dtype, magic))});
+    put(kShrImm(lane), {reg(whole), reg(shifted), imm(3)});
+    put(kShrImm(lane), {reg(half), reg(shifted), imm(4)});
+    put(kSub(lane), {reg(rest), reg(whole), reg(half)});
     Value product = a;
-    for (const Value& part : {positive, rest}) {  // each is an exponent + offset / 2
-        const Value biased = fresh(), power = fresh(), next = fresh();
-        put(kAdd(lane), {reg(biased), reg(part), number(static_cast<Word>(bias - offset / 2))});
-        put(kShlImm(lane), {reg(power), reg(biased), imm(lane == 4 ? 23 : 52)});
+    for (const Value& exponent : {half, rest}) {
+        const Value power = fresh(), next = fresh();
+        put(kShlImm(lane), {reg(power), reg(exponent), imm(lane == 4 ? 23 : 52)});
         put(kMulF(lane), {reg(next), reg(product), reg(power)});
         product = next;
     }
@@ -205,10 +203,14 @@ Value Emitter::lookup(const Node& node) {
         arithmetic(Id::kIdVpermps, 4, {vec(result.reg, 32), vec(index, 32), half(0)});
         return result;
     }
-    const Reg low = vec_reg(32), high = vec_reg(32), choice = vec_reg(32);
+    const Reg low = vec_reg(32), high = vec_reg(32);
     arithmetic(Id::kIdVpermps, 4, {vec(low, 32), vec(index, 32), half(0)});
     arithmetic(Id::kIdVpermps, 4, {vec(high, 32), vec(index, 32), half(1)});
-    put(Id::kIdVpslld, {vec(choice, 32), vec(index, 32), imm(28)});
+    Reg choice;               // its sign is bit 3 of the index
+    if (index == from.reg) {  // a node, so that all tables of one index share it
+        kept_.push_back(kernel_.binary(Op::Shl, node.sources[0], kernel_.constant(DType::U32, 28)));
+        choice = vector_value(*kept_.back()).reg;
+    } else put(Id::kIdVpslld, {vec(choice = vec_reg(32), 32), vec(index, 32), imm(28)});
     put(Id::kIdVblendvps, {vec(result.reg, 32), vec(low, 32), vec(high, 32), vec(choice, 32)});
     return result;
 }

@@ -252,6 +252,7 @@ private:
     std::map<std::vector<std::int64_t>, Reg> constants_;
     std::vector<std::int64_t> stack_arrays_;  // per buffer: where it lies in the frame, -1 if not
     std::int64_t lane_slot_ = -1;
+    Operand last_hint_;  // what was prefetched last
     std::unordered_set<const Node*>
         seen_raw_;  // floats whose very bits matter: something else than arithmetic uses them
 };

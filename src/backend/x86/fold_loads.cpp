@@ -49,7 +49,8 @@ public:
             Ins& ins = code_.list[i];
             if (ins.id == kBind || ins.id == kLoopBegin || ins.id == kLoopEnd || ins.id == kCall) open_.clear();
             if (ins.element) take(ins, gone);
-            if (ins.o[0].kind == Operand::Kind::Memory) open_.clear();  // a store: it may be to what was loaded
+            if (ins.o[0].kind == Operand::Kind::Memory)  // a store: it may be to what was loaded
+                std::erase_if(open_, [&](std::size_t load) { return may_overlap(code_.list[load].o[1], ins.o[0]); });
             for_each_reg(ins, [&](int id, bool writes, bool) {
                 if (writes) std::erase_if(open_, [&](std::size_t load) { return reads(code_.list[load], id); });
             });

@@ -7,7 +7,6 @@
 #include <asmjit/x86.h>
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace weft::backend::x86 {
 namespace {
@@ -62,12 +61,15 @@ int latency(const Ins& ins) {
     }
 }
 
+// Or a hint, which keeps its place among loads like a store: many at once are worse than none.
 bool is_store(const Ins& ins) { return ins.o[0].kind == Operand::Kind::Memory; }
 
-bool is_load(const Ins& ins) {
-    return std::any_of(ins.o + 1, ins.o + ins.count, [](const Operand& o) {
+// What is loaded from, or null.
+const Operand* loaded(const Ins& ins) {
+    const Operand* const found = std::find_if(ins.o + 1, ins.o + ins.count, [](const Operand& o) {
         return o.kind == Operand::Kind::Memory && o.base != Operand::Base::Pool;
     });
+    return found == ins.o + ins.count ? nullptr : found;
 }
 
 // No jump and nothing for one; no flags that are read, no register that the machine insists on.
@@ -103,7 +105,11 @@ bool may_move(const Ins& ins, const Code& code) {
 class Interleaving {
 public:
     Interleaving(Code& code, int vectors)
-        : code_(code), vectors_(vectors), uses_(code.regs.size(), 0), accesses_(code.regs.size()) {
+        : code_(code),
+          vectors_(vectors),
+          uses_(code.regs.size(), 0),
+          accesses_(code.regs.size()),
+          numbers_(code.regs.size()) {
         for (const Ins& ins : code.list) for_each_reg(ins, [&](int id, bool, bool) { ++uses_[index(id)]; });
     }
 
@@ -112,12 +118,16 @@ public:
         end_ = end;
         connect();
         if (longest() <= static_cast<int>(std::min(nodes_.size(), kWindow)) * kIssue) return;  // there is always work
+        find_vectors();
+        Order order = schedule(vectors_);
+        for (int most = vectors_; order.vectors > vectors_ && most > vectors_ / 2;)
+            order = schedule(most -= order.vectors - vectors_);
+        if (order.vectors > vectors_) return;
         std::vector<Ins> block;
-        for (const std::size_t i : schedule()) {
+        for (const std::size_t i : order.nodes) {
             if (nodes_[i].copied) block.push_back(code_.list[nodes_[i].at - 1]);
             block.push_back(ins(i));
         }
-        if (pressure(block) > vectors_) return;
         std::move(block.begin(), block.end(), code_.list.begin() + static_cast<std::ptrdiff_t>(begin_));
     }
 
@@ -133,11 +143,23 @@ private:
         int ready = 0;        // when they are done
         int height = 0;       // until the end of the block
         std::vector<Edge> then;
+        std::vector<std::size_t> vectors;  // that it uses, by number
+    };
+    struct Vector {
+        int nodes = 0;         // that use it
+        bool outside = false;  // it has its register before or after the block
+        bool begun = false;
+    };
+    struct Order {
+        std::vector<std::size_t> nodes;
+        int vectors = 0;  // that are alive at once, at most
     };
     struct Access {
         std::ptrdiff_t written = -1;     // by which node, last
         std::vector<std::size_t> reads;  // since then
     };
+
+    static constexpr std::size_t kUnnumbered = static_cast<std::size_t>(-1);
 
     static std::size_t index(int id) { return static_cast<std::size_t>(id); }
     const Ins& ins(std::size_t i) const { return code_.list[nodes_[i].at]; }
@@ -145,7 +167,6 @@ private:
     void edge(std::ptrdiff_t from, std::size_t to, int latency) {
         if (from < 0 || static_cast<std::size_t>(from) == to) return;
         nodes_[static_cast<std::size_t>(from)].then.push_back({to, latency});
-        ++nodes_[to].waits;
     }
     void read(Access& a, std::size_t i) {
         if (a.written >= 0) edge(a.written, i, latency(ins(static_cast<std::size_t>(a.written))));
@@ -168,14 +189,15 @@ private:
         }
         for (std::size_t at = begin_; at < end_; ++at)
             for_each_reg(code_.list[at], [&](int id, bool, bool) { accesses_[index(id)] = {}; });
-        Access memory;
+        Access memory[2];  // the kernel's own, and what it was given
+        const auto at = [&](const Operand& o) -> Access& { return memory[may_overlap(o, frame(0))]; };
         const auto note = [&](const Ins& ins, std::size_t i) {
             for_each_reg(ins, [&](int id, bool writes, bool reads) {
                 if (reads) read(accesses_[index(id)], i);
                 if (writes) write(accesses_[index(id)], i);
             });
-            if (is_load(ins)) read(memory, i);
-            if (is_store(ins)) write(memory, i);
+            if (const Operand* from = loaded(ins)) read(at(*from), i);
+            if (is_store(ins)) write(at(ins.o[0]), i);
         };
         for (std::size_t i = 0; i < nodes_.size(); ++i) {
             if (nodes_[i].copied) note(code_.list[nodes_[i].at - 1], i);
@@ -194,21 +216,72 @@ private:
         return longest;
     }
 
-    // Of the instructions that could begin now, the one farthest from the end; if none can, the one that can first.
-    std::vector<std::size_t> schedule() {
-        std::vector<std::size_t> open, order;
+    // Numbers the vectors of the block. Constants may be read from memory, and do not count.
+    void find_vectors() {
+        vector_list_.clear();
+        for (std::size_t at = begin_; at < end_; ++at)
+            for_each_reg(code_.list[at], [&](int id, bool, bool) { numbers_[index(id)] = kUnnumbered; });
+        std::vector<int> uses;
+        for (Node& node : nodes_) {
+            const auto note = [&](int id, bool writes, bool reads) {
+                if (const RegInfo& r = code_.regs[index(id)]; r.cls != Class::Vec || r.constant) return;
+                std::size_t& number = numbers_[index(id)];
+                if (number == kUnnumbered) {
+                    number = vector_list_.size();
+                    vector_list_.push_back({.outside = reads && !writes});
+                    uses.push_back(uses_[index(id)]);
+                }
+                --uses[number];
+                if (std::find(node.vectors.begin(), node.vectors.end(), number) != node.vectors.end()) return;
+                node.vectors.push_back(number);
+                ++vector_list_[number].nodes;
+            };
+            if (node.copied) for_each_reg(code_.list[node.at - 1], note);
+            for_each_reg(code_.list[node.at], note);
+        }
+        for (std::size_t v = 0; v < vector_list_.size(); ++v) vector_list_[v].outside |= uses[v] > 0;
+    }
+
+    // Of the instructions that could begin now, the one farthest from the end; if none can, the one that can first. Where `most` vectors
+    // are alive, one that makes no more; else the first in the old order, which goes on with what was begun longest ago.
+    Order schedule(int most) {
+        Order order;
+        std::vector<Vector> vectors = vector_list_;
+        int alive = 0;
+        for (const Vector& v : vectors) alive += v.outside && v.nodes > 1;  // a sum may grow in memory
+        const auto change = [&](std::size_t i) {
+            int by = 0;
+            for (const std::size_t number : nodes_[i].vectors) {
+                const Vector& v = vectors[number];
+                if (!v.outside && (v.begun ? v.nodes == 1 : v.nodes > 1)) by += v.begun ? -1 : 1;
+            }
+            return by;
+        };
+        for (Node& node : nodes_) node.waits = node.ready = 0;
+        for (const Node& node : nodes_)
+            for (const Edge& e : node.then) ++nodes_[e.to].waits;
+        std::vector<std::size_t> open;
         for (std::size_t i = 0; i < nodes_.size(); ++i)
             if (!nodes_[i].waits) open.push_back(i);
         for (int now = 0; !open.empty(); now += kIssue) {
-            const auto best = std::min_element(open.begin(), open.end(), [&](std::size_t a, std::size_t b) {
+            const auto sooner = [&](std::size_t a, std::size_t b) {
                 const int x = std::max(nodes_[a].ready, now), y = std::max(nodes_[b].ready, now);
                 if (x != y) return x < y;
                 if (nodes_[a].height != nodes_[b].height) return nodes_[a].height > nodes_[b].height;
                 return a < b;
-            });
+            };
+            auto best = std::min_element(open.begin(), open.end(), sooner);
+            if (alive + change(*best) > most)
+                best = std::min_element(open.begin(), open.end(), [&](std::size_t a, std::size_t b) {
+                    const bool x = change(a) > 0, y = change(b) > 0;
+                    if (x != y) return y;
+                    return x ? a < b : sooner(a, b);
+                });
             const std::size_t i = *best;
             open.erase(best);
-            order.push_back(i);
+            order.nodes.push_back(i);
+            order.vectors = std::max(order.vectors, alive += change(i));
+            for (const std::size_t number : nodes_[i].vectors) vectors[number].begun = true, --vectors[number].nodes;
             now = std::max(now, nodes_[i].ready);
             for (const Edge& e : nodes_[i].then) {
                 nodes_[e.to].ready = std::max(nodes_[e.to].ready, now + e.latency);
@@ -218,36 +291,14 @@ private:
         return order;
     }
 
-    // How many vectors are alive at once: what comes from outside or is used there always is. Constants may be read from memory instead.
-    int pressure(const std::vector<Ins>& block) const {
-        struct Range {
-            int begin = 0, end = 0, uses = 0;
-            bool read_first = false;
-        };
-        std::unordered_map<int, Range> ranges;
-        for (int i = 0; i < static_cast<int>(block.size()); ++i)
-            for_each_reg(block[index(i)], [&](int id, bool, bool reads) {
-                if (const RegInfo& r = code_.regs[index(id)]; r.cls != Class::Vec || r.constant) return;
-                Range& range = ranges.try_emplace(id, Range{i, i, 0, reads}).first->second;
-                range.end = i;
-                ++range.uses;
-            });
-        std::vector<int> change(block.size(), 0);
-        int always = 0, alive = 0, most = 0;
-        for (const auto& [id, range] : ranges) {
-            if (range.read_first || range.uses < uses_[index(id)]) ++always;
-            else ++change[index(range.begin)], --change[index(range.end)];
-        }
-        for (const int by : change) most = std::max(most, alive += by);
-        return always + most;
-    }
-
     Code& code_;
     const int vectors_;
-    std::vector<int> uses_;         // of each register, in all the code
-    std::vector<Access> accesses_;  // of each register, in the block
+    std::vector<int> uses_;             // of each register, in all the code
+    std::vector<Access> accesses_;      // of each register, in the block
+    std::vector<std::size_t> numbers_;  // of each register, in the block
     std::size_t begin_ = 0, end_ = 0;
     std::vector<Node> nodes_;
+    std::vector<Vector> vector_list_;
 };
 
 }  // namespace

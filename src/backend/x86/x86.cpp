@@ -5,6 +5,7 @@
 #include "backend/x86/emitter.h"
 #include "backend/x86/fold_loads.h"
 #include "backend/x86/interleave.h"
+#include "backend/x86/split_registers.h"
 #include "core/config.h"
 #include "core/cpu.h"
 #include "core/str.h"
@@ -56,6 +57,7 @@ std::shared_ptr<const Program> compile_one(const kernel::Kernel& kernel) {
     const bool wide = cpu_level() == CpuLevel::Avx512;
     Emitted emitted = emit(kernel, wide);
     const int vectors = wide ? 32 : 16;
+    split_registers(emitted.code);
     fold_loads(emitted.code);
     interleave(emitted.code, vectors);
     const Allocation allocation = allocate(emitted.code, vectors);

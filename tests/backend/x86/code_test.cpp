@@ -1,6 +1,7 @@
 // The passes over instructions, between the emitter and the registers: each on a short listing made by hand.
 #include "backend/x86/fold_loads.h"
 #include "backend/x86/interleave.h"
+#include "backend/x86/split_registers.h"
 #include "core/str.h"
 
 #include <asmjit/x86.h>
@@ -31,6 +32,38 @@ struct Listing {
     }
 };
 
+// What the code computes: each instruction's result as a text of its operands.
+std::pair<std::map<int, std::string>, std::string> meaning(const Code& code) {
+    std::map<int, std::string> regs;
+    std::string memory = "memory";
+    for (const Ins& ins : code.list) {
+        if (ins.id >= kMove && ins.id != kMove) continue;
+        std::string text = str(ins.id == kMove ? 0 : ins.id);
+        for (int i = ins.writes_first && !ins.reads_first ? 1 : 0; i < ins.count; ++i)
+            text += ins.o[i].kind == Operand::Kind::Memory ? str("(", ins.o[i].value, memory, ")")
+                                                           : str("(", regs[ins.o[i].reg.id], ")");
+        text = str(std::hash<std::string>()(text));
+        (ins.writes_first ? regs[ins.o[0].reg.id] : memory) = text;
+    }
+    return {regs, memory};
+}
+
+// How many vectors are between their first and their last use at one time, at most.
+int most_alive(const Code& code) {
+    std::map<int, std::pair<std::size_t, std::size_t>> ranges;
+    for (std::size_t i = 0; i < code.list.size(); ++i)
+        for_each_reg(code.list[i], [&](int id, bool, bool) {
+            if (code.regs[static_cast<std::size_t>(id)].cls == Class::Vec)
+                ranges.try_emplace(id, i, i).first->second.second = i;
+        });
+    long most = 0;
+    for (std::size_t i = 0; i < code.list.size(); ++i)
+        most = std::max(most, std::count_if(ranges.begin(), ranges.end(), [&](const auto& range) {
+                            return range.second.first <= i && i < range.second.second;
+                        }));
+    return static_cast<int>(most);
+}
+
 }  // namespace
 
 TEST_CASE("chains of instructions take turns; loads, stores and what is overwritten keep their order") {
@@ -52,21 +85,6 @@ TEST_CASE("chains of instructions take turns; loads, stores and what is overwrit
     l.add(Id::kIdVmovups, true, {v(sums[0]), memory(l.base, 0, 64)});  // must stay behind the second store
     l.add(kLoopEnd, false, {});
 
-    // What the loop computes: each instruction's result as a text of its operands.
-    const auto meaning = [](const Code& code) {
-        std::map<int, std::string> regs;
-        std::string memory = "memory";
-        for (const Ins& ins : code.list) {
-            if (ins.id >= kMove && ins.id != kMove) continue;
-            std::string text = str(ins.id == kMove ? 0 : ins.id);
-            for (int i = ins.writes_first && !ins.reads_first ? 1 : 0; i < ins.count; ++i)
-                text += ins.o[i].kind == Operand::Kind::Memory ? str("(", ins.o[i].value, memory, ")")
-                                                               : str("(", regs[ins.o[i].reg.id], ")");
-            text = str(std::hash<std::string>()(text));
-            (ins.writes_first ? regs[ins.o[0].reg.id] : memory) = text;
-        }
-        return std::pair(regs, memory);
-    };
     Code turned = l.code;
     interleave(turned, 32);
     CHECK(turned.list.size() == l.code.list.size());
@@ -77,23 +95,111 @@ TEST_CASE("chains of instructions take turns; loads, stores and what is overwrit
     CHECK(changes > 12);
 
     Code crowded = l.code;
-    interleave(crowded, 3);  // two chains need four registers
-    for (std::size_t i = 0; i < crowded.list.size(); ++i) CHECK(crowded.list[i].o[0].reg == l.code.list[i].o[0].reg);
+    interleave(crowded, 3);  // two chains at once need four registers
+    CHECK(meaning(crowded) == meaning(l.code));
+    CHECK(most_alive(turned) == 4);
+    CHECK(most_alive(crowded) <= 3);
 }
 
-TEST_CASE("what was loaded before a store is not loaded after it") {
-    for (const bool stored : {false, true}) {
+TEST_CASE("chains in few registers: as many at once as there is room for") {
+    Listing l;
+    const auto v = [](Reg r) { return vec(r, 64); };
+    l.add(kLoopBegin, false, {imm(100)});
+    for (int chain = 0; chain < 6; ++chain) {  // three alive in each
+        const Reg x = l.vector(), y = l.vector();
+        l.add(Id::kIdVmovups, true, {v(x), memory(l.base, 64 * chain, 64)});
+        l.add(Id::kIdVmovups, true, {v(y), memory(l.base, 64 * chain + 1024, 64)});
+        Reg sum = x;
+        for (int i = 0; i < 8; ++i) {
+            const Reg next = l.vector();
+            l.add(Id::kIdVmulps, true, {v(next), v(sum), v(y)});
+            sum = next;
+        }
+        Operand to = memory(l.base, 64 * chain, 64);
+        to.local = true;
+        l.add(Id::kIdVmovups, false, {to, v(sum)});
+    }
+    l.add(kLoopEnd, false, {});
+    for (const int registers : {4, 7, 16}) {
+        CAPTURE(registers);
+        Code code = l.code;
+        interleave(code, registers);
+        CHECK(most_alive(code) <= registers);
+        CHECK(most_alive(code) > registers / 2);
+        CHECK(code.list.size() == l.code.list.size());
+    }
+}
+
+TEST_CASE("loads pass stores to the kernel's own memory, and no others") {
+    for (const bool local : {false, true}) {
+        CAPTURE(local);
+        Listing l;
+        const auto v = [](Reg r) { return vec(r, 64); };
+        l.add(kLoopBegin, false, {imm(100)});
+        for (int chain = 0; chain < 2; ++chain) {
+            Reg x = l.vector();
+            l.add(Id::kIdVmovups, true, {v(x), memory(l.base, 64 * chain, 64)});
+            for (int i = 0; i < 10; ++i) {
+                const Reg next = l.vector();
+                l.add(Id::kIdVmulps, true, {v(next), v(x), v(x)});
+                x = next;
+            }
+            Operand to = memory(l.base, 0, 64);
+            to.local = local;
+            l.add(Id::kIdVmovups, false, {to, v(x)});
+        }
+        l.add(kLoopEnd, false, {});
+        interleave(l.code, 32);
+        const auto is_load = [](const Ins& ins) { return ins.count == 2 && ins.o[1].kind == Operand::Kind::Memory; };
+        const auto is_store = [](const Ins& ins) { return ins.o[0].kind == Operand::Kind::Memory; };
+        const auto last_load = std::find_if(l.code.list.rbegin(), l.code.list.rend(), is_load).base();
+        const auto store = std::find_if(l.code.list.begin(), l.code.list.end(), is_store);
+        CHECK((last_load <= store) == local);
+    }
+}
+
+TEST_CASE("a vector that is written anew is another one, unless something outside sees it") {
+    for (const bool read_outside : {false, true}) {
+        CAPTURE(read_outside);
+        Listing l;
+        const auto v = [](Reg r) { return vec(r, 64); };
+        const Reg x = l.vector();
+        l.add(kLoopBegin, false, {imm(100)});
+        for (int turn = 0; turn < 3; ++turn) {
+            l.add(Id::kIdVmovups, true, {v(x), memory(l.base, 64 * turn, 64)});
+            l.add(Id::kIdVaddps, true, {v(x), v(x), v(x)});  // reads itself, and is a new value
+            l.add(Id::kIdVfmadd231ps, true, {v(x), v(x), v(x)});
+            l.code.list.back().reads_first = true;  // goes on with the old one
+            l.add(Id::kIdVmovups, false, {memory(l.base, 64 * turn, 64), v(x)});
+        }
+        l.add(kLoopEnd, false, {});
+        if (read_outside) l.add(Id::kIdVmovups, false, {memory(l.base, 0, 64), v(x)});
+        Code split = l.code;
+        split_registers(split);
+        CHECK(meaning(split).second == meaning(l.code).second);
+        std::map<int, int> written;
+        for (const Ins& ins : split.list)
+            if (ins.writes_first && ins.count > 1) ++written[ins.o[0].reg.id];
+        CHECK(written.size() == (read_outside ? 1 : 6));
+    }
+}
+
+TEST_CASE("what was loaded before a store is not loaded after it, if they may be one place") {
+    enum Stored { kNothing, kElsewhere, kThere };
+    for (const Stored stored : {kNothing, kElsewhere, kThere}) {
         CAPTURE(stored);
         Listing l;
         const Reg x = l.vector(), y = l.vector();
         l.add(Id::kIdVmovups, true, {vec(x, 64), memory(l.base, 0, 64)});
-        if (stored) l.add(Id::kIdVmovups, false, {memory(l.base, 0, 64), vec(y, 64)});
+        Operand to = memory(l.base, 0, 64);
+        to.local = stored == kElsewhere;
+        if (stored != kNothing) l.add(Id::kIdVmovups, false, {to, vec(y, 64)});
         l.add(Id::kIdVaddps, true, {vec(y, 64), vec(y, 64), vec(x, 64)});
         Code& code = l.code;
         const std::size_t before = code.list.size();
         fold_loads(code);
-        CHECK(code.list.size() == (stored ? before : before - 1));
-        CHECK((code.list.back().o[2].kind == Operand::Kind::Memory) == !stored);
+        CHECK(code.list.size() == (stored == kThere ? before : before - 1));
+        CHECK((code.list.back().o[2].kind == Operand::Kind::Memory) == (stored != kThere));
     }
 }
 
