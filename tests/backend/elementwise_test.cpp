@@ -349,8 +349,29 @@ Case case_of(std::string name, DType from, const std::vector<Word>& values) {
     return c;
 }
 
+// The edges, and numbers of every size around the places where f32, f64 and the integers round, end or change sign.
+std::vector<Word> values_to_cast(DType t) {
+    std::vector<Word> values = edges(t);
+    if (is_half(t) || is_bool(t)) return values;
+    std::mt19937_64 random(5);
+    for (int power = 0; power < 64; ++power)
+        for (const int below : {64, 1, 11, 23, 24, 25, 52, 53, 54})
+            for (int beside = -1; beside <= 1; ++beside) {
+                const Word tie = (Word(1) << power) + (below <= power ? Word(1) << (power - below) : 0) +
+                                 static_cast<Word>(static_cast<std::int64_t>(beside));
+                for (const Word whole : {tie, ~tie + 1, tie ^ (random() >> (64 - power) % 64)}) {
+                    if (!is_float(t)) values.push_back(cast_word(DType::U64, t, whole));
+                    else {
+                        const double number = static_cast<double>(static_cast<std::int64_t>(whole));
+                        for (const double by : {1.0, 2.0, 0x1p-8, 0.3}) values.push_back(scalar_word(t, number * by));
+                    }
+                }
+            }
+    return values;
+}
+
 Case cast_case(DType from, Way way, Op op, std::string name) {
-    const std::vector<Word> values = edges(from);
+    const std::vector<Word> values = values_to_cast(from);
     Case c = case_of(std::move(name), from, values);
     Nest& n = *c.nest;
     const auto count = static_cast<std::int64_t>(values.size());

@@ -86,23 +86,93 @@ Value Emitter::float_to_half(const Value& from, DType target) {
     return select(compare_lanes(0, from, from, DType::F32), rounded, quiet);
 }
 
+// AVX2 has no instruction for u32. f64: the number is the low end of 2^52's mantissa. f32: of two halves, both of which are exact; their
+// sum rounds once.
+Value Emitter::unsigned_to_float(const Value& from, int lane) {
+    const int bytes = width(lane);
+    const auto fresh = [&] { return vec(vec_reg(bytes), bytes); };
+    const auto number = [&](Word bits) { return vec(constant_vector(bits, lane, bytes), bytes); };
+    const Value result = new_vector(lane);
+    const Operand to = vec(result.reg, bytes), x = vec(from.reg, width(4));
+    if (lane == 8) {
+        const Operand longs = fresh(), above = fresh();
+        put(Id::kIdVpmovzxdq, {longs, x});
+        put(Id::kIdVpor, {above, longs, number(to_word(0x1p52))});
+        put(Id::kIdVsubpd, {to, above, number(to_word(0x1p52))});
+        return result;
+    }
+    const Operand upper = fresh(), lower = fresh(), high = fresh();
+    put(Id::kIdVpsrld, {upper, x, imm(16)});
+    put(Id::kIdVpand, {lower, x, number(0xffff)});
+    put(Id::kIdVcvtdq2ps, {high, upper});
+    put(Id::kIdVcvtdq2ps, {to, lower});
+    put(Id::kIdVfmadd231ps, {to, high, number(to_word(0x1p16f))}).reads_first = true;
+    return result;
+}
+
 Value Emitter::int_to_float(const Value& from, DType source, DType target) {
     const int lane = static_cast<int>(size_of(target));
     const bool unsigned_wide = is_unsigned(source) && size_of(source) >= 4, eight = from.lane == 8;
-    if (!wide_ && (eight || unsigned_wide)) return cast_by_helper(from, source, target, lane);
+    if (!wide_ && eight)
+        return lane == 8 ? longs_to_doubles(from, is_unsigned(source)) : longs_to_floats(from, is_unsigned(source));
     const Value result = new_vector(lane);
+    if (!wide_ && unsigned_wide) return unsigned_to_float(from, lane);
     const std::uint32_t ids[2][2][2] = {{{Id::kIdVcvtdq2ps, Id::kIdVcvtdq2pd}, {Id::kIdVcvtudq2ps, Id::kIdVcvtudq2pd}},
                                         {{Id::kIdVcvtqq2ps, Id::kIdVcvtqq2pd}, {Id::kIdVcvtuqq2ps, Id::kIdVcvtuqq2pd}}};
     put(ids[eight][unsigned_wide][lane == 8], {vec(result.reg, width(lane)), vec(from.reg, width(from))});
     return result;
 }
 
+// AVX2 has no instructions for these. As float_to_int.
+Value Emitter::float_to_long(const Value& from, DType target) {
+    const bool is_unsigned_type = is_unsigned(target);
+    const Value low = constant_like(from, DType::F64, is_unsigned_type ? 0 : power_of_two(DType::F64, 63, true));
+    const Value above = long_op(Id::kIdVmaxpd, from, long_reg(low));  // for a NaN too
+    Value result = doubles_to_longs(above, is_unsigned_type);
+    const auto limit = [&](const Value& where, Word word) {
+        result = select(where, constant_like(result, target, word), result);
+    };
+    const Value end = constant_like(from, DType::F64, to_word(is_unsigned_type ? 0x1p64 : 0x1p63));
+    limit(compare_lanes(2, end, from, DType::F64),
+          is_unsigned_type ? ~Word(0) : to_word(std::numeric_limits<std::int64_t>::max()));
+    if (!is_unsigned_type) limit(invert(compare_lanes(0, from, from, DType::F64)), 0);
+    return result;
+}
+
+Value Emitter::float_to_unsigned(const Value& from, DType source) {
+    const int lane = source == DType::F64 ? 8 : 4, bytes = width(lane);
+    const auto number = [&](double value) {
+        const Word bits = lane == 8 ? to_word(value) : to_word(static_cast<float>(value));
+        return constant_like(from, source, bits);
+    };
+    const auto op = [&](std::uint32_t id, const Value& x, const Operand& y) {
+        const Value result = new_vector(lane);
+        put(id, {vec(result.reg, bytes), vec(x.reg, bytes), y});
+        return result;
+    };
+    const auto reg = [&](const Value& v) { return vec(v.reg, bytes); };
+    if (lane == 8) {  // in range, it is the low end of 2^52's mantissa
+        const Value inside = op(Id::kIdVminpd, op(Id::kIdVmaxpd, from, reg(number(0))), reg(number(0xffffffffp0)));
+        return resize_lanes(op(Id::kIdVaddpd, op(Id::kIdVroundpd, inside, imm(3)), reg(number(0x1p52))), 4, false);
+    }
+    // From 2^31 on: without 2^31, which comes back as a bit.
+    const Value inside = op(Id::kIdVmaxps, from, reg(number(0)));
+    const Value low = new_vector(4), high = new_vector(4);
+    put(Id::kIdVcvttps2dq, {reg(low), reg(inside)});
+    put(Id::kIdVcvttps2dq, {reg(high), reg(op(Id::kIdVsubps, inside, reg(number(0x1p31))))});
+    const Value upper = op(Id::kIdVpxor, high, reg(constant_like(high, DType::U32, 0x80000000)));
+    const Value result = select(compare_lanes(2, number(0x1p31), inside, source), upper, low);
+    const Value all = constant_like(result, DType::U32, 0xffffffff);
+    return select(compare_lanes(2, number(0x1p32), inside, source), all, result);
+}
+
 // Truncates; what is out of range becomes the nearest end of it, NaN becomes 0.
 Value Emitter::float_to_int(const Value& from, DType source, DType target, int target_lane) {
     const bool eight = size_of(target) == 8, is_wide_unsigned = is_unsigned(target) && size_of(target) >= 4;
     if (eight && target_lane == 4) throw TooWide();
-    if (!wide_ && (eight || is_wide_unsigned)) return cast_by_helper(from, source, target, target_lane);
     const bool doubles = source == DType::F64;
+    if (!wide_ && eight) return float_to_long(doubles ? from : vector_cast(from, source, DType::F64, 8), target);
+    if (!wide_ && is_wide_unsigned) return float_to_unsigned(from, source);
     const std::uint32_t ids[2][2][2] = {
         {{Id::kIdVcvttps2dq, Id::kIdVcvttpd2dq}, {Id::kIdVcvttps2udq, Id::kIdVcvttpd2udq}},
         {{Id::kIdVcvttps2qq, Id::kIdVcvttpd2qq}, {Id::kIdVcvttps2uqq, Id::kIdVcvttpd2uqq}}};

@@ -454,12 +454,35 @@ void Emitter::lane_store(const Store& store, int lane, const Value& stored) {
 
 void Emitter::whole_store(DType t, const Operand& to, const Value& v, int used) {
     const int element = static_cast<int>(size_of(t)), lane = v.lane;
+    if (element < 4 && !wide_ && used == lanes_) return packed_store(to, v, element);
     if (element < 4 && !wide_) {
         std::vector<std::int64_t> lanes;
         for (int l = 0; l < lanes_; ++l) lanes.push_back(l);
         return lane_by_lane_store(t, {plain(to), {constant_lanes(lanes, 4), true, false, 4}, used}, v);
     }
     masked_store(t, to, v, used_mask(used, lane, nullptr));
+}
+
+// AVX2: the low 1 or 2 bytes of all lanes, brought together within each half of the register, then from both.
+void Emitter::packed_store(Operand to, const Value& v, int element) {
+    const int bytes = width(4), each = 4 * element;
+    std::array<std::int8_t, 32> places;
+    for (int i = 0; i < 32; ++i)
+        places[static_cast<std::size_t>(i)] =
+            static_cast<std::int8_t>(i % 16 < each ? i % 16 / element * 4 + i % element : -1);
+    const Reg near = vec_reg(bytes);
+    put(Id::kIdVpshufb, {vec(near, bytes), vec(v.reg, bytes),
+                         vec(constant({6, element, bytes}, Class::Vec, bytes, places.data(), bytes), bytes)});
+    Reg whole = near;
+    if (bytes == 32) {
+        const Reg upper = vec_reg(16);
+        put(Id::kIdVextracti128, {vec(upper, 16), vec(near, 32), imm(1)});
+        put(element == 1 ? Id::kIdVpunpckldq : Id::kIdVpunpcklqdq,
+            {vec(whole = vec_reg(16), 16), vec(near, 16), vec(upper, 16)});
+    }
+    to.bytes = static_cast<std::uint8_t>(element * lanes_);
+    const std::uint32_t ids[] = {Id::kIdVmovd, Id::kIdVmovq, Id::kIdVmovups};
+    put_store(ids[to.bytes / 8], {to, vec(whole, 16)});
 }
 
 // kNone: all lanes.

@@ -329,22 +329,9 @@ Value Emitter::vector_int(const Node& node) {
         case Op::And:
         case Op::Or:
         case Op::Xor: return binary(bits_id(node.op), lane == 4);
-        case Op::Mul: {
+        case Op::Mul:
             if (lane == 4 || wide_) return wrapped(binary(kMul(lane)), t);
-            // low * low + ((high * low + low * high) << 32)
-            const Value b = vector_value(node.source(1)), ah = new_vector(8), bh = new_vector(8), x = new_vector(8),
-                        y = new_vector(8), low = new_vector(8), cross = new_vector(8), top = new_vector(8),
-                        result = new_vector(8);
-            put(Id::kIdVpsrlq, {reg(ah), reg(a), imm(32)});
-            put(Id::kIdVpsrlq, {reg(bh), reg(b), imm(32)});
-            put(Id::kIdVpmuludq, {reg(x), reg(ah), reg(b)});
-            put(Id::kIdVpmuludq, {reg(y), reg(a), reg(bh)});
-            put(Id::kIdVpmuludq, {reg(low), reg(a), reg(b)});
-            put(Id::kIdVpaddq, {reg(cross), reg(x), reg(y)});
-            put(Id::kIdVpsllq, {reg(top), reg(cross), imm(32)});
-            put(Id::kIdVpaddq, {reg(result), reg(low), reg(top)});
-            return result;
-        }
+            return long_product(a, vector_value(node.source(1)));
         case Op::Max:
         case Op::Min: {
             const bool max = node.op == Op::Max;
@@ -360,7 +347,7 @@ Value Emitter::vector_int(const Node& node) {
         }
         case Op::Abs: {
             if (is_unsigned_type) return copy(a);
-            if (lane == 8 && !wide_) return helper_op(node);
+            if (lane == 8) return long_abs(a);
             const Value result = new_vector(lane);
             put(kAbs(lane), {reg(result), reg(a)});
             return wrapped(result, t);
@@ -369,9 +356,14 @@ Value Emitter::vector_int(const Node& node) {
         case Op::Shl:
         case Op::Shr: {
             const bool left = node.op == Op::Shl, sar = !left && !is_unsigned_type;
-            if (lane == 8 && sar && !wide_) return helper_op(node);
             const Node& by = node.source(1);
-            if (is_constant(by) && by.as<ir::ConstArg>().value < 8 * size_of(t)) {
+            const bool known = is_constant(by) && by.as<ir::ConstArg>().value < 8 * size_of(t);
+            if (lane == 8 && sar && !wide_) {
+                const Operand amount =
+                    known ? imm(static_cast<std::int64_t>(by.as<ir::ConstArg>().value)) : reg(vector_value(by));
+                return long_shift(a, amount);
+            }
+            if (known) {
                 const Value result = new_vector(lane);
                 put((left  ? kShlImm
                      : sar ? kSarImm
@@ -397,9 +389,10 @@ Value Emitter::vector_division(const Node& node) {
     const auto divisor = is_constant(by) ? static_cast<std::int64_t>(by.as<ir::ConstArg>().value) : 0;
     const bool division = node.op == Op::IDiv;
     const auto reg = [&](const Value& v) { return vec(v.reg, bytes); };
-    if (divisor > 0 && std::has_single_bit(static_cast<std::uint64_t>(divisor)) &&
-        (is_unsigned(t) || lane == 4 || wide_)) {
+    if (divisor > 0 && std::has_single_bit(static_cast<std::uint64_t>(divisor))) {
         const Value a = vector_value(node.source(0)), result = new_vector(lane);
+        if (division && lane == 8 && !is_unsigned(t) && !wide_)
+            return long_shift(a, imm(std::countr_zero(static_cast<Word>(divisor))));
         if (division)
             put((is_unsigned(t) ? kShrImm : kSarImm)(lane),
                 {reg(result), reg(a), imm(std::countr_zero(static_cast<Word>(divisor)))});
@@ -410,33 +403,32 @@ Value Emitter::vector_division(const Node& node) {
     ir::Bounds bounds{INT64_MIN, INT64_MAX};
     if (t == DType::I64) bounds = ir::bounds(node.sources[0]);
     const bool small = size_of(t)<4, known = divisor> 0 && divisor < exact;
-    const bool in_floats = small || (known && bounds.low > -exact && bounds.high < exact && (lane == 4 || wide_));
-    if (!in_floats && lane == 8 && !(wide_ && t == DType::I64)) return helper_op(node);
-    if (!in_floats && t == DType::U32 && !wide_) return helper_op(node);
+    const bool in_floats = small || (known && bounds.low > -exact && bounds.high < exact);
+    if (!in_floats && lane == 8 && t != DType::I64) return helper_op(node);
     const Value a = vector_value(node.source(0)), b = vector_value(by);
     if (!in_floats && lane == 8) return long_division(a, b, division);
     Value quotient;
     if (in_floats) {
-        const Value x = new_vector(lane), y = new_vector(lane), ratio = new_vector(lane), low = new_vector(lane);
-        const std::uint32_t to_float = lane == 4 ? Id::kIdVcvtdq2ps : Id::kIdVcvtqq2pd;
-        put(to_float, {reg(x), reg(a)});
-        if (known) {
-            const Word by_float =
-                lane == 4 ? to_word(static_cast<float>(divisor)) : to_word(static_cast<double>(divisor));
-            put(kDivF(lane), {reg(ratio), reg(x), reg(constant_like(a, t, by_float))});
-        } else {
-            put(to_float, {reg(y), reg(b)});
-            put(kDivF(lane), {reg(ratio), reg(x), reg(y)});
-        }
-        quotient = new_vector(lane);
+        const auto to_floats = [&](const Value& v) {
+            if (lane == 8) return longs_to_doubles(v, false);
+            const Value x = new_vector(4);
+            put(Id::kIdVcvtdq2ps, {reg(x), reg(v)});
+            return x;
+        };
+        const Word by_float = lane == 4 ? to_word(static_cast<float>(divisor)) : to_word(static_cast<double>(divisor));
+        const Value x = to_floats(a), y = known ? constant_like(a, t, by_float) : to_floats(b);
+        const Value ratio = new_vector(lane), low = new_vector(lane);
+        put(kDivF(lane), {reg(ratio), reg(x), reg(y)});
         put((wide_ ? kScaleF : kRoundF)(lane), {reg(low), reg(ratio), imm(kFloor)});
-        put(lane == 4 ? Id::kIdVcvttps2dq : Id::kIdVcvttpd2qq, {reg(quotient), reg(low)});
+        if (lane == 8) quotient = doubles_to_longs(low, false);
+        else put(Id::kIdVcvttps2dq, {reg(quotient = new_vector(4)), reg(low)});
     } else quotient = quotient_in_doubles(a, b, t == DType::U32);
     Value result = quotient;
     if (!division) {
-        const Value product = new_vector(lane);
+        Value product = new_vector(lane);
         result = new_vector(lane);
-        put(kMul(lane), {reg(product), reg(quotient), reg(b)});
+        if (lane == 8) product = long_product(quotient, b);
+        else put(kMul(lane), {reg(product), reg(quotient), reg(b)});
         put(kSub(lane), {reg(result), reg(a), reg(product)});
     }
     if (!known) result = select(compare_lanes(kEq, b, constant_like(b, t, 0), t), constant_like(b, t, 0), result);
@@ -454,14 +446,35 @@ Value Emitter::quotient_in_doubles(const Value& a, const Value& b, bool is_unsig
         put(wide_ ? Id::kIdVextracti64x4 : Id::kIdVextracti128, {vec(upper, part_bytes), vec(v.reg, bytes), imm(1)});
         return upper;
     };
+    const bool by_magic = is_unsigned_type && !wide_;  // a number below 2^32 is the low end of 2^52's mantissa
+    const Operand magic = by_magic ? vec(constant_vector(to_word(0x1p52), 8, doubles), doubles) : Operand();
+    const auto to_doubles = [&](Reg to, Reg from) {
+        if (!by_magic) {
+            put(is_unsigned_type ? Id::kIdVcvtudq2pd : Id::kIdVcvtdq2pd, {vec(to, doubles), vec(from, part_bytes)});
+            return;
+        }
+        const Reg longs = vec_reg(doubles), above = vec_reg(doubles);
+        put(Id::kIdVpmovzxdq, {vec(longs, doubles), vec(from, part_bytes)});
+        put(Id::kIdVpor, {vec(above, doubles), vec(longs, doubles), magic});
+        put(Id::kIdVsubpd, {vec(to, doubles), vec(above, doubles), magic});
+    };
+    const auto from_doubles = [&](Reg to, Reg from) {
+        if (!by_magic) {
+            put(is_unsigned_type ? Id::kIdVcvttpd2udq : Id::kIdVcvttpd2dq, {vec(to, part_bytes), vec(from, doubles)});
+            return;
+        }
+        const Reg above = vec_reg(doubles), upper = vec_reg(16);
+        put(Id::kIdVaddpd, {vec(above, doubles), vec(from, doubles), magic});
+        put(Id::kIdVextracti128, {vec(upper, 16), vec(above, doubles), imm(1)});
+        put(Id::kIdVshufps, {vec(to, 16), vec(above, 16), vec(upper, 16), imm(0x88)});
+    };
     const auto quotient = [&](int p, Reg to) {
         const Reg x = vec_reg(doubles), y = vec_reg(doubles), ratio = vec_reg(doubles), low = vec_reg(doubles);
-        const std::uint32_t to_double = is_unsigned_type ? Id::kIdVcvtudq2pd : Id::kIdVcvtdq2pd;
-        put(to_double, {vec(x, doubles), vec(part(a, p), part_bytes)});
-        put(to_double, {vec(y, doubles), vec(part(b, p), part_bytes)});
+        to_doubles(x, part(a, p));
+        to_doubles(y, part(b, p));
         put(Id::kIdVdivpd, {vec(ratio, doubles), vec(x, doubles), vec(y, doubles)});
         put(wide_ ? Id::kIdVrndscalepd : Id::kIdVroundpd, {vec(low, doubles), vec(ratio, doubles), imm(kFloor)});
-        put(is_unsigned_type ? Id::kIdVcvttpd2udq : Id::kIdVcvttpd2dq, {vec(to, part_bytes), vec(low, doubles)});
+        from_doubles(to, low);
     };
     const Value result = new_vector(4);
     if (!halves) {
@@ -474,53 +487,6 @@ Value Emitter::quotient_in_doubles(const Value& a, const Value& b, bool is_unsig
     put(wide_ ? Id::kIdVinserti64x4 : Id::kIdVinserti128,
         {vec(result.reg, bytes), vec(lower, bytes), vec(upper, part_bytes), imm(1)});
     return result;
-}
-
-// Of 64 bits: the ratio of doubles leaves a rest of less than 2^12 + |b|, modulo 2^64, and the floored ratio of that rest one from a little
-// below 0 to a little above b: at most one b off. The doubles are off by 3 2^-53 of the ratio, all told.
-Value Emitter::long_division(const Value& a, const Value& b, bool division) {
-    const int bytes = width(8);
-    const auto reg = [&](const Value& v) { return vec(v.reg, bytes); };
-    const auto op = [&](std::uint32_t id, const Value& x, const Value& y) {
-        const Value result = new_vector(8);
-        put(id, {reg(result), reg(x), reg(y)});
-        return result;
-    };
-    const auto convert = [&](std::uint32_t id, const Value& x) {
-        const Value result = new_vector(8);
-        put(id, {reg(result), reg(x)});
-        return result;
-    };
-    const Value zero = constant_like(b, DType::I64, 0), one = constant_like(b, DType::I64, 1);
-    const Value divisor = convert(Id::kIdVcvtqq2pd, b);
-    const auto ratio = [&](const Value& x) {
-        const Value exact = op(Id::kIdVdivpd, convert(Id::kIdVcvtqq2pd, x), divisor), low = new_vector(8);
-        put(Id::kIdVrndscalepd, {reg(low), reg(exact), imm(kFloor)});
-        return convert(Id::kIdVcvttpd2qq, low);
-    };
-    const auto minus_multiple = [&](const Value& x, const Value& times) {
-        return op(Id::kIdVpsubq, x, op(Id::kIdVpmullq, times, b));
-    };
-    const Value first = ratio(a), left = minus_multiple(a, first), second = ratio(left);
-    Value quotient = op(Id::kIdVpaddq, first, second), rest = minus_multiple(left, second);
-    // On the wrong side of 0: one b more. As large as b: one b less.
-    const Value other_sign = compare_lanes(kLt, op(Id::kIdVpxorq, rest, b), zero, DType::I64);
-    const Value is_zero = compare_lanes(kEq, rest, zero, DType::I64);
-    const Value size = convert(Id::kIdVpabsq, rest), most = convert(Id::kIdVpabsq, b);
-    const Value too_large = compare_lanes(kLe, most, size, DType::U64);
-    const auto both = [&](std::uint32_t id, const Value& x, const Value& y) {
-        const Value result = new_truth();
-        put(id, {mask(result.reg), mask(x.reg), mask(y.reg)});
-        return result;
-    };
-    const Value below = both(Id::kIdKandnw, is_zero, other_sign), above = both(Id::kIdKandnw, other_sign, too_large);
-    if (division) {
-        quotient = select(below, op(Id::kIdVpsubq, quotient, one), quotient);
-        quotient = select(above, op(Id::kIdVpaddq, quotient, one), quotient);
-    } else {
-        rest = select(below, op(Id::kIdVpaddq, rest, b), select(above, op(Id::kIdVpsubq, rest, b), rest));
-    }
-    return select(compare_lanes(kEq, b, zero, DType::I64), zero, division ? quotient : rest);
 }
 
 // ---- truth -----------------------------------------------------------------------------------------------------------

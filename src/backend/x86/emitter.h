@@ -2,7 +2,7 @@
 // outermost loop where all its variables are known and nothing it loads is stored to; equal expressions are one node, so nothing
 // is computed twice. Statements are in emit_statements.cpp, expressions in emit_expressions.cpp, loads, stores and addresses in
 // emit_memory.cpp, loads of lanes that lie near each other in emit_windows.cpp, vector ops in emit_vector.cpp, scalar ops in
-// emit_scalar.cpp, conversions in emit_convert.cpp.
+// emit_scalar.cpp, 64-bit integers in emit_longs.cpp, conversions in emit_convert.cpp.
 //
 // How values are held:
 // - A scalar integer or bool: in a general register, extended to 64 bits as its type says. f16 and bf16: their bits, likewise.
@@ -143,12 +143,28 @@ private:
     Value vector_division(const Node& node);
     Value quotient_in_doubles(const Value& a, const Value& b, bool is_unsigned_type);
     Value long_division(const Value& a, const Value& b, bool division);
+    Operand long_reg(const Value& v) const { return vec(v.reg, width(8)); }
+    Value long_op(std::uint32_t id, const Value& a, const Operand& b) {
+        const Value result = new_vector(8);
+        put(id, {long_reg(result), long_reg(a), b});
+        return result;
+    }
+    Value long_product(const Value& a, const Value& b);
+    Value long_sign(const Value& a);
+    Value long_abs(const Value& a);
+    Value long_shift(const Value& a, const Operand& by);  // to the right, the sign stays
+    Value longs_to_doubles(const Value& from, bool is_unsigned_type);
+    Value longs_to_floats(const Value& from, bool is_unsigned_type);
+    Value doubles_to_longs(const Value& from, bool is_unsigned_type);  // truncated; they have to be in range
     Value truth_op(const Node& node);
     Value rarely(const Node& node);
     Value vector_cast(const Value& from, DType source, DType target, int target_lane);
     Value vector_bitcast(const Node& node);
     Value float_to_int(const Value& from, DType source, DType target, int target_lane);
+    Value float_to_long(const Value& from, DType target);
+    Value float_to_unsigned(const Value& from, DType source);
     Value int_to_float(const Value& from, DType source, DType target);
+    Value unsigned_to_float(const Value& from, int lane);
     Value half_to_float(const Value& from, DType source);
     Value float_to_half(const Value& from, DType target);
     Value cast_by_helper(const Value& from, DType source, DType target, int target_lane);
@@ -209,6 +225,7 @@ private:
     void variable_store(const kernel::Store& store, const Value& v);
     void lane_store(const kernel::Store& store, int lane, const Value& v);
     void whole_store(DType t, const Operand& to, const Value& v, int used);
+    void packed_store(Operand to, const Value& v, int element);
     void masked_store(DType t, Operand to, const Value& v, Reg lanes);
     void scatter(DType t, const Lanes& at, const Value& v);
     void lane_by_lane_store(DType t, const Lanes& at, const Value& v);
