@@ -301,6 +301,39 @@ Value Emitter::lane_load(const Node& node) {
     return is_bool(t) ? truth_of(numbers) : numbers;
 }
 
+std::optional<Operand> Emitter::whole_lanes(int b, const Node& index, int lane) {
+    if (lane < 0 || in_variables(b) || expanded_.places[b].form == Place::LaneArray) return {};
+    const LaneIndex at = lane_index(index, lane);
+    if (!at.affine || at.stride != 1 || expanded_.lane_vars.at(lane) != lanes_) return {};
+    const int element = static_cast<int>(size_of(kernel_.buffers[b].dtype));
+    Operand m = address(b, at.base, element);
+    m.bytes = static_cast<std::uint8_t>(element * lanes_);
+    return m;
+}
+
+// The conversions of f16 read and write memory as it is: no need to make lanes of 4 bytes of it.
+Value Emitter::half_load(const Node& cast) {
+    const Node& load = cast.source();
+    if (cast.dtype != DType::F32 || load.dtype != DType::F16 || load.op != Op::Load || load.sources.size() > 1)
+        return {};
+    const auto from = whole_lanes(load.as<ir::LoadArg>().buffer, load.source(0), facts(load).lane);
+    if (!from) return {};
+    const Value result = new_vector(4);
+    put(Id::kIdVcvtph2ps, {vec(result.reg, width(4)), *from});
+    return result;
+}
+
+bool Emitter::half_store(const Store& store) {
+    const Node& cast = *store.value;
+    if (cast.dtype != DType::F16 || cast.op != Op::Cast || cast.source().dtype != DType::F32) return false;
+    if (facts(*store.index).lane < 0) return false;
+    const Value v = vector_value(cast.source());
+    const auto to = whole_lanes(store.buffer, *store.index, facts(*store.index).lane);
+    if (!to) return false;
+    put_store(Id::kIdVcvtps2ph, {*to, vec(v.reg, width(4)), imm(0)});
+    return true;
+}
+
 void Emitter::uniform_parts(const Node& gate, std::vector<Reg>& parts) {
     if (facts(gate).lane < 0) {
         if (gate.op != Op::Const) parts.push_back(value(gate).reg);
@@ -556,7 +589,7 @@ Reg Emitter::variable(int b, std::int64_t number) {
 
 Value Emitter::one_lane(const Value& stored, DType t, int lane) {
     const Value v = stored.truth ? numbers(stored) : stored;
-    if (is_float(t) && !is_half(t) && (lane == 0 || wide_)) {
+    if (is_float(t) && !is_half(t)) {
         const Value first = lane ? upper_lanes(v, lane) : v, result{vec_reg(16)};
         put(Id::kIdVmovaps, {vec(result.reg, 16), vec(first.reg, 16)});
         return result;
@@ -573,10 +606,16 @@ Value Emitter::upper_lanes(const Value& v, int by) {
     const Value result = like(v, vec_reg(width(v)));
     const Operand to = vec(result.reg, width(v)), from = vec(v.reg, width(v));
     if (wide_) put(v.lane == 4 ? Id::kIdValignd : Id::kIdValignq, {to, from, from, imm(by)});
-    else {
-        const std::int64_t slot = lane_slot(0);
-        put_store(Id::kIdVmovups, {frame(slot, width(v)), from});
-        put(Id::kIdVmovups, {to, frame(slot + by * v.lane, width(v))});
+    else if (width(v) == 32 && by * v.lane == 16) put(Id::kIdVextracti128, {vec(result.reg, 16), from, imm(1)});
+    else if (width(v) == 32 && v.lane == 4) {
+        std::vector<std::int64_t> places;
+        for (int i = 0; i < 8; ++i) places.push_back((i + by) % 8);
+        put(Id::kIdVpermd, {to, vec(constant_lanes(places, 4), 32), from});
+    } else {  // by the number of each quarter
+        int places = 0;
+        const int unit = width(v) == 16 ? v.lane / 4 : 1;
+        for (int i = 0; i < 4; ++i) places |= (i + by * unit) % 4 << (2 * i);
+        put(width(v) == 16 ? Id::kIdVpshufd : Id::kIdVpermq, {to, from, imm(places)});
     }
     return result;
 }

@@ -119,7 +119,8 @@ void Emitter::emit(const Store& store) {
     const int index_lane = facts(*store.index).lane;
     const bool private_lanes = place.form == Place::LaneArray;
     if (in_variables(store.buffer)) variable_store(store, value(*store.value));
-    else if (private_lanes || index_lane >= 0)
+    else if (half_store(store)) {
+    } else if (private_lanes || index_lane >= 0)
         lane_store(store, index_lane >= 0 ? index_lane : kernel_.buffers[store.buffer].lane_loop,
                    vector_value(*store.value));
     else {

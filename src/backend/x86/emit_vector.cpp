@@ -75,6 +75,7 @@ Value Emitter::constant_like(const Value& v, DType t, Word word) {
 
 Value Emitter::vector_op(const Node& node) {
     const DType t = node.sources.back()->dtype;
+    if (const Value loaded = node.op == Op::Cast ? half_load(node) : Value(); loaded.vector) return loaded;
     if (node.op == Op::Cast)
         return vector_cast(value(node.source()), node.source().dtype, node.dtype, lane_bytes(node));
     if (node.op == Op::Bitcast) return vector_bitcast(node);

@@ -21,6 +21,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
@@ -204,6 +205,10 @@ private:
         int used = 0;
     };
     Lanes lanes_at(int buffer, const Node& index, int lane, bool is_private);
+    // Where lanes that are all in use lie one after the other.
+    std::optional<Operand> whole_lanes(int buffer, const Node& index, int lane);
+    Value half_load(const Node& cast);            // no vector: its operand is no whole load of f16
+    bool half_store(const kernel::Store& store);  // false: the value is no f32 made an f16, or the lanes are not whole
     Value load(const Node& node);
     Value scalar_load(DType t, const Operand& from, const Node* gate);
     void load_into(Reg r, DType t, const Operand& from);
