@@ -41,7 +41,7 @@ std::vector<std::int64_t> Emitter::lane_offsets(const Node& index, int lane, Lin
 Value Emitter::window_load(DType t, int buffer, const Node& index, int lane, const Node* gate,
                            std::span<const Reg> same) {
     const int element = static_cast<int>(size_of(t)), bytes = stored_lane(t);
-    if (width(bytes) < 32 || (gate && !wide_)) return {};
+    if (width(bytes) < 32 || (gate && !wide_ && element != 4)) return {};
     Linear base;
     std::vector<std::int64_t> offsets = lane_offsets(index, lane, base);
     if (offsets.empty()) return {};
@@ -98,6 +98,18 @@ Value Emitter::window_load(DType t, int buffer, const Node& index, int lane, con
 Value Emitter::window_gate(const Node& gate, int first, std::uint64_t wanted) {
     const AtLevel level(*this, level_of(gate));
     const Value truth = vector_value(gate), result = new_truth();
+    if (!wide_) {
+        std::vector<std::int64_t> lanes, ones;
+        for (int e = 0; e < lanes_; ++e) {
+            const bool is_wanted = wanted >> e & 1;
+            lanes.push_back(is_wanted ? first++ : 0);
+            ones.push_back(-is_wanted);
+        }
+        const Reg moved = vec_reg(32);
+        put(Id::kIdVpermd, {vec(moved, 32), vec(constant_lanes(lanes, 4), 32), vec(mask_for(truth, 4), 32)});
+        put(Id::kIdVpand, {vec(result.reg, 32), vec(moved, 32), vec(constant_lanes(ones, 4), 32)});
+        return result;
+    }
     const Reg open = gp_reg(), pattern = gp_reg(), elements = gp_reg();
     put(Id::kIdKmovd, {gp(open, 4), mask(mask_for(truth, 4))});
     if (first > 0) put(Id::kIdShr, {gp(open, 4), imm(first)}).reads_first = true;
