@@ -1,5 +1,5 @@
 // kernel/optimise.cpp: the list of passes; a pass is a pure function, Kernel -> Kernel. Tile first: it replaces a contraction's loops
-// as a whole. Transpose before parallel: which loop is outermost decides how memory is read. Parallel before vector: a chunk is a whole number of vectors.
+// as a whole. Unflatten before all that look for loops along memory. Transpose before parallel: which loop is outermost decides how memory is read. Parallel before vector: a chunk is a whole number of vectors.
 // Distribute after parallel: it cuts the loops of a chunk. Rows and pairs after vector: whole vectors are doubled.
 // Ahead after them: its hints are no part of what they look at.
 #include "kernel/optimise.h"
@@ -14,11 +14,19 @@ struct Pass {
     std::string_view name;
     Kernel (*run)(Kernel);
 };
-constexpr Pass kPasses[] = {
-    {"tile", tile_contraction}, {"columns", sum_columns},        {"transpose", transpose_blocks},
-    {"peel", peel_gates},       {"parallel", split_for_threads}, {"distribute", distribute_stores},
-    {"vector", widen_loops},    {"segments", load_segments},     {"rows", pair_rows},
-    {"pairs", pair_vectors},    {"ahead", fetch_rows},           {"stream", mark_streams}};
+constexpr Pass kPasses[] = {{"tile", tile_contraction},
+                            {"unflatten", unflatten_loops},
+                            {"columns", sum_columns},
+                            {"transpose", transpose_blocks},
+                            {"peel", peel_gates},
+                            {"parallel", split_for_threads},
+                            {"distribute", distribute_stores},
+                            {"vector", widen_loops},
+                            {"segments", load_segments},
+                            {"rows", pair_rows},
+                            {"pairs", pair_vectors},
+                            {"ahead", fetch_rows},
+                            {"stream", mark_streams}};
 
 constexpr std::size_t kLine = 64;
 

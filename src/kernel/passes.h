@@ -6,6 +6,7 @@
 namespace weft::kernel {
 
 Kernel tile_contraction(Kernel kernel);   // register tiles, cache blocks and packed operands for a contraction
+Kernel unflatten_loops(Kernel kernel);    // loops over axes that were made one become two again
 Kernel sum_columns(Kernel kernel);        // where memory runs along the kept axis, that is the innermost loop
 Kernel transpose_blocks(Kernel kernel);   // loads across the stores' axis go through blocks in registers
 Kernel peel_gates(Kernel kernel);         // border, interior and border of loops over padded arrays
