@@ -24,10 +24,6 @@ struct Written {
     bool jumps = false;         // see there
 };
 
-// A line that is stored in two halves is read before it is overwritten, and if the lines between them all fall into one set of the cache, it is
-// read twice.
-bool in_halves() { return cpu_level() == CpuLevel::Avx2; }
-
 // Every turn of the innermost loop is another page, as in a transpose, and all rows begin at the same place in a line.
 bool jumps(const Kernel& kernel, const Store& store, std::span<const Loop* const> around) {
     constexpr std::int64_t kLine = 64, kPage = 4096;
@@ -43,6 +39,10 @@ bool jumps(const Kernel& kernel, const Store& store, std::span<const Loop* const
     return result;
 }
 
+// The lines of a transpose that are being written may all fall into one set of the cache. AVX2 stores them in two halves: such a line is
+// read before it is overwritten, and again if it had to go in between.
+std::int64_t large_jumping_output() { return cpu_level() == CpuLevel::Avx2 ? large_output() / 2 : large_output(); }
+
 }  // namespace
 
 std::int64_t large_output() { return std::clamp(last_level_cache() / 2, kSmallestLarge, kLargestLarge); }
@@ -57,7 +57,7 @@ Kernel mark_streams(Kernel kernel) {
             to.known &= !loop->count || loop->extent() == 1;
             to.known &= !__builtin_mul_overflow(times, loop->extent(), &times);
         }
-        to.jumps |= in_halves() && jumps(kernel, store, around);
+        to.jumps |= jumps(kernel, store, around);
         Uses uses;
         collect_uses(store.index, uses);
         to.known &= uses.loads.empty() && !__builtin_add_overflow(to.elements, times, &to.elements);
@@ -68,7 +68,7 @@ Kernel mark_streams(Kernel kernel) {
         Buffer& buffer = kernel.buffers[b];
         const std::int64_t elements = std::min(written[b].elements, buffer.size);
         const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(buffer.dtype));
-        const bool large = written[b].jumps ? bytes >= large_output() / 2 : bytes > large_output();
+        const bool large = written[b].jumps ? bytes >= large_jumping_output() : bytes > large_output();
         if (!large || !written[b].known || loaded.contains(static_cast<int>(b))) continue;
         buffer.stream = true;
         kernel.schedule.push_back(str("stream ", buffer.name));
