@@ -1,6 +1,5 @@
 // The transpose pass by its values: sizes around the edge of a block and the length of a line, every width of element, several loads,
 // and what must not be computed in another order. Random graphs are too small to reach it.
-#include "core/config.h"
 #include "support/backends.h"
 
 #include <weft/weft.h>
@@ -30,7 +29,6 @@ bool transposes(const Tensor& x) {
 
 // The same elements from all backends, at all levels of the processor, as from plain loops.
 void check(const std::function<Tensor()>& make, bool expected_to_transpose = true) {
-    const std::string cpu = config().cpu;
     std::vector<double> expected;
     {
         const BackendScope ref("ref");
@@ -38,18 +36,12 @@ void check(const std::function<Tensor()>& make, bool expected_to_transpose = tru
         CHECK_FALSE(transposes(make()));
         expected = make().to(f64).to_vector<double>();
     }
-    for (const char* level : {"native", "avx2", "sse"})
-        for (const std::string& backend : testing::backends()) {
-            CAPTURE(level);
-            CAPTURE(backend);
-            config().cpu = level;
-            const BackendScope scope(backend);
-            CHECK(transposes(make()) == expected_to_transpose);
-            Tensor x = make();
-            x.realize();
-            CHECK(x.to(f64).to_vector<double>() == expected);
-        }
-    config().cpu = cpu;
+    testing::everywhere([&] {
+        CHECK(transposes(make()) == expected_to_transpose);
+        Tensor x = make();
+        x.realize();
+        CHECK(x.to(f64).to_vector<double>() == expected);
+    });
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // The unflatten pass by its values and by what it prints: reshapes that made one axis of several, read along and across, repeated, in slices
 // and of several lengths at once.
-#include "core/config.h"
 #include "support/backends.h"
 
 #include <weft/weft.h>
@@ -30,7 +29,6 @@ std::vector<std::string> rows(const Tensor& x) {
 
 // The same elements from all backends, at all levels of the processor, as from plain loops.
 void check(const std::function<Tensor()>& make, const std::vector<std::string>& expected_rows) {
-    const std::string cpu = config().cpu;
     std::vector<float> expected;
     {
         const BackendScope ref("ref");
@@ -38,16 +36,10 @@ void check(const std::function<Tensor()>& make, const std::vector<std::string>& 
         CHECK(rows(make()).empty());
         expected = make().to_vector<float>();
     }
-    for (const char* level : {"native", "avx2", "sse"})
-        for (const std::string& backend : testing::backends()) {
-            CAPTURE(level);
-            CAPTURE(backend);
-            config().cpu = level;
-            const BackendScope scope(backend);
-            CHECK(rows(make()) == expected_rows);
-            CHECK(make().to_vector<float>() == expected);
-        }
-    config().cpu = cpu;
+    testing::everywhere([&] {
+        CHECK(rows(make()) == expected_rows);
+        CHECK(make().to_vector<float>() == expected);
+    });
 }
 
 }  // namespace
