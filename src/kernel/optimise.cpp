@@ -1,6 +1,6 @@
 // kernel/optimise.cpp: the list of passes; a pass is a pure function, Kernel -> Kernel. Tile first: it replaces a contraction's loops
-// as a whole. Unflatten before all that look for loops along memory. Transpose before parallel: which loop is outermost decides how memory is read. Parallel before vector: a chunk is a whole number of vectors.
-// Distribute after parallel: it cuts the loops of a chunk. Rows and pairs after vector: whole vectors are doubled.
+// as a whole. Unflatten before all that look for loops along memory. Transpose before parallel: which loop is outermost decides how
+// memory is read. Parallel before vector: a chunk is a whole number of vectors. Distribute after parallel: it cuts the loops of a chunk. Rows and pairs after vector: whole vectors are doubled.
 // Ahead after them: its hints are no part of what they look at.
 #include "kernel/optimise.h"
 

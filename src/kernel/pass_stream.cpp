@@ -21,7 +21,7 @@ constexpr std::int64_t kSmallestLarge = 4 << 20, kLargestLarge = 16 << 20;
 struct Written {
     std::int64_t elements = 0;  // at most: a condition (a loop that runs once or not at all) counts as met
     bool known = true;          // where and how often is known: no loop with a count, no index that is data
-    bool jumps = false;         // see there
+    bool jumps = true;          // in all of its stores
 };
 
 // Every turn of the innermost loop is another page, as in a transpose, and all rows begin at the same place in a line.
@@ -57,7 +57,7 @@ Kernel mark_streams(Kernel kernel) {
             to.known &= !loop->count || loop->extent() == 1;
             to.known &= !__builtin_mul_overflow(times, loop->extent(), &times);
         }
-        to.jumps |= jumps(kernel, store, around);
+        to.jumps &= jumps(kernel, store, around);
         Uses uses;
         collect_uses(store.index, uses);
         to.known &= uses.loads.empty() && !__builtin_add_overflow(to.elements, times, &to.elements);

@@ -1,5 +1,5 @@
-// kernel/pass_unflatten.cpp: the "unflatten" pass: a loop over axes that a reshape made one, where an array that is read still has two of them, becomes
-// two loops again:
+// kernel/pass_unflatten.cpp: the "unflatten" pass: a loop over axes that a reshape made one, where an array that is read still has two
+// of them, becomes two loops again:
 //
 //   serial i < 102400:  out[i] = a[i // 100] + b[i % 100]      →      serial r < 1024, serial c < 100:  out[r*100 + c] = a[r] + b[c]
 //

@@ -1,4 +1,5 @@
 // tests/kernel/passes_test.cpp: how kernels are lowered and scheduled: the order of sums, tiles, lanes and chunks, by what is printed.
+#include "kernel/passes.h"
 #include "backend/support.h"
 #include "core/config.h"
 #include "core/cpu.h"
@@ -251,6 +252,29 @@ TEST_CASE("large outputs bypass the cache if they are written once and not read"
     CHECK(streams(optimise(lower(product(2048, 64, 2064)))));
     CHECK_FALSE(streams(optimise(lower(product(2048, 2000, 2064)))));  // blocks of the sum meet in the output
     CHECK_FALSE(streams(optimise(lower(sum_of_rows(1024, 2048)))));
+}
+
+TEST_CASE("a transpose bypasses the cache earlier, if its rows begin at the same place in a line") {
+    const auto streams = [](std::int64_t rows, std::int64_t columns, bool turned) {
+        KernelGraph graph;
+        const ir::NodeRef x = parameter(graph, {rows, columns});
+        const Kernel kernel = optimise(lower(finished(graph, -(turned ? ir::permute(x, {1, 0}) : x))));
+        return std::any_of(kernel.buffers.begin(), kernel.buffers.end(), [](const Buffer& b) { return b.stream; });
+    };
+    constexpr std::int64_t columns = 512;
+    const std::int64_t rows = large_output() / 4 / columns;  // a power of two, at least 2,048
+    for (const char* cpu : {"native", "avx2", "sse"}) {
+        CAPTURE(cpu);
+        const CpuScope scope(cpu);
+        const bool halves = cpu_level() == CpuLevel::Avx2;  // which stores half a line at a time
+        CHECK(streams(rows, columns, true));
+        CHECK_FALSE(streams(rows, columns, false));
+        CHECK(streams(rows - 16, columns, true) == halves);
+        CHECK(streams(rows / 2, columns, true) == halves);
+        CHECK_FALSE(streams(rows / 2, columns, false));
+        CHECK_FALSE(streams(rows / 2 + 8, columns, true));  // every second row begins in the middle of a line
+        CHECK_FALSE(streams(rows / 2 - 16, columns, true));
+    }
 }
 
 TEST_CASE("with few panels of packed columns, each chunk packs one of them") {

@@ -83,11 +83,10 @@ Value Emitter::float_to_half(const Value& from, DType target) {
     put(Id::kIdVpaddd, {reg(more), reg(sum), reg(odd)});
     put(Id::kIdVpsrld, {reg(rounded), reg(more), imm(16)});
     put(bits_id(Op::Or), {reg(quiet), reg(upper), constant(0x40)});
-    return select(compare_lanes(0, from, from, DType::F32), rounded, quiet);
+    return select(compare_lanes(kEq, from, from, DType::F32), rounded, quiet);
 }
 
-// AVX2 has no instruction for u32. f64: the number is the low end of 2^52's mantissa. f32: of two halves, both of which are exact; their
-// sum rounds once.
+// AVX2 has no instruction for u32. f32: of two halves, both of which are exact; their sum rounds once.
 Value Emitter::unsigned_to_float(const Value& from, int lane) {
     const int bytes = width(lane);
     const auto fresh = [&] { return vec(vec_reg(bytes), bytes); };
@@ -95,10 +94,7 @@ Value Emitter::unsigned_to_float(const Value& from, int lane) {
     const Value result = new_vector(lane);
     const Operand to = vec(result.reg, bytes), x = vec(from.reg, width(4));
     if (lane == 8) {
-        const Operand longs = fresh(), above = fresh();
-        put(Id::kIdVpmovzxdq, {longs, x});
-        put(Id::kIdVpor, {above, longs, number(to_word(0x1p52))});
-        put(Id::kIdVsubpd, {to, above, number(to_word(0x1p52))});
+        unsigned_to_doubles(result.reg, from.reg, bytes);
         return result;
     }
     const Operand upper = fresh(), lower = fresh(), high = fresh();
@@ -133,9 +129,9 @@ Value Emitter::float_to_long(const Value& from, DType target) {
         result = select(where, constant_like(result, target, word), result);
     };
     const Value end = constant_like(from, DType::F64, to_word(is_unsigned_type ? 0x1p64 : 0x1p63));
-    limit(compare_lanes(2, end, from, DType::F64),
+    limit(compare_lanes(kLe, end, from, DType::F64),
           is_unsigned_type ? ~Word(0) : to_word(std::numeric_limits<std::int64_t>::max()));
-    if (!is_unsigned_type) limit(invert(compare_lanes(0, from, from, DType::F64)), 0);
+    if (!is_unsigned_type) limit(invert(compare_lanes(kEq, from, from, DType::F64)), 0);
     return result;
 }
 
@@ -151,9 +147,11 @@ Value Emitter::float_to_unsigned(const Value& from, DType source) {
         return result;
     };
     const auto reg = [&](const Value& v) { return vec(v.reg, bytes); };
-    if (lane == 8) {  // in range, it is the low end of 2^52's mantissa
+    if (lane == 8) {
         const Value inside = op(Id::kIdVminpd, op(Id::kIdVmaxpd, from, reg(number(0))), reg(number(0xffffffffp0)));
-        return resize_lanes(op(Id::kIdVaddpd, op(Id::kIdVroundpd, inside, imm(3)), reg(number(0x1p52))), 4, false);
+        const Value result = new_vector(4);
+        doubles_to_unsigned(result.reg, op(Id::kIdVroundpd, inside, imm(kTruncate)).reg);
+        return result;
     }
     // From 2^31 on: without 2^31, which comes back as a bit.
     const Value inside = op(Id::kIdVmaxps, from, reg(number(0)));
@@ -161,9 +159,9 @@ Value Emitter::float_to_unsigned(const Value& from, DType source) {
     put(Id::kIdVcvttps2dq, {reg(low), reg(inside)});
     put(Id::kIdVcvttps2dq, {reg(high), reg(op(Id::kIdVsubps, inside, reg(number(0x1p31))))});
     const Value upper = op(Id::kIdVpxor, high, reg(constant_like(high, DType::U32, 0x80000000)));
-    const Value result = select(compare_lanes(2, number(0x1p31), inside, source), upper, low);
+    const Value result = select(compare_lanes(kLe, number(0x1p31), inside, source), upper, low);
     const Value all = constant_like(result, DType::U32, 0xffffffff);
-    return select(compare_lanes(2, number(0x1p32), inside, source), all, result);
+    return select(compare_lanes(kLe, number(0x1p32), inside, source), all, result);
 }
 
 // Truncates; what is out of range becomes the nearest end of it, NaN becomes 0.
@@ -182,14 +180,14 @@ Value Emitter::float_to_int(const Value& from, DType source, DType target, int t
         result = select(where, constant_like(result, target, word), result);
     };
     const auto number = [&](Word word) { return constant_like(from, source, word); };
-    if (is_wide_unsigned) limit(compare_lanes(2, from, number(0), source), 0);  // too large: all ones already
+    if (is_wide_unsigned) limit(compare_lanes(kLe, from, number(0), source), 0);  // too large: all ones already
     else {
         const int bits = eight ? 63 : 31;
-        limit(compare_lanes(2, number(power_of_two(source, bits)), from, source),
+        limit(compare_lanes(kLe, number(power_of_two(source, bits)), from, source),
               eight ? to_word(std::numeric_limits<std::int64_t>::max())
                     : to_word(std::numeric_limits<std::int32_t>::max()));
     }
-    limit(invert(compare_lanes(0, from, from, source)), 0);
+    limit(invert(compare_lanes(kEq, from, from, source)), 0);
     if (size_of(target) >= 4) return result;
     const bool is_signed_type = is_signed_int(target);
     const std::int64_t range = std::int64_t(1) << (8 * size_of(target) - (is_signed_type ? 1 : 0));
@@ -217,7 +215,7 @@ Value Emitter::vector_cast(const Value& from, DType source, DType target, int ta
         const Value number = half_to_float(from, source);
         return target == DType::F32 ? number : vector_cast(number, DType::F32, target, target_lane);
     }
-    if (is_bool(target)) return invert(compare_lanes(0, from, constant_like(from, source, 0), source));
+    if (is_bool(target)) return invert(compare_lanes(kEq, from, constant_like(from, source, 0), source));
     if (is_half(target))
         return float_to_half(source == DType::F32 ? from : vector_cast(from, source, DType::F32, 4), target);
     if (is_plain_float(source) && is_plain_float(target)) {

@@ -11,6 +11,9 @@ namespace Id = asmjit::x86::Inst;
 
 inline bool fits32(std::int64_t value) { return value == static_cast<std::int32_t>(value); }
 
+enum Predicate { kEq = 0, kLt = 1, kLe = 2 };    // of compare_lanes
+inline constexpr int kFloor = 1, kTruncate = 3;  // of a rounding
+
 // Instructions go to this level while the object lives.
 struct Emitter::AtLevel {
     AtLevel(Emitter& emitter, int level) : emitter_(emitter), before_(emitter.at_) { emitter.at_ = level; }

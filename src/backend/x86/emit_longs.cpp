@@ -6,9 +6,7 @@ namespace weft::backend::x86 {
 
 namespace {
 
-constexpr int kEq = 0, kLt = 1, kLe = 2;  // see compare_lanes
-constexpr int kFloor = 1, kTruncate = 3;  // of a rounding
-constexpr int kUpperHalves = 0xaa;        // of a blend: every second element of 4 bytes
+constexpr int kUpperHalves = 0xaa;  // of a blend: every second element of 4 bytes
 
 }  // namespace
 
@@ -58,6 +56,23 @@ Value Emitter::longs_to_doubles(const Value& from, bool is_unsigned_type) {
     const Value upper = long_op(Id::kIdVpxor, long_op(Id::kIdVpsrlq, from, imm(32)), number(top));
     const double surplus = 0x1p84 + 0x1p52 + (is_unsigned_type ? 0 : 0x1p63);
     return long_op(Id::kIdVaddpd, long_op(Id::kIdVsubpd, upper, number(to_word(surplus))), long_reg(lower));
+}
+
+// AVX2 alone, as the next one: a number below 2^32 is the low end of 2^52's mantissa.
+void Emitter::unsigned_to_doubles(Reg to, Reg from, int bytes) {
+    const Operand magic = vec(constant_vector(to_word(0x1p52), 8, bytes), bytes);
+    const Reg longs = vec_reg(bytes), above = vec_reg(bytes);
+    put(Id::kIdVpmovzxdq, {vec(longs, bytes), vec(from, bytes / 2)});
+    put(Id::kIdVpor, {vec(above, bytes), vec(longs, bytes), magic});
+    put(Id::kIdVsubpd, {vec(to, bytes), vec(above, bytes), magic});
+}
+
+// Whole numbers in range.
+void Emitter::doubles_to_unsigned(Reg to, Reg from) {
+    const Reg above = vec_reg(32), upper = vec_reg(16);
+    put(Id::kIdVaddpd, {vec(above, 32), vec(from, 32), vec(constant_vector(to_word(0x1p52), 8, 32), 32)});
+    put(Id::kIdVextracti128, {vec(upper, 16), vec(above, 32), imm(1)});
+    put(Id::kIdVshufps, {vec(to, 16), vec(above, 16), vec(upper, 16), imm(0x88)});
 }
 
 // AVX2 alone. Rounded once, though there is a double between: from 2^53 on the last 11 bits are one, which says whether any of

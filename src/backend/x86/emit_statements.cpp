@@ -119,11 +119,11 @@ void Emitter::emit(const Store& store) {
     const int index_lane = facts(*store.index).lane;
     const bool private_lanes = place.form == Place::LaneArray;
     if (in_variables(store.buffer)) variable_store(store, value(*store.value));
-    else if (half_store(store)) {
-    } else if (private_lanes || index_lane >= 0)
-        lane_store(store, index_lane >= 0 ? index_lane : kernel_.buffers[store.buffer].lane_loop,
-                   vector_value(*store.value));
-    else {
+    else if (private_lanes || index_lane >= 0) {
+        if (!half_store(store))
+            lane_store(store, index_lane >= 0 ? index_lane : kernel_.buffers[store.buffer].lane_loop,
+                       vector_value(*store.value));
+    } else {
         Value v = value(*store.value);
         if (v.vector) v = last_lane(v, store.value->dtype, expanded_.lane_vars.at(facts(*store.value).lane));
         const DType t = store.value->dtype;

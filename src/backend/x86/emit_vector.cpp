@@ -48,9 +48,7 @@ constexpr Pair kAddF{Id::kIdVaddps, Id::kIdVaddpd}, kSubF{Id::kIdVsubps, Id::kId
     kEqual{Id::kIdVpcmpeqd, Id::kIdVpcmpeqq}, kGreater{Id::kIdVpcmpgtd, Id::kIdVpcmpgtq},
     kCmpS{Id::kIdVpcmpd, Id::kIdVpcmpq}, kCmpU{Id::kIdVpcmpud, Id::kIdVpcmpuq};
 
-enum Predicate { kEq = 0, kLt = 1, kLe = 2 };
 constexpr int kFloatPredicate[] = {0, 17, 18};  // ordered, quiet
-constexpr int kFloor = 1;                       // of a rounding
 constexpr int kOrdered = 7, kNotLessOrEqual = 22, kNotGreaterOrEqual = 25;
 
 }  // namespace
@@ -134,7 +132,7 @@ Value Emitter::float_op(const Node& node) {
             return result;
         }
         case Op::Sqrt: arithmetic(kSqrtF(lane), lane, {reg(result), reg(a)}); return result;
-        case Op::Trunc: put((wide_ ? kScaleF : kRoundF)(lane), {reg(result), reg(a), imm(3)}); return result;
+        case Op::Trunc: put((wide_ ? kScaleF : kRoundF)(lane), {reg(result), reg(a), imm(kTruncate)}); return result;
         default: return helper_op(node);
     }
 }
@@ -447,27 +445,13 @@ Value Emitter::quotient_in_doubles(const Value& a, const Value& b, bool is_unsig
         put(wide_ ? Id::kIdVextracti64x4 : Id::kIdVextracti128, {vec(upper, part_bytes), vec(v.reg, bytes), imm(1)});
         return upper;
     };
-    const bool by_magic = is_unsigned_type && !wide_;  // a number below 2^32 is the low end of 2^52's mantissa
-    const Operand magic = by_magic ? vec(constant_vector(to_word(0x1p52), 8, doubles), doubles) : Operand();
     const auto to_doubles = [&](Reg to, Reg from) {
-        if (!by_magic) {
-            put(is_unsigned_type ? Id::kIdVcvtudq2pd : Id::kIdVcvtdq2pd, {vec(to, doubles), vec(from, part_bytes)});
-            return;
-        }
-        const Reg longs = vec_reg(doubles), above = vec_reg(doubles);
-        put(Id::kIdVpmovzxdq, {vec(longs, doubles), vec(from, part_bytes)});
-        put(Id::kIdVpor, {vec(above, doubles), vec(longs, doubles), magic});
-        put(Id::kIdVsubpd, {vec(to, doubles), vec(above, doubles), magic});
+        if (is_unsigned_type && !wide_) return unsigned_to_doubles(to, from, doubles);
+        put(is_unsigned_type ? Id::kIdVcvtudq2pd : Id::kIdVcvtdq2pd, {vec(to, doubles), vec(from, part_bytes)});
     };
     const auto from_doubles = [&](Reg to, Reg from) {
-        if (!by_magic) {
-            put(is_unsigned_type ? Id::kIdVcvttpd2udq : Id::kIdVcvttpd2dq, {vec(to, part_bytes), vec(from, doubles)});
-            return;
-        }
-        const Reg above = vec_reg(doubles), upper = vec_reg(16);
-        put(Id::kIdVaddpd, {vec(above, doubles), vec(from, doubles), magic});
-        put(Id::kIdVextracti128, {vec(upper, 16), vec(above, doubles), imm(1)});
-        put(Id::kIdVshufps, {vec(to, 16), vec(above, 16), vec(upper, 16), imm(0x88)});
+        if (is_unsigned_type && !wide_) return doubles_to_unsigned(to, from);
+        put(is_unsigned_type ? Id::kIdVcvttpd2udq : Id::kIdVcvttpd2dq, {vec(to, part_bytes), vec(from, doubles)});
     };
     const auto quotient = [&](int p, Reg to) {
         const Reg x = vec_reg(doubles), y = vec_reg(doubles), ratio = vec_reg(doubles), low = vec_reg(doubles);

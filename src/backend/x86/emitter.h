@@ -156,6 +156,8 @@ private:
     Value long_shift(const Value& a, const Operand& by);  // to the right, the sign stays
     Value longs_to_doubles(const Value& from, bool is_unsigned_type);
     Value longs_to_floats(const Value& from, bool is_unsigned_type);
+    void unsigned_to_doubles(Reg to, Reg from, int bytes);  // of the doubles
+    void doubles_to_unsigned(Reg to, Reg from);
     Value doubles_to_longs(const Value& from, bool is_unsigned_type);  // truncated; they have to be in range
     Value truth_op(const Node& node);
     Value rarely(const Node& node);
