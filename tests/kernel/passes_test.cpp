@@ -173,8 +173,11 @@ TEST_CASE("vectors that take a long computation are computed two at a time, with
         KernelGraph graph;
         return optimise(lower(finished(graph, ir::unary(op, parameter(graph, {size})))));
     };
-    const bool wide = cpu_level() == CpuLevel::Avx512;
-    CHECK(mentions(kernel_of(1 << 20, Op::Tanh), "vectors by 2") == wide);
+    for (const char* cpu : {"native", "avx2", "sse"}) {
+        CAPTURE(cpu);
+        const CpuScope scope(cpu);
+        CHECK(mentions(kernel_of(1 << 20, Op::Tanh), "vectors by 2") == (cpu_level() != CpuLevel::Baseline));
+    }
     CHECK(!mentions(kernel_of(1 << 20, Op::Neg), "vectors by 2"));                  // little to do
     CHECK(!mentions(kernel_of(1 << 20, Op::Sin), "vectors by 2"));                  // a branch inside
     CHECK(!mentions(kernel_of(1000, Op::Tanh), "vectors by 2"));                    // soon done
