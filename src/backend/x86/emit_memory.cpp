@@ -611,10 +611,9 @@ Value Emitter::upper_lanes(const Value& v, int by) {
         std::vector<std::int64_t> places;
         for (int i = 0; i < 8; ++i) places.push_back((i + by) % 8);
         put(Id::kIdVpermd, {to, vec(constant_lanes(places, 4), 32), from});
-    } else {  // by the number of each quarter
+    } else {  // four lanes, of 4 or 8 bytes
         int places = 0;
-        const int unit = width(v) == 16 ? v.lane / 4 : 1;
-        for (int i = 0; i < 4; ++i) places |= (i + by * unit) % 4 << (2 * i);
+        for (int i = 0; i < 4; ++i) places |= (i + by) % 4 << (2 * i);
         put(width(v) == 16 ? Id::kIdVpshufd : Id::kIdVpermq, {to, from, imm(places)});
     }
     return result;
