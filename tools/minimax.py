@@ -5,6 +5,7 @@ Each polynomial is a weighted minimax fit (Remez exchange on a dense Chebyshev g
 the format one after the other, lowest power first, and the rest is fitted again each time, so that rounding costs next
 to nothing. Needs mpmath; takes a minute.   tools/minimax.py > src/kernel/math_tables.h
 """
+import struct
 import sys
 from mpmath import mp, mpf
 
@@ -86,6 +87,11 @@ def fit(f, low, high, powers, weight, bits, fixed=()):
 def hex_of(value):
     mantissa, exponent = float(value).hex().split("p")
     return mantissa.rstrip("0").rstrip(".") + "p" + exponent
+
+
+def less_bits(value, bits):
+    """The f32 number whose bits, as an integer, are so much smaller."""
+    return mpf(struct.unpack("f", struct.pack("I", struct.unpack("I", struct.pack("f", value))[0] - bits))[0])
 
 
 def show_items(items, indent):
@@ -216,17 +222,13 @@ def main():
         poly("kAtan" + tag, f"atan(x) = x + x z P(z), z = x^2, |x| <= {'1' if narrow else 'tan(pi/8)'}", f, low, high,
              [k + 1 for k in pick(9, 11)], relative(f), bits, [(0, 1)])
 
-    sixteenth = mp.log(2) / 16 * mpf("1.0005")
-    poly("kExpNearF32", "exp(r) = 1 + r P(r), |r| <= ln(2)/16", mp.exp, -sixteenth, sixteenth, [1, 2, 3], relative(mp.exp), 24,
-         [(0, 1)])
-    exact = [mp.power(2, mpf(i % 8) / 8) for i in range(16)]
-    eighths = [round_to(value, 24) for value in exact]
-    print("// 2^(i/8), twice, and what the exact values are more, relatively")
-    print("inline constexpr float kEighths[2][16] = {")
-    for entries in (eighths, [round_to((e - f) / f, 24) for e, f in zip(exact, eighths)]):
-        print("    {")
-        show_items((hex_of(v) + "f" for v in entries), "       ")
-        print("    },")
+    eighth = mp.log(2) / 8 * mpf("1.0005")
+    poly("kExpNearF32", "exp(r) = 1 + r P(r), -ln(2)/16 <= r <= ln(2)/8", mp.exp, -eighth / 2, eighth, [1, 2, 3, 4], relative(mp.exp),
+         24, [(0, 1)])
+    eighths = [round_to(mp.power(2, mpf(i) / 8), 24) for i in range(8)]
+    print("// 2^(i/8), twice; i/8 is taken off the mantissa's field")
+    print("inline constexpr float kEighths[16] = {")
+    show_items((hex_of(less_bits(v, i << 20)) + "f" for i, v in [*enumerate(eighths)] * 2), "   ")
     print("};\n")
     f, low, high = even(lambda x: mp.tanh(x) / x, mpf("0.5625"))
     poly("kTanhF64", "tanh(x) = x + x z P(z), z = x^2, |x| <= 0.5625", f, low, high,

@@ -1,10 +1,13 @@
 // kernel/math_exp.cpp: exp, exp2, expm1, sinh, cosh and tanh as kernel expressions; called through kernel/math.cpp.
 //
 // All start from x = n ln 2 + r, so that exp(x) = 2^n exp(r) with |r| <= ln(2)/2 and a short polynomial for exp(r).
+#include "core/config.h"
 #include "kernel/math_build.h"
 #include "kernel/math_tables.h"
 
 #include <array>
+#include <bit>
+#include <cstdint>
 #include <vector>
 
 namespace weft::kernel {
@@ -48,24 +51,35 @@ Value power_of_two(const Value& shifted, int plus) {
 
 namespace {
 
-// exp(sign x) in f32, for a sign of 1 or -1: n is a whole number of eighths, |r| <= ln(2)/16, and exp = 2^floor(n) 2^(n - floor(n)) exp(r).
-// The middle factor comes from a table, in two parts, and the polynomial is short. Both signs give the same bits: constants have the other sign instead.
-Value near_exp(const Value& clamped, int sign) {
+// exp(sign x) in f32, for a sign of 1 or -1, which give the same bits: constants have the other sign instead. x = n ln 2 + r with a whole
+// number n of eighths, |r| <= ln(2)/16, and exp = 2^n exp(r). The table has 2^n for each eighth; what n has beside it is
+// added to the exponent. So n ends below 128. What little is left up to the largest number has a larger r, and the
+// polynomial allows for it; beyond, it overflows.
+//
+// Below 2^-126 flushing makes a zero. Where subnormals are kept, the exponent is added last, by an instruction that rounds.
+Value near_exp(const Value& x, int sign) {
     constexpr double kMagic = 0x1.8p20;  // leaves eighths in the low bits
-    const Value shifted = fma(clamped, sign * kPerLn2, kMagic), n = shifted - kMagic;
+    constexpr auto kLast = std::bit_cast<std::uint32_t>(static_cast<float>(kMagic)) + 128 * 8 - 1;
+    const bool keep = config().keep_denormals;
+    const double least = keep ? -104 : -88;  // of sign x, where the result surely is zero
+    const Value clamped = sign > 0 ? max(x, least) : min(x, -least);
+    const Value eighths = min(bitcast(fma(clamped, sign * kPerLn2, kMagic), DType::U32), std::uint64_t{kLast});
+    const Value n = bitcast(eighths, DType::F32) - kMagic;
     const Value r = fma(n, -sign * kLn2F32[1], fma(n, -sign * kLn2F32[0], clamped));  // sign r, in fact
+    const Value power =
+        bitcast(bitcast(lookup(eighths, kEighths), DType::U32) + ((keep ? eighths & 7 : eighths) << 20), DType::F32);
     const auto& c = kExpNearF32;
-    const Value eighths = bitcast(shifted, DType::U32), power = lookup(eighths, kEighths[0]);
-    const Value q = fma(polynomial(r, std::array{sign * c[0], c[1], sign * c[2]}), r, lookup(eighths, kEighths[1]));
-    return scale(fma(power, q, power), n);
+    const Value q = polynomial(r, std::array{sign * c[0], c[1], sign * c[2], c[3]}) * r;
+    const Value result = fma(power, q, power);
+    return keep ? scale(result, n) : result;
 }
 
 // exp(-x), with the bits that make_exp has for -x: constants have the other sign instead.
 Value make_exp_of_negative(const Value& x) {
-    const Format& format = format_of(x);
-    const Value clamped = max(min(x, format.pick(104.0, 746.0)), format.pick(-89.0, -710.0));
-    if (format.narrow()) return near_exp(clamped, -1);
-    const Value n = format.magic() - fma(clamped, kPerLn2, format.magic());
+    if (format_of(x).narrow()) return near_exp(x, -1);
+    const double magic = format_of(x).magic();
+    const Value clamped = max(min(x, 746.0), -710.0);
+    const Value n = magic - fma(clamped, kPerLn2, magic);
     const Value r = fma(n, kLn2F64[1], fma(n, kLn2F64[0], clamped));
     std::vector<double> c{1, -1};
     for (const double next : kExpF64) c.push_back(c.size() % 2 ? -next : next);
@@ -74,13 +88,11 @@ Value make_exp_of_negative(const Value& x) {
 
 }  // namespace
 
-// Clamped to where the result surely is 0 or infinite; NaN stays NaN, since it wins in Min and Max. About 1 ulp.
+// Clamped to where the result surely is 0 or infinite; NaN stays NaN, since it wins in Min and Max. Below 1 ulp.
 Value make_exp(const Value& x) {
-    const Format& format = format_of(x);
     if (x.node->op == ir::Op::Neg) return make_exp_of_negative({x.kernel, x.node->sources[0]});
-    const Value clamped = min(max(x, format.pick(-104.0, -746.0)), format.pick(89.0, 710.0));
-    if (format.narrow()) return near_exp(clamped, 1);
-    const Reduced reduced = reduce_exp(clamped);
+    if (format_of(x).narrow()) return near_exp(x, 1);
+    const Reduced reduced = reduce_exp(min(max(x, -746.0), 710.0));
     return scale(exp_polynomial(reduced.r), reduced.n);
 }
 

@@ -101,23 +101,16 @@ inline constexpr double kAtanF64[] = {
     -0x1.257088b888157p-6,
 };
 
-// exp(r) = 1 + r P(r), |r| <= ln(2)/16; error 2^-25.2
+// exp(r) = 1 + r P(r), -ln(2)/16 <= r <= ln(2)/8; error 2^-30.2
 inline constexpr double kExpNearF32[] = {
-    0x1p+0, 0x1.000876p-1, 0x1.5556a4p-3,
+    0x1p+0, 0x1.ffff96p-2, 0x1.5558c4p-3, 0x1.5c5038p-5,
 };
 
-// 2^(i/8), twice, and what the exact values are more, relatively
-inline constexpr float kEighths[2][16] = {
-    {
-        0x1p+0f, 0x1.172b84p+0f, 0x1.306fep+0f, 0x1.4bfdaep+0f, 0x1.6a09e6p+0f, 0x1.8ace54p+0f, 0x1.ae89fap+0f,
-        0x1.d5818ep+0f, 0x1p+0f, 0x1.172b84p+0f, 0x1.306fep+0f, 0x1.4bfdaep+0f, 0x1.6a09e6p+0f, 0x1.8ace54p+0f,
-        0x1.ae89fap+0f, 0x1.d5818ep+0f,
-    },
-    {
-        0x0p+0f, -0x1.9c0c22p-27f, 0x1.125002p-25f, -0x1.0a355p-25f, 0x1.26055cp-26f, 0x1.67a1cap-28f,
-        -0x1.f9c304p-27f, -0x1.a5217cp-28f, 0x0p+0f, -0x1.9c0c22p-27f, 0x1.125002p-25f, -0x1.0a355p-25f,
-        0x1.26055cp-26f, 0x1.67a1cap-28f, -0x1.f9c304p-27f, -0x1.a5217cp-28f,
-    },
+// 2^(i/8), twice; i/8 is taken off the mantissa's field
+inline constexpr float kEighths[16] = {
+    0x1p+0f, 0x1.f72b84p-1f, 0x1.f06fep-1f, 0x1.ebfdaep-1f, 0x1.ea09e6p-1f, 0x1.eace54p-1f, 0x1.ee89fap-1f,
+    0x1.f5818ep-1f, 0x1p+0f, 0x1.f72b84p-1f, 0x1.f06fep-1f, 0x1.ebfdaep-1f, 0x1.ea09e6p-1f, 0x1.eace54p-1f,
+    0x1.ee89fap-1f, 0x1.f5818ep-1f,
 };
 
 // tanh(x) = x + x z P(z), z = x^2, |x| <= 0.5625; error 2^-59.8

@@ -35,13 +35,16 @@ Cache& cache() {
     return c;
 }
 
-PlanMode mode_now(bool keep) { return {config().backend, config().cpu, config().off, config().donate, keep}; }
+PlanMode mode_now(bool keep) {
+    const Config& now = config();
+    return {now.backend, now.cpu, now.off, now.keep_denormals, now.donate, keep};
+}
 
 // Whether the plan is the one of mode_now(keep). Compared where it lies: every run asks.
 bool is_mode_now(const PlanMode& mode, bool keep) {
     const Config& now = config();
-    return mode.keep == keep && mode.donate == now.donate && mode.backend == now.backend && mode.cpu == now.cpu &&
-           mode.off == now.off;
+    return mode.keep == keep && mode.donate == now.donate && mode.denormals == now.keep_denormals &&
+           mode.backend == now.backend && mode.cpu == now.cpu && mode.off == now.off;
 }
 
 bool serves(const CachedPlan& plan, std::span<const Word> constants) {

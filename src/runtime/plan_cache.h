@@ -17,7 +17,7 @@ namespace weft::runtime {
 struct PlanMode {
     std::string backend, cpu;
     std::set<std::string, std::less<>> off;
-    bool donate = true, keep = false;
+    bool denormals = false, donate = true, keep = false;
 };
 
 struct CachedPlan {

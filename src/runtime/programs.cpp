@@ -61,7 +61,7 @@ Cache& cache() {
 }
 
 std::string mode() {
-    std::string text = config().backend + "," + config().cpu;
+    std::string text = config().backend + "," + config().cpu + (config().keep_denormals ? ",keep" : "");
     for (const std::string& name : config().off) text += "," + name;
     return text;
 }

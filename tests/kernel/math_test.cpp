@@ -1,5 +1,5 @@
 // Measures exp, log, sin … (kernel/math.h) against the C library in the next wider precision, with subnormals kept and
-// flushed. The suite takes a dense sample. WEFT_EXHAUSTIVE=1 takes every f32 (half an hour on two idle cores;
+// flushed. The suite takes a dense sample. WEFT_EXHAUSTIVE=1 takes every f32 (an hour on two idle cores;
 // WEFT_EXHAUSTIVE=tanh is one function) and more of f64, and prints a table.
 #include "kernel/math.h"
 
@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <limits>
 #include <random>
 #include <string_view>
@@ -24,6 +25,7 @@ namespace {
 using namespace weft;
 using ir::Op;
 using test::ExpressionProgram;
+using test::KeepDenormals;
 using test::Subnormals;
 using test::SubnormalScope;
 constexpr int kBlock = ExpressionProgram::kBlock;
@@ -62,12 +64,12 @@ const Function kFunctions[] = {
 // clang-format on
 constexpr double kPowBound = 2;
 
-// One maths op, ready to run.
+// One maths op, ready to run. An op may be made of others where subnormals are kept.
 struct Expanded {
     kernel::Kernel kernel;
     ExpressionProgram program;
 
-    Expanded(Op op, DType dtype) : Expanded(op, dtype, make_kernel()) {}
+    Expanded(Op op, DType dtype, Subnormals how = Subnormals::Flush) : Expanded(op, dtype, make_kernel(), how) {}
 
 private:
     static kernel::Kernel make_kernel() {
@@ -75,8 +77,10 @@ private:
         kernel.interner = std::make_shared<ir::Interner>();
         return kernel;
     }
-    Expanded(Op op, DType dtype, kernel::Kernel made) : kernel(std::move(made)), program(expand(kernel, op, dtype)) {}
-    static ExpressionProgram expand(const kernel::Kernel& kernel, Op op, DType dtype) {
+    Expanded(Op op, DType dtype, kernel::Kernel made, Subnormals how)
+        : kernel(std::move(made)), program(expand(kernel, op, dtype, how)) {}
+    static ExpressionProgram expand(const kernel::Kernel& kernel, Op op, DType dtype, Subnormals how) {
+        const KeepDenormals scope(how == Subnormals::Keep);
         const ir::NodeRef inputs[] = {kernel.make(Op::ScalarParam, dtype, {}, ir::SlotArg{0, {}}),
                                       kernel.make(Op::ScalarParam, dtype, {}, ir::SlotArg{1, {}})};
         if (op == Op::Pow) return ExpressionProgram(expand_math(kernel, op, inputs[0], inputs[1]), inputs);
@@ -243,8 +247,8 @@ void check(std::string_view name, const Worst<T>& worst, double bound) {
 
 TEST_CASE("maths ops on f32: a sample of all numbers") {
     for (const Function& f : kFunctions) {
-        Expanded expanded(f.op, DType::F32);
         for (const Subnormals how : {Subnormals::Keep, Subnormals::Flush}) {
+            Expanded expanded(f.op, DType::F32, how);
             std::vector<float> numbers = special_numbers<float>();
             const std::uint64_t stride = how == Subnormals::Keep ? 4093 : 16381;
             for (std::uint64_t bits = 0; bits <= 0xffffffff; bits += stride)
@@ -258,8 +262,8 @@ TEST_CASE("maths ops on f32: a sample of all numbers") {
 
 TEST_CASE("maths ops on f64: special and random numbers") {
     for (const Function& f : kFunctions) {
-        Expanded expanded(f.op, DType::F64);
         for (const Subnormals how : {Subnormals::Keep, Subnormals::Flush}) {
+            Expanded expanded(f.op, DType::F64, how);
             Worst<double> worst = measure<double>(expanded.program, f.wide, special_numbers<double>(), how);
             const int count = exhaustive() ? 300000 : how == Subnormals::Keep ? 10000 : 1000;
             worst.add(measure<double>(expanded.program, f.wide, random_doubles(count, 1), how));
@@ -363,8 +367,8 @@ std::vector<std::pair<T, T>> pow_pairs(int count) {
 
 template <class T>
 void test_pow() {
-    Expanded expanded(Op::Pow, dtype_of<T>());
     for (const Subnormals how : {Subnormals::Keep, Subnormals::Flush}) {
+        Expanded expanded(Op::Pow, dtype_of<T>(), how);
         const int count = exhaustive() ? 3000000 : how == Subnormals::Keep ? 100000 : 10000;
         const Worst<T> worst = measure_pow<T>(expanded.program, pow_pairs<T>(count), how);
         if (how == Subnormals::Keep) report("pow", expanded.program, worst);
@@ -398,8 +402,10 @@ TEST_CASE("tanh and erf of f32 end at exactly one, and never fall on their way")
 }
 
 TEST_CASE("exp of a negated value has exp's bits, and needs no negation") {
-    for (const DType dtype : {DType::F32, DType::F64}) {
-        Expanded expanded(Op::Exp, dtype);
+    for (const auto& [dtype, how] : {std::pair{DType::F32, Subnormals::Flush}, std::pair{DType::F32, Subnormals::Keep},
+                                     std::pair{DType::F64, Subnormals::Flush}}) {
+        const KeepDenormals scope(how == Subnormals::Keep);
+        Expanded expanded(Op::Exp, dtype, how);
         const ir::NodeRef x = expanded.kernel.make(Op::ScalarParam, dtype, {}, ir::SlotArg{0, {}});
         ExpressionProgram negated(expand_math(expanded.kernel, Op::Exp, expanded.kernel.unary(Op::Neg, x)),
                                   std::span(&x, 1));
@@ -480,32 +486,35 @@ int count_asymmetric(ExpressionProgram& program, const std::vector<float>& numbe
 TEST_CASE("maths ops on f32: all 2^32 numbers, if WEFT_EXHAUSTIVE is set") {
     const char* wanted = exhaustive();
     if (!wanted) return;
-    for (const Function& f : kFunctions) {
-        const std::string_view name = ir::name_of(f.op);
-        if (std::string_view(wanted) != "1" && wanted != name) continue;
-        const unsigned count = std::max(1u, std::thread::hardware_concurrency());
-        std::vector<Worst<float>> worst(count);
-        std::atomic<std::uint64_t> next{0};
-        std::vector<std::thread> threads;
-        constexpr std::uint64_t kChunk = 1 << 20;
-        const std::uint64_t end = f.symmetry == Symmetry::None ? std::uint64_t{1} << 32 : std::uint64_t{1} << 31;
-        std::atomic<int> asymmetric{0};
-        for (unsigned t = 0; t < count; ++t)
-            threads.emplace_back([&, t] {
-                Expanded mine(f.op, DType::F32);
-                for (std::uint64_t start; (start = next.fetch_add(kChunk)) < end;) {
-                    std::vector<float> numbers(kChunk);
-                    for (std::uint64_t i = 0; i < kChunk; ++i)
-                        numbers[i] = std::bit_cast<float>(static_cast<std::uint32_t>(start + i));
-                    if (f.symmetry != Symmetry::None) asymmetric += count_asymmetric(mine.program, numbers, f.symmetry);
-                    worst[t].add(measure<float>(mine.program, f.narrow, std::move(numbers), Subnormals::Keep));
-                }
-            });
-        for (std::thread& thread : threads) thread.join();
-        for (const Worst<float>& other : worst) worst[0].add(other);
-        report(name, Expanded(f.op, DType::F32).program, worst[0]);
-        std::fflush(stdout);
-        check(name, worst[0], f.f32_bound);
-        CHECK(asymmetric == 0);
-    }
+    for (const Function& f : kFunctions)
+        for (const Subnormals how : {Subnormals::Keep, Subnormals::Flush}) {
+            const std::string_view name = ir::name_of(f.op);
+            if (std::string_view(wanted) != "1" && wanted != name) continue;
+            const unsigned count = std::max(1u, std::thread::hardware_concurrency());
+            std::vector<Worst<float>> worst(count);
+            std::atomic<std::uint64_t> next{0};
+            std::deque<Expanded> programs;
+            for (unsigned t = 0; t < count; ++t) programs.emplace_back(f.op, DType::F32, how);
+            std::vector<std::thread> threads;
+            constexpr std::uint64_t kChunk = 1 << 20;
+            const std::uint64_t end = f.symmetry == Symmetry::None ? std::uint64_t{1} << 32 : std::uint64_t{1} << 31;
+            std::atomic<int> asymmetric{0};
+            for (unsigned t = 0; t < count; ++t)
+                threads.emplace_back([&, t] {
+                    ExpressionProgram& program = programs[t].program;
+                    for (std::uint64_t start; (start = next.fetch_add(kChunk)) < end;) {
+                        std::vector<float> numbers(kChunk);
+                        for (std::uint64_t i = 0; i < kChunk; ++i)
+                            numbers[i] = std::bit_cast<float>(static_cast<std::uint32_t>(start + i));
+                        if (f.symmetry != Symmetry::None) asymmetric += count_asymmetric(program, numbers, f.symmetry);
+                        worst[t].add(measure<float>(program, f.narrow, std::move(numbers), how));
+                    }
+                });
+            for (std::thread& thread : threads) thread.join();
+            for (const Worst<float>& other : worst) worst[0].add(other);
+            report(name, programs[0].program, worst[0]);
+            std::fflush(stdout);
+            check(name, worst[0], f.f32_bound);
+            CHECK(asymmetric == 0);
+        }
 }

@@ -293,6 +293,7 @@ LINE_ALONE("S50: f32 functions are within 4 units in the last place") {
 LINE_ALONE("S51: subnormals are 0 to arithmetic and comparisons and pass through moves, unless WEFT_DENORMALS=keep") {
     const float tiny = 1e-40f;
     const auto doubled = [&] { return (floats({tiny}) + floats({tiny})).item<float>(); };
+    const auto exponential = [](float x) { return exp(floats({x})).item<float>(); };
     const bool before = config().keep_denormals;
     for (const std::string& backend : testing::backends()) {
         CAPTURE(backend);
@@ -304,9 +305,11 @@ LINE_ALONE("S51: subnormals are 0 to arithmetic and comparisons and pass through
         CHECK(where(tensor({true}), floats({tiny}), floats({0})).item<float>() == tiny);
         CHECK_FALSE((floats({tiny}) > floats({0})).item<bool>());
         CHECK(std::isnan(remainder(floats({1}), floats({tiny})).item<float>()));
+        for (const float x : {-87.4f, -90.0f, -103.0f}) CHECK(exponential(x) == 0);
         config().keep_denormals = true;
         CHECK(doubled() == 2 * tiny);
         CHECK(remainder(floats({1}), floats({tiny})).item<float>() == std::fmod(1.0f, tiny));
+        for (const float x : {-87.4f, -90.0f, -103.0f}) CHECK(std::fabs(exponential(x) - std::exp(x)) <= 2e-45f);
     }
     config().keep_denormals = before;
     CHECK(tiny * 2 > 0);  // the caller's own arithmetic is left alone

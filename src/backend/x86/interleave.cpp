@@ -7,6 +7,7 @@
 #include <asmjit/x86.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace weft::backend::x86 {
 namespace {
@@ -15,6 +16,7 @@ namespace Id = asmjit::x86::Inst;
 
 constexpr std::size_t kShortest = 16, kLongest = 512;  // blocks, in instructions
 constexpr std::size_t kWindow = 64;                    // so many are under way
+constexpr int kOften = 8;                              // uses of a constant that are worth a register
 
 // Time in thirds of a cycle: three wide instructions begin in two cycles.
 constexpr int kCycle = 3, kIssue = 2;
@@ -113,15 +115,16 @@ public:
         for (const Ins& ins : code.list) for_each_reg(ins, [&](int id, bool, bool) { ++uses_[index(id)]; });
     }
 
-    void run(std::size_t begin, std::size_t end) {
+    void run(std::size_t begin, std::size_t end, bool innermost) {
         begin_ = begin;
         end_ = end;
         connect();
         if (longest() <= static_cast<int>(std::min(nodes_.size(), kWindow)) * kIssue) return;  // there is always work
         find_vectors();
-        Order order = schedule(vectors_);
-        for (int most = vectors_; order.vectors > vectors_ && most > vectors_ / 2;)
-            order = schedule(most -= order.vectors - vectors_);
+        // Beside an inner loop no more are alive than before: the allocator would take the registers from the loop.
+        const int room = innermost ? vectors_ - constants_held() : std::min(vectors_, alive_now());
+        Order order = schedule(room);
+        for (int most = room; order.vectors > room && most > room / 2;) order = schedule(most -= order.vectors - room);
         if (order.vectors > vectors_) return;
         std::vector<Ins> block;
         for (const std::size_t i : order.nodes) {
@@ -242,21 +245,54 @@ private:
         for (std::size_t v = 0; v < vector_list_.size(); ++v) vector_list_[v].outside |= uses[v] > 0;
     }
 
-    // Of the instructions that could begin now, the one farthest from the end; if none can, the one that can first. Where `most` vectors
-    // are alive, one that makes no more; else the first in the old order, which goes on with what was begun longest ago.
-    Order schedule(int most) {
-        Order order;
-        std::vector<Vector> vectors = vector_list_;
-        int alive = 0;
-        for (const Vector& v : vectors) alive += v.outside && v.nodes > 1;  // a sum may grow in memory
-        const auto change = [&](std::size_t i) {
+    // How many vectors are alive after the instructions taken so far.
+    struct Pressure {
+        explicit Pressure(const Interleaving& of) : nodes(of.nodes_), vectors(of.vector_list_) {
+            for (const Vector& v : vectors) alive += v.outside && v.nodes > 1;  // a sum may grow in memory
+        }
+        int change(std::size_t i) const {
             int by = 0;
-            for (const std::size_t number : nodes_[i].vectors) {
+            for (const std::size_t number : nodes[i].vectors) {
                 const Vector& v = vectors[number];
                 if (!v.outside && (v.begun ? v.nodes == 1 : v.nodes > 1)) by += v.begun ? -1 : 1;
             }
             return by;
-        };
+        }
+        int take(std::size_t i) {
+            alive += change(i);
+            for (const std::size_t number : nodes[i].vectors) vectors[number].begun = true, --vectors[number].nodes;
+            return alive;
+        }
+        const std::vector<Node>& nodes;
+        std::vector<Vector> vectors;
+        int alive = 0;
+    };
+
+    int alive_now() const {  // at most, in the order as it is
+        Pressure pressure(*this);
+        int most = 0;
+        for (std::size_t i = 0; i < nodes_.size(); ++i) most = std::max(most, pressure.take(i));
+        return most;
+    }
+
+    // Registers for constants that are read again and again: each of many chains at once would load each of them.
+    int constants_held() const {
+        std::unordered_map<int, int> uses;
+        for (std::size_t at = begin_; at < end_; ++at)
+            for_each_reg(code_.list[at], [&](int id, bool, bool) {
+                const RegInfo& r = code_.regs[index(id)];
+                if (r.cls == Class::Vec && r.constant) ++uses[id];
+            });
+        const auto often =
+            std::count_if(uses.begin(), uses.end(), [](const auto& use) { return use.second >= kOften; });
+        return std::min(static_cast<int>(often), vectors_ / 4);
+    }
+
+    // Of the instructions that could begin now, the one farthest from the end; if none can, the one that can first. Where `most` vectors
+    // are alive, one that makes no more; else the first in the old order, which goes on with what was begun longest ago.
+    Order schedule(int most) {
+        Order order;
+        Pressure pressure(*this);
         for (Node& node : nodes_) node.waits = node.ready = 0;
         for (const Node& node : nodes_)
             for (const Edge& e : node.then) ++nodes_[e.to].waits;
@@ -271,17 +307,16 @@ private:
                 return a < b;
             };
             auto best = std::min_element(open.begin(), open.end(), sooner);
-            if (alive + change(*best) > most)
+            if (pressure.alive + pressure.change(*best) > most)
                 best = std::min_element(open.begin(), open.end(), [&](std::size_t a, std::size_t b) {
-                    const bool x = change(a) > 0, y = change(b) > 0;
+                    const bool x = pressure.change(a) > 0, y = pressure.change(b) > 0;
                     if (x != y) return y;
                     return x ? a < b : sooner(a, b);
                 });
             const std::size_t i = *best;
             open.erase(best);
             order.nodes.push_back(i);
-            order.vectors = std::max(order.vectors, alive += change(i));
-            for (const std::size_t number : nodes_[i].vectors) vectors[number].begun = true, --vectors[number].nodes;
+            order.vectors = std::max(order.vectors, pressure.take(i));
             now = std::max(now, nodes_[i].ready);
             for (const Edge& e : nodes_[i].then) {
                 nodes_[e.to].ready = std::max(nodes_[e.to].ready, now + e.latency);
@@ -305,15 +340,21 @@ private:
 
 void interleave(Code& code, int vectors) {
     Interleaving interleaving(code, vectors);
-    int depth = 0;
+    std::vector<bool> innermost(code.list.size(), false);  // what begins here
+    for (std::size_t i = 0, begun = 0; i < code.list.size(); ++i) {
+        if (code.list[i].id == kLoopBegin) begun = i;
+        else if (code.list[i].id == kLoopEnd) innermost[begun] = true;
+    }
+    std::vector<std::size_t> loops;
     std::size_t begin = 0;
     for (std::size_t i = 0; i < code.list.size(); ++i) {
         const Ins& ins = code.list[i];
         if (may_move(ins, code)) continue;
-        if (const std::size_t size = i - begin; depth > 0 && size >= kShortest && size <= kLongest)
-            interleaving.run(begin, i);
+        if (const std::size_t size = i - begin; !loops.empty() && size >= kShortest && size <= kLongest)
+            interleaving.run(begin, i, innermost[loops.back()]);
         begin = i + 1;
-        depth += (ins.id == kLoopBegin) - (ins.id == kLoopEnd);
+        if (ins.id == kLoopBegin) loops.push_back(i);
+        else if (ins.id == kLoopEnd) loops.pop_back();
     }
 }
 
