@@ -216,8 +216,8 @@ private:
                             static_cast<std::size_t>(serial->second));
         if (few && accesses.lanes.empty()) return {.form = Place::Scalars};
         if (!other)
-            if (const int unit = unit_of(accesses); unit && buffer.size <= unit * kMostVariables)
-                return {.form = Place::Vectors, .unit = unit};
+            if (const int unit = unit_of(accesses, buffer.size))
+                return {.form = Place::Vectors, .unit = unit, .reach = reach_of(accesses, buffer.size, unit)};
         if (buffer.place == Buffer::Place::Scratch) return {.form = Place::Pointer};
         return on_stack(buffer, {.form = Place::Array}, 1);
     }
@@ -236,13 +236,28 @@ private:
         return place;
     }
 
-    // The number of elements per vector variable such that no access crosses two of them; 0 if there is none.
-    static int unit_of(const Accesses& accesses) {
-        int unit = 0;
-        for (const auto& [at, extent] : accesses.lanes) unit = std::max(unit, extent);
-        for (const auto& [at, extent] : accesses.lanes)
-            if (at < 0 || at % unit + extent > unit) return 0;
-        return unit;
+    // The number of elements per vector variable such that no access crosses two of them, and not too many of them; 0 if there is none.
+    int unit_of(const Accesses& accesses, std::int64_t size) const {
+        int widest = 0;
+        for (const auto& [at, extent] : accesses.lanes) widest = std::max(widest, extent);
+        for (const int unit : {widest, out_.lanes})
+            if (size <= unit * kMostVariables &&
+                std::none_of(accesses.lanes.begin(), accesses.lanes.end(), [&](const auto& access) {
+                    return access.first < 0 || access.first % unit + access.second > unit;
+                }))
+                return unit;
+        return 0;
+    }
+
+    static std::vector<int> reach_of(const Accesses& accesses, std::int64_t size, int unit) {
+        std::vector<int> reach(static_cast<std::size_t>((size + unit - 1) / unit), 0);
+        const auto note = [&](std::int64_t at, int extent) {
+            int& last = reach[static_cast<std::size_t>(at / unit)];
+            last = std::max(last, static_cast<int>(at % unit) + extent);
+        };
+        for (const auto& [at, extent] : accesses.lanes) note(at, extent);
+        for (const std::int64_t at : accesses.constants) note(at, 1);
+        return reach;
     }
 
     const Kernel& kernel_;

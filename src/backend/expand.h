@@ -22,9 +22,16 @@ struct Place {
     bool used = false;
     int unit = 1;
     bool transposed = false;  // Vectors: a block of unit x unit elements, stored by rows and read by columns
+    std::vector<int> reach;   // Vectors: of each variable, the lanes up to the last that anything reads or writes
     int lane_var =
         -1;  // Array: private to each iteration of this loop (lanes that run one after the other), `unit` of them
 };
+
+// Whether a store to lanes first … first + used - 1 of a variable may write all of it.
+inline bool covers(const Place& place, std::int64_t number, int first, int used) {
+    return first == 0 &&
+           (used == place.unit || place.transposed || used >= place.reach[static_cast<std::size_t>(number)]);
+}
 
 struct Expanded {
     kernel::Body body;

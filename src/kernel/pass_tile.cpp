@@ -37,10 +37,13 @@ using Side = ContractionNest::Side;
 constexpr std::int64_t kPanelBytes = 600 << 10;   // of the packed strip: about half of a core's L2
 constexpr std::int64_t kSumsBytes = 128 << 10;    // of sums beside it
 constexpr std::int64_t kDirectOperand = 1 << 17;  // elements of the vector operand up to which packing does not pay
-constexpr std::int64_t kDirectRows = 4096;  // rows of the broadcast operand up to which it is read across, unpacked
+constexpr std::int64_t kDirectRows = 4096;      // rows of the broadcast operand up to which it is read across, unpacked
+constexpr std::int64_t kTilesAcross = 6;        // … unless at least so many tiles would each read it so
+constexpr std::int64_t kRowsBytes = 128 << 10;  // of its rows that are packed for them
 constexpr std::int64_t kSmallContraction = 1 << 15;  // multiply-adds below which threads do not pay
 constexpr std::int64_t kChunkWork = 1 << 19;         // multiply-adds of a small chunk: some microseconds
 constexpr std::int64_t kBatches = 4;                 // at least, to be shared out
+constexpr std::int64_t kPage = 4096;
 constexpr std::int64_t kStreams = 8;  // steps of the sum packed side by side: what a processor prefetches well
 constexpr std::int64_t kFarBytes =
     128 << 10;                             // of what is read and written after the sums: it may not be in a near cache
@@ -188,6 +191,7 @@ private:
         if (cpu_level() == CpuLevel::Avx2) return {6, 1};      // 16 lanes are two registers, of 16
         if (cpu_level() == CpuLevel::Baseline) return {2, 1};  // … and four here
         const std::int64_t vectors = ceil_div(columns_, std::int64_t{lanes_});
+        if (vectors <= 2 && rows_collide()) return {6, static_cast<int>(vectors)};
         if (vectors == 1) return {14, 1};
         if (vectors == 2) return {12, 2};
         if (vectors == 3) return {8, 3};
@@ -195,6 +199,14 @@ private:
         if (pack_columns_ && (vectors == 7 || vectors == 8) && product(outer_vars_) < kBatches) return {12, 2};
         const auto waste = [&](int v) { return ceil_div(vectors, v) * v - vectors; };
         return waste(4) < waste(3) ? TileShape{6, 4} : TileShape{8, 3};
+    }
+
+    // Rows of a whole number of pages fall into the same few sets of the first cache, which has room for eight.
+    bool rows_collide() const {
+        const NodeRef& r = row_factor();
+        if (!plain_load(r) || row_vars_.empty()) return false;
+        const auto step = ir::stride_of(*kernel_.interner, r->sources[0], id_of(row_vars_.back()));
+        return step && *step * static_cast<std::int64_t>(size_of(r->dtype)) % kPage == 0;
     }
 
     const NodeRef& vector_factor() const { return vector_is_left_ ? nest_.left : nest_.right; }
@@ -207,11 +219,13 @@ private:
         const bool unit = plain_load(v) && column_vars_.size() == 1 &&
                           ir::stride_of(*kernel_.interner, v->sources[0], id_of(column_vars_[0])) == 1;
         pack_columns_ = !unit || columns_ * inner_length_ * product(nest_.outer) > kDirectOperand;
-        // A broadcast operand that runs along the sum needs no packing: each cache line serves 16 steps.
+        pack_rows_ = !plain_load(row_factor()) || (reads_across() && rows_ > kDirectRows);
+    }
+
+    // A broadcast operand that runs along the sum needs no packing: each cache line serves 16 steps.
+    bool reads_across() const {
         const NodeRef& r = row_factor();
-        const bool along =
-            plain_load(r) && ir::stride_of(*kernel_.interner, r->sources[0], id_of(nest_.inner.back())) == 1;
-        pack_rows_ = !plain_load(r) || (!along && rows_ > kDirectRows);
+        return plain_load(r) && ir::stride_of(*kernel_.interner, r->sources[0], id_of(nest_.inner.back())) != 1;
     }
 
     // Where a summed variable (a window's tap) moves the columns by whole steps, its panels are parts of one longer panel: a convolution's
@@ -387,7 +401,7 @@ private:
         const std::int64_t panels = ceil_div(columns_, tile_columns_);
         if (panels >= 8 || (pack_columns_ && panels >= 4)) {  // few of them: one each, so that they share out evenly
             const std::int64_t most = panels < 8 ? 1 : pack_rows_ ? ceil_div(panels, std::int64_t{4}) : panels / 8;
-            const std::int64_t width = std::min(strip_width(), most * tile_columns_);
+            const std::int64_t width = std::min(strip_width(), evenly(panels, most) * tile_columns_);
             parallel_ = str("strips of ", width, " columns");
             return parallel_pieces(columns_, width, [&](const Range& columns) {
                 return loops_over(outer_vars_, strips(columns, all_rows));
@@ -405,6 +419,15 @@ private:
                 rows_, height, [&](const Range& rows) { return loops_over(outer_vars_, strips(all_columns, rows)); });
         }
         return loops_over(outer_vars_, strips(all_columns, all_rows));
+    }
+
+    // So many panels to a strip, or up to a third fewer, that up to four threads have the least to do.
+    static std::int64_t evenly(std::int64_t panels, std::int64_t most) {
+        std::int64_t best = most;
+        const auto load = [&](std::int64_t each) { return ceil_div(ceil_div(panels, each), std::int64_t{4}) * each; };
+        for (std::int64_t each = most; each >= most - most / 3; --each)
+            if (load(each) < load(best)) best = each;
+        return best;
     }
 
     std::int64_t strip_width() const {
@@ -443,11 +466,25 @@ private:
             append(block, pack_rows(rows, row_panel));
         }
         if (late_ && !sums_in_output_) sums = scratch(scratch_.sums, "sums", rows.size * columns.size);
-        append(block, row_tiles(rows, [&](const Range& tile, const NodeRef& row_tile) {
-                   return column_tiles(columns, [&](const Range& part, const NodeRef& column_tile) {
-                       return tile_body({tile, part, rows, columns, row_tile, column_tile, panel, row_panel, sums});
-                   });
-               }));
+        const auto tiles = [&](const Range& tile, const NodeRef& row_tile) {
+            return column_tiles(columns, [&](const Range& part, const NodeRef& column_tile) {
+                return tile_body({tile, part, rows, columns, row_tile, column_tile, panel, row_panel, sums});
+            });
+        };
+        if (pack_rows_ || !reads_across() || columns.size < kTilesAcross * tile_columns_) {
+            append(block, row_tiles(rows, tiles));
+        } else {  // as many rows at a time as stay near
+            const auto bytes = static_cast<std::int64_t>(size_of(nest_.accumulate));
+            const std::int64_t room = kRowsBytes / (inner_length_ * tile_rows_ * bytes);
+            const std::int64_t group = std::clamp<std::int64_t>(room, 1, ceil_div(rows.size, tile_rows_)) * tile_rows_;
+            row_panel = scratch(scratch_.row_panel, "rows", inner_length_ * group);
+            row_group_ = group;
+            append(block, pieces(rows, group, [&](const Range& some, const NodeRef&) {
+                       Body body = pack_rows(some, row_panel);
+                       append(body, pieces(some, tile_rows_, tiles));
+                       return body;
+                   }));
+        }
         Body body = loops_over(nest_.outer, std::move(block));
         if (late_ && !plain_epilogue_) append(body, late_epilogue(columns, rows, sums));
         return body;
@@ -651,21 +688,31 @@ private:
     }
 
     // [tile][step][row]: a tile's rows lie side by side, as they are broadcast
+    // Step by step of the sum for some tiles together: where memory runs along the rows, whole lines are read so.
     Body pack_rows(const Range& rows, int row_panel) {
-        const bool turned = runs_along_sum(row_factor(), row_vars_);
-        return pieces(rows, tile_rows_, [&](const Range& part, const NodeRef& number) {
-            const NodeRef slot = kernel_.mul(number, kernel_.index(inner_length_ * tile_rows_));
-            if (turned)
+        const auto slot_of = [&](const NodeRef& number) {
+            return kernel_.mul(number, kernel_.index(inner_length_ * tile_rows_));
+        };
+        if (runs_along_sum(row_factor(), row_vars_))
+            return pieces(rows, tile_rows_, [&](const Range& part, const NodeRef& number) {
                 return pack_turned(
-                    row_factor(), part, [&](const NodeRef& r) { return at_rows(r); }, row_panel, slot, tile_rows_);
-            const NodeRef base = kernel_.add(slot, kernel_.mul(inner_position(), kernel_.index(tile_rows_)));
-            const NodeRef r = kernel_.new_var(part.size);
-            const NodeRef value = substitute(kernel_, row_factor(), at_rows(simple(kernel_.add(part.start, r))));
-            Body store{Store{row_panel, simple(kernel_.add(base, r)), value}};
-            const bool contiguous =
-                plain_load(value) && ir::stride_of(*kernel_.interner, value->sources[0], id_of(r)) == 1;
-            const LoopKind kind = contiguous && part.size <= kMaxLanes ? LoopKind::Vector : LoopKind::Serial;
-            return packing_loops(row_factor(), nest_.inner, Body{Loop{r, kind, std::move(store), false, nullptr}});
+                    row_factor(), part, [&](const NodeRef& r) { return at_rows(r); }, row_panel, slot_of(number),
+                    tile_rows_);
+            });
+        return pieces(rows, kStreams * tile_rows_, [&](const Range& some, const NodeRef& group) {
+            const NodeRef first = kernel_.mul(group, kernel_.index(kStreams));
+            Body body = pieces(some, tile_rows_, [&](const Range& part, const NodeRef& number) {
+                const NodeRef slot = slot_of(kernel_.add(first, number));
+                const NodeRef base = kernel_.add(slot, kernel_.mul(inner_position(), kernel_.index(tile_rows_)));
+                const NodeRef r = kernel_.new_var(part.size);
+                const NodeRef value = substitute(kernel_, row_factor(), at_rows(simple(kernel_.add(part.start, r))));
+                Body store{Store{row_panel, simple(kernel_.add(base, r)), value}};
+                const bool contiguous =
+                    plain_load(value) && ir::stride_of(*kernel_.interner, value->sources[0], id_of(r)) == 1;
+                const LoopKind kind = contiguous && part.size <= kMaxLanes ? LoopKind::Vector : LoopKind::Serial;
+                return Body{Loop{r, kind, std::move(store), false, nullptr}};
+            });
+            return packing_loops(row_factor(), nest_.inner, std::move(body));
         });
     }
 
@@ -752,7 +799,8 @@ private:
     }
 
     NodeRef row_value(const Tile& tile, const NodeRef& r) {
-        if (!pack_rows_) return substitute(kernel_, row_factor(), at_rows(simple(kernel_.add(tile.rows.start, r))));
+        if (tile.row_panel < 0)
+            return substitute(kernel_, row_factor(), at_rows(simple(kernel_.add(tile.rows.start, r))));
         const NodeRef base = kernel_.add(kernel_.mul(tile.row_tile, kernel_.index(inner_length_ * tile_rows_)),
                                          kernel_.mul(inner_position(), kernel_.index(tile_rows_)));
         return kernel_.load(tile.row_panel, simple(kernel_.add(base, r)));
@@ -855,6 +903,7 @@ private:
             kernel_.schedule.push_back(str("pack columns in panels of ", tile_columns_, ", strips of ", strip_width(),
                                            shift_.var ? str(", shifted by ", shift_.by) : ""));
         if (pack_rows_) kernel_.schedule.push_back(str("pack rows by ", tile_rows_));
+        if (row_group_) kernel_.schedule.push_back(str("pack rows by ", tile_rows_, ", ", row_group_, " at a time"));
         if (late_) kernel_.schedule.push_back(sums_in_output_ ? "blocks meet in the output" : "blocks meet in scratch");
         if (looped_) kernel_.schedule.push_back("tiles pass through scratch");
         if (!parallel_.empty()) kernel_.schedule.push_back("parallel over " + parallel_);
@@ -868,6 +917,7 @@ private:
     bool vector_is_left_ = false, pack_columns_ = true, pack_rows_ = false;
     Shift shift_;
     std::int64_t strip_width_ = 0;  // if it is not as long as fits
+    std::int64_t row_group_ = 0;    // rows that are packed at a time, if not all are
     bool dense_ = true;             // the output's fastest axis has a stride of 1
     bool late_ = false;             // the epilogue runs after the tiles
     bool looped_ = false;           // it is a loop after each tile

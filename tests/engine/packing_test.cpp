@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <regex>
 #include <set>
@@ -105,6 +106,25 @@ TEST_CASE("eight vectors of columns that are packed: strips of two") {
     CHECK(has(matmul(a, b.t()), "parallel over strips of 32 columns"));
     CHECK(has(matmul(some({128, 64}).t(), some({128, 784})),
               "parallel over strips of 96 columns"));  // 8 and a bit, not 3
+}
+
+TEST_CASE("rows that many tiles would read across are packed, some at a time; strips are shared out evenly") {
+    for (const auto& [m, k, n] : {std::array<std::int64_t, 3>{100, 300, 1600}, {41, 70, 1540}, {5, 1030, 780}}) {
+        CAPTURE(m);
+        const Tensor at = some({k, m}), b = some({k, n});
+        check([&] { return matmul(at.t(), b); });
+        check([&] { return matmul(at.t(), b * 0.5) + 1; });
+    }
+    const std::string cpu = std::exchange(config().cpu, "avx2");
+    if (cpu_level() == CpuLevel::Avx2) {
+        const auto has = [](const Tensor& x, const char* what) {
+            return explain(x).kernels.at(0).loops.find(what) != std::string::npos;
+        };
+        CHECK(has(matmul(some({1000, 64}).t(), some({1000, 1024})), "pack rows by 6, 30 at a time"));
+        CHECK_FALSE(has(matmul(some({64, 1000}), some({1000, 1024})), "pack rows"));  // each line serves many steps
+        CHECK(has(matmul(some({64, 300}), some({300, 576})), "parallel over strips of 48 columns"));  // 12, not 9
+    }
+    config().cpu = cpu;
 }
 
 TEST_CASE("other types, batches and sums over several axes") {

@@ -158,7 +158,7 @@ void Printer::variable_store(const Store& store, const Value& stored) {
     const auto at = static_cast<std::int64_t>(index.base->as<ir::ConstArg>().value);
     const std::string name = variable(b, at / place.unit), text = as_memory(stored, t);
     const int first = static_cast<int>(at % place.unit);
-    if (first == 0 && (used == place.unit || place.transposed)) line(str(name, " = ", without_parentheses(text), ";"));
+    if (covers(place, at / place.unit, first, used)) line(str(name, " = ", without_parentheses(text), ";"));
     else
         line(str(name, " = ", prelude_.put_lanes(t, lanes_, first, used), "(", name, ", ", without_parentheses(text),
                  ");"));

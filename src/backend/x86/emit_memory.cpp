@@ -493,7 +493,31 @@ void Emitter::whole_store(DType t, const Operand& to, const Value& v, int used) 
         for (int l = 0; l < lanes_; ++l) lanes.push_back(l);
         return lane_by_lane_store(t, {plain(to), {constant_lanes(lanes, 4), true, false, 4}, used}, v);
     }
+    if (!wide_ && used < lanes_) return short_store(to, v, used * element);
     masked_store(t, to, v, used_mask(used, lane, nullptr));
+}
+
+// AVX2: the first bytes of a vector, in pieces. A store under a mask may take as long as ten of them.
+void Emitter::short_store(Operand to, const Value& v, int bytes) {
+    Reg part = v.reg;
+    const auto piece = [&](std::uint32_t id, int size) {
+        to.bytes = static_cast<std::uint8_t>(size);
+        put_store(id, {to, vec(part, 16)});
+        to.value += size;
+        bytes -= size;
+    };
+    if (bytes >= 16) {
+        piece(Id::kIdVmovups, 16);
+        if (!bytes) return;
+        part = vec_reg(16);
+        put(Id::kIdVextracti128, {vec(part, 16), vec(v.reg, 32), imm(1)});
+    }
+    const bool three = bytes == 12;
+    if (bytes >= 8) piece(Id::kIdVmovq, 8);
+    if (!bytes) return;
+    if (!three) return piece(Id::kIdVmovd, 4);
+    to.bytes = 4;
+    put_store(Id::kIdVpextrd, {to, vec(part, 16), imm(2)});
 }
 
 // AVX2: the low 1 or 2 bytes of all lanes, brought together within each half of the register, then from both.
@@ -762,12 +786,13 @@ void Emitter::variable_store(const Store& store, const Value& stored) {
         if (v.vector) v = last_lane(v, t, expanded_.lane_vars.at(facts(*store.value).lane));
         const int lane = stored_lane(t);
         const bool floats = is_float(t) && !is_half(t);
-        if (wide_ && floats) {
+        const bool alone = covers(place, index.constant / place.unit, at, 1);
+        if (floats && (wide_ || alone)) {
             Ins& ins = put(lane == 4        ? Id::kIdVbroadcastss
                            : width(8) == 16 ? Id::kIdVmovddup
                                             : Id::kIdVbroadcastsd,
                            {vec(to, width(lane)), vec(v.reg, 16)});
-            ins.lanes = constant_mask(1u << at);
+            if (!alone) ins.lanes = constant_mask(1u << at);
             return;
         }
         const std::int64_t slot = lane_slot(0);
@@ -780,7 +805,7 @@ void Emitter::variable_store(const Store& store, const Value& stored) {
     if (size_of(t) == 8 && whole.lane == 4) throw TooWide();
     if (place.form == Place::LaneVectors) return assign(to, whole, *store.value);
     const int used = expanded_.lane_vars.at(facts(*store.index).lane);
-    if (at == 0 && used == place.unit) assign(to, whole, *store.value);
+    if (covers(place, index.constant / place.unit, at, used)) assign(to, whole, *store.value);
     else put_lanes(to, whole, t, at, used);
 }
 

@@ -233,6 +233,7 @@ private:
     void lane_store(const kernel::Store& store, int lane, const Value& v);
     void whole_store(DType t, const Operand& to, const Value& v, int used);
     void packed_store(Operand to, const Value& v, int element);
+    void short_store(Operand to, const Value& v, int bytes);
     void masked_store(DType t, Operand to, const Value& v, Reg lanes);
     void scatter(DType t, const Lanes& at, const Value& v);
     void lane_by_lane_store(DType t, const Lanes& at, const Value& v);

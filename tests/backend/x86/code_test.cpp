@@ -130,6 +130,41 @@ TEST_CASE("chains in few registers: as many at once as there is room for") {
     }
 }
 
+TEST_CASE("chains leave registers to constants that all of them read, and to an inner loop") {
+    const auto v = [](Reg r) { return vec(r, 64); };
+    const auto make = [&](bool constants, bool inner) {
+        Listing l;
+        Reg table[4];
+        for (Reg& r : table) {
+            r = l.vector();
+            l.code.regs[static_cast<std::size_t>(r.id)].constant = constants;
+        }
+        l.add(kLoopBegin, false, {imm(100)});
+        if (inner) {
+            l.add(kLoopBegin, false, {imm(100)});
+            l.add(kLoopEnd, false, {});
+        }
+        for (int chain = 0; chain < 12; ++chain) {  // one alive in each
+            Reg sum = l.vector();
+            l.add(Id::kIdVmovups, true, {v(sum), memory(l.base, 64 * chain, 64)});
+            for (int i = 0; i < 8; ++i) {
+                const Reg next = l.vector();
+                l.add(Id::kIdVmulps, true, {v(next), v(sum), v(constants ? table[i % 4] : sum)});
+                sum = next;
+            }
+            Operand to = memory(l.base, 64 * chain, 64);
+            to.local = true;
+            l.add(Id::kIdVmovups, false, {to, v(sum)});
+        }
+        l.add(kLoopEnd, false, {});
+        interleave(l.code, 8);
+        return most_alive(l.code);
+    };
+    CHECK(make(false, false) == 8);
+    CHECK(make(true, false) == 6 + 4);  // the constants, which may be read from memory, are alive throughout
+    CHECK(make(false, true) == 1);
+}
+
 TEST_CASE("loads pass stores to the kernel's own memory, and no others") {
     for (const bool local : {false, true}) {
         CAPTURE(local);

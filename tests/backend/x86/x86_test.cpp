@@ -96,6 +96,32 @@ TEST_CASE("a matmul's inner loop is its multiply-adds, loads and broadcasts") {
     }
 }
 
+TEST_CASE(
+    "a matmul of any number of columns keeps its sums in registers, and stores without masks what AVX2 has none for") {
+    const BackendScope x86("x86");
+    for (const char* cpu : {"native", "avx2"})
+        for (const std::int64_t columns : {2, 3, 10, 13, 30}) {
+            const std::string before = std::exchange(config().cpu, cpu);
+            const bool wide = cpu_level() == CpuLevel::Avx512;
+            CAPTURE(wide);
+            CAPTURE(columns);
+            const std::int64_t n = wide ? 479 : 467;  // sizes that nothing else compiles
+            const Tensor a = randn({60, n}).realize(), b = randn({n, columns}).realize();
+            std::string listing;
+            {
+                const DebugScope debug(5);
+                listing = printed([&] { matmul(a, b).realize(); });
+            }
+            config().cpu = before;
+            const std::string loop = innermost_loop(listing, "vfmadd");
+            CAPTURE(loop);
+            CHECK(count(loop, "vfmadd231") >= 6);
+            CHECK_FALSE(std::regex_search(loop, std::regex(R"((^|\n)v\w+ [xyz]?m?m?word ptr)")));
+            CHECK(count(loop, "[rsp") == 0);
+            CHECK_FALSE(std::regex_search(listing, std::regex(R"(vpmaskmovd [xy]mmword)")));
+        }
+}
+
 TEST_CASE("what is computed from a matmul's sums takes no registers from its inner loop") {
     const BackendScope x86("x86");
     const Tensor a = randn({60, 499}).realize(), b = randn({499, 128}).realize(), c = randn({60, 128}).realize();
