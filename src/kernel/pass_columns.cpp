@@ -29,10 +29,10 @@ namespace {
 
 using ir::Op;
 
-constexpr std::int64_t kFewestColumns = 64, kFewestSteps = 16;
-constexpr std::int64_t kWidestStrip = 2048;  // columns: 8 KB per array
-constexpr std::int64_t kStrips = 4;          // for threads, where there is no other loop for them
-constexpr std::int64_t kSteps = 8;           // of a sum per visit of its column
+constexpr std::int64_t kFewestColumns = 2, kFewestSteps = 16;
+constexpr std::int64_t kNarrowestStrip = 32, kWidestStrip = 2048;  // columns: 8 KB per array
+constexpr std::int64_t kStrips = 4;                                // for threads, where there is no other loop for them
+constexpr std::int64_t kSteps = 8;                                 // of a sum per visit of its column
 
 class Columns {
 public:
@@ -104,7 +104,7 @@ private:
     void make_arrays() {
         const std::int64_t columns = extent_of(column_), strips = product(outer_) >= kStrips ? 1 : kStrips;
         const std::int64_t widest = std::min(kWidestStrip, ceil_div(columns, strips));
-        width_ = std::min(columns, std::max(kFewestColumns, ceil_div(widest, kMaxLanes) * kMaxLanes));
+        width_ = std::min(columns, std::max(kNarrowestStrip, ceil_div(widest, kMaxLanes) * kMaxLanes));
         lanes_ = lanes_for(kernel_, body_);
         in_strip_ = kernel_.new_var(width_);
         for (const int local : locals_) {

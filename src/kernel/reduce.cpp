@@ -95,7 +95,7 @@ private:
         for (const NodeRef& load : uses.loads) widest = std::max(widest, size_of(load->dtype));
         const int lanes = widest > 4 ? kMaxLanes / 2 : kMaxLanes;
         const std::int64_t extent = extent_of(vars_.back());
-        if (extent < 2 * lanes) return;
+        if (extent < lanes) return;
         bool along = false;
         for (const NodeRef& load : uses.loads) {
             const auto step = ir::stride_of(*kernel_.interner, load->sources[0], id_of(vars_.back()));
@@ -104,7 +104,7 @@ private:
         }
         if (!along && !uses.loads.empty()) return;
         lanes_ = lanes;
-        accumulators_ = extent >= 4 * lanes ? 4 : 2;
+        accumulators_ = extent >= 4 * lanes ? 4 : extent >= 2 * lanes ? 2 : 1;
     }
 
     // Loops of one group around the next group's result; the innermost group runs the chain itself.

@@ -757,6 +757,11 @@ void Emitter::put_lanes(Reg to, const Value& v, DType t, int first, int used) {
             lane_mask(used, lane);
         return;
     }
+    if (!wide_ && first == 0) {
+        put(lane == 4 ? Id::kIdVblendps : Id::kIdVblendpd,
+            {vec(to, bytes), vec(to, bytes), vec(v.reg, bytes), imm((1 << used) - 1)});
+        return;
+    }
     const std::int64_t whole = lane_slot(0), part = lane_slot(1);
     put_store(Id::kIdVmovups, {frame(whole, bytes), vec(to, bytes)});
     put_store(Id::kIdVmovups, {frame(part, bytes), vec(v.reg, bytes)});
@@ -787,12 +792,17 @@ void Emitter::variable_store(const Store& store, const Value& stored) {
         const int lane = stored_lane(t);
         const bool floats = is_float(t) && !is_half(t);
         const bool alone = covers(place, index.constant / place.unit, at, 1);
-        if (floats && (wide_ || alone)) {
-            Ins& ins = put(lane == 4        ? Id::kIdVbroadcastss
-                           : width(8) == 16 ? Id::kIdVmovddup
-                                            : Id::kIdVbroadcastsd,
-                           {vec(to, width(lane)), vec(v.reg, 16)});
-            if (!alone) ins.lanes = constant_mask(1u << at);
+        if (floats) {
+            const int bytes = width(lane);
+            const Reg spread = wide_ || alone ? to : vec_reg(bytes);
+            Ins& ins = put(lane == 4     ? Id::kIdVbroadcastss
+                           : bytes == 16 ? Id::kIdVmovddup
+                                         : Id::kIdVbroadcastsd,
+                           {vec(spread, bytes), vec(v.reg, 16)});
+            if (wide_ && !alone) ins.lanes = constant_mask(1u << at);
+            if (!wide_ && !alone)
+                put(lane == 4 ? Id::kIdVblendps : Id::kIdVblendpd,
+                    {vec(to, bytes), vec(to, bytes), vec(spread, bytes), imm(1 << at)});
             return;
         }
         const std::int64_t slot = lane_slot(0);
