@@ -17,6 +17,7 @@ namespace Id = asmjit::x86::Inst;
 constexpr std::size_t kShortest = 16, kLongest = 512;  // blocks, in instructions
 constexpr std::size_t kWindow = 64;                    // so many are under way
 constexpr int kOften = 8;                              // uses of a constant that are worth a register
+constexpr int kMasks = 6;                              // of seven: another one passes through memory
 
 // Time in thirds of a cycle: three wide instructions begin in two cycles.
 constexpr int kCycle = 3, kIssue = 2;
@@ -148,7 +149,8 @@ private:
         std::vector<Edge> then;
         std::vector<std::size_t> vectors;  // that it uses, by number
     };
-    struct Vector {
+    struct Vector {  // or a mask
+        bool mask = false;
         int nodes = 0;         // that use it
         bool outside = false;  // it has its register before or after the block
         bool begun = false;
@@ -219,7 +221,7 @@ private:
         return longest;
     }
 
-    // Numbers the vectors of the block. Constants may be read from memory, and do not count.
+    // Numbers the vectors and masks of the block. Constants may be read from memory, and do not count.
     void find_vectors() {
         vector_list_.clear();
         for (std::size_t at = begin_; at < end_; ++at)
@@ -227,11 +229,12 @@ private:
         std::vector<int> uses;
         for (Node& node : nodes_) {
             const auto note = [&](int id, bool writes, bool reads) {
-                if (const RegInfo& r = code_.regs[index(id)]; r.cls != Class::Vec || r.constant) return;
+                const RegInfo& r = code_.regs[index(id)];
+                if (r.cls == Class::Gp || r.constant) return;
                 std::size_t& number = numbers_[index(id)];
                 if (number == kUnnumbered) {
                     number = vector_list_.size();
-                    vector_list_.push_back({.outside = reads && !writes});
+                    vector_list_.push_back({.mask = r.cls == Class::Mask, .outside = reads && !writes});
                     uses.push_back(uses_[index(id)]);
                 }
                 --uses[number];
@@ -245,27 +248,33 @@ private:
         for (std::size_t v = 0; v < vector_list_.size(); ++v) vector_list_[v].outside |= uses[v] > 0;
     }
 
-    // How many vectors are alive after the instructions taken so far.
+    // How many vectors and masks are alive after the instructions taken so far.
     struct Pressure {
         explicit Pressure(const Interleaving& of) : nodes(of.nodes_), vectors(of.vector_list_) {
-            for (const Vector& v : vectors) alive += v.outside && v.nodes > 1;  // a sum may grow in memory
+            for (const Vector& v : vectors)  // a sum may grow in memory
+                (v.mask ? masks : alive) += v.outside && v.nodes > 1;
         }
-        int change(std::size_t i) const {
+        int change(std::size_t i, bool mask = false) const {
             int by = 0;
             for (const std::size_t number : nodes[i].vectors) {
                 const Vector& v = vectors[number];
-                if (!v.outside && (v.begun ? v.nodes == 1 : v.nodes > 1)) by += v.begun ? -1 : 1;
+                if (v.mask == mask && !v.outside && (v.begun ? v.nodes == 1 : v.nodes > 1)) by += v.begun ? -1 : 1;
             }
             return by;
         }
+        bool lacks_mask(std::size_t i) const {
+            const int by = change(i, true);
+            return by > 0 && masks + by > kMasks;
+        }
         int take(std::size_t i) {
             alive += change(i);
+            masks += change(i, true);
             for (const std::size_t number : nodes[i].vectors) vectors[number].begun = true, --vectors[number].nodes;
             return alive;
         }
         const std::vector<Node>& nodes;
         std::vector<Vector> vectors;
-        int alive = 0;
+        int alive = 0, masks = 0;
     };
 
     int alive_now() const {  // at most, in the order as it is
@@ -307,9 +316,11 @@ private:
                 return a < b;
             };
             auto best = std::min_element(open.begin(), open.end(), sooner);
-            if (pressure.alive + pressure.change(*best) > most)
+            const bool full = pressure.alive + pressure.change(*best) > most;
+            if (full || pressure.lacks_mask(*best))
                 best = std::min_element(open.begin(), open.end(), [&](std::size_t a, std::size_t b) {
-                    const bool x = pressure.change(a) > 0, y = pressure.change(b) > 0;
+                    const bool x = (full && pressure.change(a) > 0) || pressure.lacks_mask(a),
+                               y = (full && pressure.change(b) > 0) || pressure.lacks_mask(b);
                     if (x != y) return y;
                     return x ? a < b : sooner(a, b);
                 });
