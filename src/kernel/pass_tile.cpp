@@ -206,7 +206,7 @@ private:
         const NodeRef& r = row_factor();
         if (!plain_load(r) || row_vars_.empty()) return false;
         const auto step = ir::stride_of(*kernel_.interner, r->sources[0], id_of(row_vars_.back()));
-        return step && *step * static_cast<std::int64_t>(size_of(r->dtype)) % kPage == 0;
+        return step && *step != 0 && *step * static_cast<std::int64_t>(size_of(r->dtype)) % kPage == 0;
     }
 
     const NodeRef& vector_factor() const { return vector_is_left_ ? nest_.left : nest_.right; }
@@ -225,7 +225,8 @@ private:
     // A broadcast operand that runs along the sum needs no packing: each cache line serves 16 steps.
     bool reads_across() const {
         const NodeRef& r = row_factor();
-        return plain_load(r) && ir::stride_of(*kernel_.interner, r->sources[0], id_of(nest_.inner.back())) != 1;
+        return plain_load(r) &&
+               std::abs(ir::stride_of(*kernel_.interner, r->sources[0], id_of(nest_.inner.back())).value_or(0)) != 1;
     }
 
     // Where a summed variable (a window's tap) moves the columns by whole steps, its panels are parts of one longer panel: a convolution's
@@ -687,8 +688,8 @@ private:
         });
     }
 
-    // [tile][step][row]: a tile's rows lie side by side, as they are broadcast
-    // Step by step of the sum for some tiles together: where memory runs along the rows, whole lines are read so.
+    // [tile][step][row]: a tile's rows lie side by side, as they are broadcast. They are packed step by step of the sum for some tiles
+    // together: where memory runs along the rows, whole lines are read so.
     Body pack_rows(const Range& rows, int row_panel) {
         const auto slot_of = [&](const NodeRef& number) {
             return kernel_.mul(number, kernel_.index(inner_length_ * tile_rows_));
