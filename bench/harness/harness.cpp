@@ -34,14 +34,14 @@ double cpu_seconds() {  // of all threads of this process
     return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// Rounds go on for a second, and for up to four while the best is still improving or the reference lacks cores: on a busy machine a
+// Rounds go on for two seconds, and for up to five while the best is still improving or the reference lacks cores: on a busy machine a
 // quiet moment may come late.
 class Rounds {
 public:
     bool more() {
         const bool calm = round_ - last_improved_ >= 4 && !crowded_;
         crowded_ = false;
-        return round_++ < 4 || since(start_) < (calm ? 1.2 : 4.0);
+        return round_++ < 4 || since(start_) < (calm ? 2.0 : 5.0);
     }
     bool take(const Timing& timing, Timing& best) {  // whether it is the best so far
         const bool better = timing.ms < best.ms;
