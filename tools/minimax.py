@@ -3,7 +3,7 @@
 
 Each polynomial is a weighted minimax fit (Remez exchange on a dense Chebyshev grid). The coefficients are rounded to
 the format one after the other, lowest power first, and the rest is fitted again each time, so that rounding costs next
-to nothing. Needs mpmath; takes a minute.   tools/minimax.py > src/kernel/math_tables.h
+to nothing. Needs mpmath; takes some minutes.   tools/minimax.py > src/kernel/math_tables.h
 """
 import struct
 import sys

@@ -43,7 +43,7 @@ PlanMode mode_now(bool keep) {
 // Whether the plan is the one of mode_now(keep). Compared where it lies: every run asks.
 bool is_mode_now(const PlanMode& mode, bool keep) {
     const Config& now = config();
-    return mode.keep == keep && mode.donate == now.donate && mode.denormals == now.keep_denormals &&
+    return mode.keep == keep && mode.donate == now.donate && mode.keep_denormals == now.keep_denormals &&
            mode.backend == now.backend && mode.cpu == now.cpu && mode.off == now.off;
 }
 

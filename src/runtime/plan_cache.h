@@ -17,7 +17,8 @@ namespace weft::runtime {
 struct PlanMode {
     std::string backend, cpu;
     std::set<std::string, std::less<>> off;
-    bool denormals = false, donate = true, keep = false;
+    bool keep_denormals = false, donate = true;
+    bool keep = false;  // values that a gradient may use
 };
 
 struct CachedPlan {

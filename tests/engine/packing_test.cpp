@@ -2,6 +2,7 @@
 // bits are those of plain loops, for every level of the processor. Random graphs are too small to reach most of this.
 #include "core/config.h"
 #include "core/cpu.h"
+#include "support/backends.h"
 #include "support/differential.h"
 
 #include <weft/weft.h>
@@ -115,16 +116,18 @@ TEST_CASE("rows that many tiles would read across are packed, some at a time; st
         check([&] { return matmul(at.t(), b); });
         check([&] { return matmul(at.t(), b * 0.5) + 1; });
     }
-    const std::string cpu = std::exchange(config().cpu, "avx2");
-    if (cpu_level() == CpuLevel::Avx2) {
-        const auto has = [](const Tensor& x, const char* what) {
-            return explain(x).kernels.at(0).loops.find(what) != std::string::npos;
-        };
-        CHECK(has(matmul(some({1000, 64}).t(), some({1000, 1024})), "pack rows by 6, 30 at a time"));
-        CHECK_FALSE(has(matmul(some({64, 1000}), some({1000, 1024})), "pack rows"));  // each line serves many steps
-        CHECK(has(matmul(some({64, 300}), some({300, 576})), "parallel over strips of 48 columns"));  // 12, not 9
+    const auto has = [](const Tensor& x, const char* what) {
+        return explain(x).kernels.at(0).loops.find(what) != std::string::npos;
+    };
+    if (cpu_level() == CpuLevel::Avx512) {  // rows that are pages apart share the sets of a cache
+        CHECK(has(matmul(some({60, 1024}), some({1024, 10})), "tile 6 x 16"));
+        CHECK(has(matmul(some({60, 1000}), some({1000, 10})), "tile 14 x 16"));
     }
-    config().cpu = cpu;
+    const testing::CpuScope scope("avx2");
+    if (cpu_level() != CpuLevel::Avx2) return;
+    CHECK(has(matmul(some({1000, 64}).t(), some({1000, 1024})), "pack rows by 6, 30 at a time"));
+    CHECK_FALSE(has(matmul(some({64, 1000}), some({1000, 1024})), "pack rows"));  // each line serves many steps
+    CHECK(has(matmul(some({64, 300}), some({300, 576})), "parallel over strips of 48 columns"));  // 12, not 9
 }
 
 TEST_CASE("other types, batches and sums over several axes") {

@@ -19,6 +19,7 @@ using namespace weft;
 using namespace weft::kernel;
 using ir::KernelGraph;
 using ir::Op;
+using testing::CpuScope;
 
 namespace {
 
@@ -60,16 +61,6 @@ int loops_of_kind(const Body& body, LoopKind kind) {
     return found;
 }
 
-// The processor's level, lowered for a while.
-class CpuScope {
-public:
-    explicit CpuScope(const char* cpu) : before_(config().cpu) { config().cpu = cpu; }
-    ~CpuScope() { config().cpu = before_; }
-
-private:
-    std::string before_;
-};
-
 // Parameters filled with small numbers that do not add up exactly.
 std::vector<test::Memory> some_values(const Kernel& kernel) {
     std::vector<test::Memory> memories;
@@ -96,6 +87,20 @@ TEST_CASE("a sum along memory runs in sixteen lanes and four accumulators; acros
     const Kernel across = lower(sum_of_rows(64, 256, 0));
     CHECK(std::all_of(across.buffers.begin(), across.buffers.end(),
                       [](const Buffer& b) { return b.role != Buffer::Role::Local || b.size == 1; }));
+}
+
+TEST_CASE("rows of one vector to two have one accumulator, shorter ones none") {
+    const auto widest_local = [](std::int64_t columns) {
+        std::int64_t widest = 0;
+        for (const Buffer& b : lower(sum_of_rows(64, columns)).buffers)
+            if (b.role == Buffer::Role::Local) widest = std::max(widest, b.size);
+        return widest;
+    };
+    CHECK(widest_local(15) == 1);
+    CHECK(widest_local(16) == 16);
+    CHECK(widest_local(31) == 16);
+    CHECK(widest_local(32) == 32);
+    CHECK(widest_local(64) == 64);
 }
 
 TEST_CASE("no chain of additions is longer than 512: longer sums are blocked") {

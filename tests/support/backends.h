@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace weft::testing {
@@ -21,18 +22,28 @@ inline std::vector<std::string> backends() {
     return names;
 }
 
+// The processor's level, lowered for a while.
+class CpuScope {
+public:
+    explicit CpuScope(std::string cpu) : before_(std::exchange(config().cpu, std::move(cpu))) {}
+    ~CpuScope() { config().cpu = before_; }
+    CpuScope(const CpuScope&) = delete;
+    CpuScope& operator=(const CpuScope&) = delete;
+
+private:
+    std::string before_;
+};
+
 // Runs f with every backend, at every level of the processor.
 inline void everywhere(const std::function<void()>& f) {
-    const std::string cpu = config().cpu;
     for (const std::string level : {"native", "avx2", "sse"})
         for (const std::string& backend : backends()) {
             CAPTURE(level);
             CAPTURE(backend);
-            config().cpu = level;
+            const CpuScope cpu(level);
             const BackendScope scope(backend);
             f();
         }
-    config().cpu = cpu;
 }
 
 }  // namespace weft::testing

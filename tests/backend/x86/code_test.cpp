@@ -48,12 +48,12 @@ std::pair<std::map<int, std::string>, std::string> meaning(const Code& code) {
     return {regs, memory};
 }
 
-// How many vectors are between their first and their last use at one time, at most.
-int most_alive(const Code& code) {
+// How many vectors, or masks, are between their first and their last use at one time, at most.
+int most_alive(const Code& code, Class cls = Class::Vec) {
     std::map<int, std::pair<std::size_t, std::size_t>> ranges;
     for (std::size_t i = 0; i < code.list.size(); ++i)
         for_each_reg(code.list[i], [&](int id, bool, bool) {
-            if (code.regs[static_cast<std::size_t>(id)].cls == Class::Vec)
+            if (code.regs[static_cast<std::size_t>(id)].cls == cls)
                 ranges.try_emplace(id, i, i).first->second.second = i;
         });
     long most = 0;
@@ -163,6 +163,33 @@ TEST_CASE("chains leave registers to constants that all of them read, and to an 
     CHECK(make(false, false) == 8);
     CHECK(make(true, false) == 6 + 4);  // the constants, which may be read from memory, are alive throughout
     CHECK(make(false, true) == 1);
+}
+
+TEST_CASE("no more masks are alive at once than there are") {
+    Listing l;
+    const auto v = [](Reg r) { return vec(r, 64); };
+    l.add(kLoopBegin, false, {imm(100)});
+    for (int chain = 0; chain < 12; ++chain) {
+        Reg sum = l.vector();
+        l.add(Id::kIdVmovups, true, {v(sum), memory(l.base, 64 * chain, 64)});
+        for (int i = 0; i < 6; ++i) {
+            const Reg k = l.code.make(Class::Mask, 8), next = l.vector();
+            l.add(Id::kIdVcmpps, true, {mask(k), v(sum), v(sum)});
+            l.add(Id::kIdVblendmps, true, {v(next), v(sum), v(sum)});
+            l.code.list.back().lanes = k;
+            l.code.list.back().blends = true;
+            sum = next;
+        }
+        Operand to = memory(l.base, 64 * chain, 64);
+        to.local = true;
+        l.add(Id::kIdVmovups, false, {to, v(sum)});
+    }
+    l.add(kLoopEnd, false, {});
+    interleave(l.code, 32);
+    CHECK(most_alive(l.code) > 6);
+    const int masks = most_alive(l.code, Class::Mask);
+    CHECK(masks > 1);
+    CHECK(masks <= 7);
 }
 
 TEST_CASE("loads pass stores to the kernel's own memory, and no others") {

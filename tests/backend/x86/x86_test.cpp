@@ -29,6 +29,8 @@
 namespace weft::test {
 namespace {
 
+using testing::CpuScope;
+
 struct DebugScope {
     explicit DebugScope(int level) : before(std::exchange(config().debug, level)) {}
     ~DebugScope() { config().debug = before; }
@@ -72,23 +74,23 @@ std::string innermost_loop(const std::string& listing, const std::string& what) 
     return best;
 }
 
+// The machine code of a matmul of new numbers.
+std::string matmul_listing(std::int64_t rows, std::int64_t steps, std::int64_t columns) {
+    const BackendScope x86("x86");
+    const Tensor a = randn({rows, steps}).realize(), b = randn({steps, columns}).realize();
+    const DebugScope debug(5);
+    return printed([&] { matmul(a, b).realize(); });
+}
+
 }  // namespace
 
 TEST_CASE("a matmul's inner loop is its multiply-adds, loads and broadcasts") {
-    const BackendScope x86("x86");
     for (const char* cpu : {"native", "avx2"}) {
-        const std::string before = std::exchange(config().cpu, cpu);
+        const CpuScope scope(cpu);
         const bool wide = cpu_level() == CpuLevel::Avx512;
         CAPTURE(wide);
         const std::int64_t n = wide ? 481 : 487;  // sizes that nothing else compiles
-        const Tensor a = randn({n, n}).realize(), b = randn({n, n}).realize();
-        std::string listing;
-        {
-            const DebugScope debug(5);
-            listing = printed([&] { matmul(a, b).realize(); });
-        }
-        config().cpu = before;
-        const std::string loop = innermost_loop(listing, "vfmadd");
+        const std::string loop = innermost_loop(matmul_listing(n, n, n), "vfmadd");
         CAPTURE(loop);
         CHECK(count(loop, "vfmadd231ps") >= (wide ? 24u : 12u));
         CHECK(count(loop, "[rsp") == 0);
@@ -96,23 +98,14 @@ TEST_CASE("a matmul's inner loop is its multiply-adds, loads and broadcasts") {
     }
 }
 
-TEST_CASE(
-    "a matmul of any number of columns keeps its sums in registers, and stores without masks what AVX2 has none for") {
-    const BackendScope x86("x86");
+TEST_CASE("a matmul of few columns keeps its sums in registers; AVX2 stores them without masks") {
     for (const char* cpu : {"native", "avx2"})
         for (const std::int64_t columns : {2, 3, 10, 13, 30}) {
-            const std::string before = std::exchange(config().cpu, cpu);
+            const CpuScope scope(cpu);
             const bool wide = cpu_level() == CpuLevel::Avx512;
             CAPTURE(wide);
             CAPTURE(columns);
-            const std::int64_t n = wide ? 479 : 467;  // sizes that nothing else compiles
-            const Tensor a = randn({60, n}).realize(), b = randn({n, columns}).realize();
-            std::string listing;
-            {
-                const DebugScope debug(5);
-                listing = printed([&] { matmul(a, b).realize(); });
-            }
-            config().cpu = before;
+            const std::string listing = matmul_listing(60, wide ? 479 : 467, columns);
             const std::string loop = innermost_loop(listing, "vfmadd");
             CAPTURE(loop);
             CHECK(count(loop, "vfmadd231") >= 6);
@@ -120,6 +113,18 @@ TEST_CASE(
             CHECK(count(loop, "[rsp") == 0);
             CHECK_FALSE(std::regex_search(listing, std::regex(R"(vpmaskmovd [xy]mmword)")));
         }
+}
+
+TEST_CASE("AVX2 adds a row's rest to its sums by a blend, not lane by lane") {
+    const BackendScope x86("x86");
+    const CpuScope scope("avx2");
+    if (cpu_level() != CpuLevel::Avx2) return;
+    const Tensor x = randn({61, 44}).realize();  // 32, and 12: a whole vector and half of one
+    const DebugScope debug(5);
+    const std::string listing = printed([&] { x.sum(1).realize(); });
+    REQUIRE(count(listing, "vaddps") > 0);
+    CHECK(count(listing, "vblendps") > 0);
+    CHECK(count(listing, "dword ptr [rsp+r") == 0);
 }
 
 TEST_CASE("what is computed from a matmul's sums takes no registers from its inner loop") {
