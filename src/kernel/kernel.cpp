@@ -122,6 +122,13 @@ public:
         for (const auto& each : with) replacement_.push_back(each);
     }
 
+    // The loops of a copy get variables of their own, and those locals of their own that are private to lanes of such a loop.
+    Body copied(Kernel& kernel, const Body& body) {
+        for (const auto& [id, value] : Substitution(replacement_))
+            if (value->op == Op::LoopVar) copy_locals(kernel, id, value->as<ir::LoopArg>().id);
+        return (*this)(body, &kernel);
+    }
+
     NodeRef operator()(const NodeRef& root) {
         if (is_constant(*root)) return root;
         InlineVector<const ir::Node*, 32> pending;
@@ -132,7 +139,9 @@ public:
             if (node->op == Op::Load && node->sources.size() == 1 && !done_[node])
                 if (const NodeRef at = simplify_.plain_sum(node->sources[0], replacement_))
                     done_[node] =
-                        at == node->sources[0] ? NodeRef(node) : kernel_.load(node->as<ir::LoadArg>().buffer, at);
+                        at == node->sources[0] && buffer_of(*node) == node->as<ir::LoadArg>().buffer
+                            ? NodeRef(node)
+                            : kernel_.load(buffer_of(*node), at);
             if (!done_[node])
                 for (const NodeRef& source : node->sources)
                     if (!is_constant(*source) && !done_[source.get()]) pending.push_back(source.get());
@@ -157,11 +166,16 @@ public:
         result.reserve(body.size());
         for (const Stmt& stmt : body) {
             if (const Store* store = stmt.store()) {
-                result.emplace_back(Store{store->buffer, index(store->index), (*this)(store->value)});
+                result.emplace_back(
+                    Store{renamed(store->buffer), index(store->index), (*this)(store->value)});
             } else {
                 const Loop& loop = *stmt.loop();
                 NodeRef count = loop.count ? index(loop.count) : nullptr, var = loop.var;
-                if (renaming) replacement_.emplace_back(loop.id(), var = renaming->new_var(loop.extent()));
+                if (renaming) {
+                    var = renaming->new_var(loop.extent());
+                    replacement_.emplace_back(loop.id(), var);
+                    copy_locals(*renaming, loop.id(), var->as<ir::LoopArg>().id);
+                }
                 result.emplace_back(
                     Loop{var, loop.kind, (*this)(loop.body, renaming), loop.independent, std::move(count)});
             }
@@ -171,6 +185,23 @@ public:
 
 private:
     static bool is_constant(const ir::Node& node) { return node.sources.empty() && node.op != Op::LoopVar; }
+
+    void copy_locals(Kernel& kernel, int from, int to) {
+        for (int b = kernel.parameters, count = static_cast<int>(kernel.buffers.size()); b < count; ++b) {
+            if (kernel.buffers[b].lane_loop != from) continue;
+            Buffer fresh = kernel.buffers[b];
+            fresh.lane_loop = to;
+            locals_.emplace_back(b, static_cast<int>(kernel.buffers.size()));
+            kernel.buffers.push_back(std::move(fresh));
+        }
+    }
+
+    int renamed(int buffer) const {
+        for (const auto& [from, to] : locals_)
+            if (from == buffer) return to;
+        return buffer;
+    }
+    int buffer_of(const ir::Node& load) const { return renamed(load.as<ir::LoadArg>().buffer); }
 
     NodeRef replace(const ir::Node& node) {
         if (node.op == Op::LoopVar) {
@@ -185,10 +216,11 @@ private:
             sources.push_back(is_constant(*source) ? source : done_[source.get()]);
             changed |= !(sources.back() == source);
         }
+        changed |= node.op == Op::Load && buffer_of(node) != node.as<ir::LoadArg>().buffer;
         if (!changed) return NodeRef(&node);
         if (node.op == Op::Load) {
             for (NodeRef& source : sources) source = simplified(source);
-            return kernel_.load(node.as<ir::LoadArg>().buffer, sources[0], sources.size() > 1 ? sources[1] : nullptr);
+            return kernel_.load(buffer_of(node), sources[0], sources.size() > 1 ? sources[1] : nullptr);
         }
         if (node.op == Op::Where) {
             if (asks_indices(*sources[0])) sources[0] = simplified(sources[0]);
@@ -212,6 +244,7 @@ private:
     const Kernel& kernel_;
     ir::IndexSimplifier& simplify_;
     Substitution replacement_;
+    std::vector<std::pair<int, int>> locals_;  // of a copy: private to lanes, and what they are called there
     ir::NodeTable<NodeRef, 64> done_;
 };
 
@@ -233,7 +266,7 @@ Body substitute(const Kernel& kernel, const Body& body, const Substitution& with
 
 Body copy(Kernel& kernel, const Body& body, const Substitution& with) {
     ir::IndexSimplifier simplify(*kernel.interner);
-    return Substituter(kernel, with, simplify)(body, &kernel);
+    return Substituter(kernel, with, simplify).copied(kernel, body);
 }
 
 // ---- printing --------------------------------------------------------------------------------------------------------

@@ -130,7 +130,8 @@ NodeRef substitute(const Kernel& kernel, const NodeRef& expression, const Substi
 Body substitute(const Kernel& kernel, const Body& body, const Substitution& with);
 Body substitute(const Kernel& kernel, const Body& body, const Substitution& with, ir::IndexSimplifier& simplify);
 
-// A second copy of a body: its loops get variables of their own, since every loop of a kernel has one.
+// A second copy of a body: its loops get variables of their own, since every loop of a kernel has one, and the locals that are
+// private to their lanes are copied with them. So are those of a loop whose variable `with` replaces by another loop's.
 Body copy(Kernel& kernel, const Body& body, const Substitution& with);
 
 std::string print(const Kernel& kernel);  // readable loops, for WEFT_DEBUG=3 and explain()
