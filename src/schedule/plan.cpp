@@ -93,15 +93,31 @@ private:
             }
             computed = ir::contiguous(root);  // the caller reckons with a dense array: it may reshape it
         }
-        if (const int box = box_leaf(root); box >= 0) {
+        const int box = box_leaf(root);
+        if (box >= 0)
             computed = root->sources[1]->op == Op::Param || root->sources[1]->sources.empty()
                            ? ir::contiguous(root->sources[1])
                            : root->sources[1];
-            boxes_.emplace(computed.get(), std::make_pair(root, box));
+        NodeRef& stored = stored_root_[root.get()];
+        if (!stored) {
+            stored = unclaimed(computed, box >= 0, roots);
+            if (box >= 0) boxes_.emplace(stored.get(), std::make_pair(root, box));
         }
-        outputs_.push_back(computed);
+        outputs_.push_back(stored);
         plan_.outputs.push_back(-static_cast<int>(outputs_.size()) - 1);  // resolved by place_outputs
-        if (std::find(roots.begin(), roots.end(), computed) == roots.end()) roots.push_back(computed);
+        if (std::find(roots.begin(), roots.end(), stored) == roots.end()) roots.push_back(stored);
+    }
+
+    // The node that a root is stored as. A box lies in memory of its own: where another root is this node too (one constant is written
+    // into two arrays), one of them is a numbered copy of it.
+    NodeRef unclaimed(const NodeRef& value, bool box, const std::vector<NodeRef>& roots) const {
+        const auto taken = [&](const NodeRef& node) {
+            return boxes_.contains(node.get()) || (box && std::find(roots.begin(), roots.end(), node) != roots.end());
+        };
+        NodeRef node = value;
+        for (int number = 0; taken(node); ++number)
+            node = ir::graph().make(Op::Contiguous, value->dtype, value->shape, {value}, ir::PartArg{number});
+        return node;
     }
 
     // Insert into memory that dies with this run and that nothing else reads: only the box is written.
@@ -422,6 +438,7 @@ private:
     std::unordered_map<const Node*, int> value_of_;
     std::unordered_map<int, int> value_of_leaf_;
     std::unordered_map<int, std::vector<int>> parts_;  // of a value that has no kernel of its own
+    std::unordered_map<const Node*, NodeRef> stored_root_;  // what a root is stored as
     std::unordered_map<const Node*, std::pair<NodeRef, int>> boxes_;
 };
 
