@@ -41,6 +41,11 @@ void stand_in_front() {
 
 void watch_for_interrupts() {
     main_thread = pthread_self();
+    // In a forked child the thread that forked is Python's main thread, and no signal has arrived yet.
+    pthread_atfork(nullptr, nullptr, [] {
+        main_thread = pthread_self();
+        arrived = false;
+    });
     stand_in_front();
     set_interrupt_callback([] {
         if (!pthread_equal(pthread_self(), main_thread)) return false;  // Python handles signals in its main thread

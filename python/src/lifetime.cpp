@@ -1,25 +1,21 @@
-// python/src/lifetime.cpp: what was put aside until somebody holds the GIL.
+// python/src/lifetime.cpp: what was put aside until somebody holds the GIL: a list without a lock, since a fork may come at any moment.
 #include "lifetime.h"
 
 #include <nanobind/nanobind.h>
 
-#include <mutex>
+#include <atomic>
 #include <utility>
-#include <vector>
 
 namespace weft::python {
 
 namespace {
 
-struct Aside {
-    std::mutex mutex;
-    std::vector<std::function<void()>> waiting;
-    bool announced = false;
+struct Waiting {
+    std::function<void()> let_go;
+    Waiting* next;
 };
-Aside& aside() {
-    static Aside& instance = *new Aside;  // never destroyed: tensors may outlive any order of destruction
-    return instance;
-}
+constinit std::atomic<Waiting*> newest{nullptr};
+constinit std::atomic<bool> announced{false};
 
 int settle_for_python(void*) {
     settle();
@@ -29,19 +25,24 @@ int settle_for_python(void*) {
 }  // namespace
 
 void put_aside(std::function<void()> let_go) {
-    const std::lock_guard lock(aside().mutex);
-    aside().waiting.push_back(std::move(let_go));
-    if (!aside().announced) aside().announced = Py_AddPendingCall(settle_for_python, nullptr) == 0;
+    auto* const waiting = new Waiting{std::move(let_go), newest.load(std::memory_order_relaxed)};
+    while (!newest.compare_exchange_weak(waiting->next, waiting, std::memory_order_release)) {}
+    if (!announced.exchange(true) && Py_AddPendingCall(settle_for_python, nullptr) != 0) announced = false;
 }
 
 void settle() {
-    std::vector<std::function<void()>> waiting;
-    {
-        const std::lock_guard lock(aside().mutex);
-        waiting.swap(aside().waiting);
-        aside().announced = false;
+    announced = false;  // before the list is taken: who adds to it later announces it again
+    Waiting* waiting = newest.exchange(nullptr, std::memory_order_acquire);
+    Waiting* oldest = nullptr;
+    while (waiting) {
+        Waiting* const next = std::exchange(waiting->next, oldest);
+        oldest = std::exchange(waiting, next);
     }
-    for (const auto& let_go : waiting) let_go();
+    while (oldest) {
+        const Waiting* const now = std::exchange(oldest, oldest->next);
+        now->let_go();
+        delete now;
+    }
 }
 
 }  // namespace weft::python

@@ -10,13 +10,10 @@ namespace weft::ir {
 namespace {
 
 // Never destroyed: functions may outlive any static object.
-struct InUse {
-    std::mutex mutex;
-    std::unordered_map<std::string, std::weak_ptr<const CustomFunction>> functions;
-};
-InUse& in_use() {
-    static auto* const table = new InUse;
-    return *table;
+using InUse = std::unordered_map<std::string, std::weak_ptr<const CustomFunction>>;
+InUse& in_use() {  // under the graph lock
+    static InUse& table = *new InUse;
+    return table;
 }
 
 std::string key_of(const CustomFunction& function) {
@@ -29,16 +26,14 @@ std::string key_of(const CustomFunction& function) {
 
 std::shared_ptr<const CustomFunction> shared(CustomFunction function) {
     const std::string key = key_of(function);
-    InUse& table = in_use();
-    const std::lock_guard lock(table.mutex);
-    std::weak_ptr<const CustomFunction>& entry = table.functions[key];
+    const std::lock_guard lock(graph_lock());
+    std::weak_ptr<const CustomFunction>& entry = in_use()[key];
     if (auto found = entry.lock()) return found;
     const auto forget = [key](const CustomFunction* dropped) {
         {
-            InUse& uses = in_use();
-            const std::lock_guard guard(uses.mutex);
-            const auto found = uses.functions.find(key);
-            if (found != uses.functions.end() && found->second.expired()) uses.functions.erase(found);
+            const std::lock_guard guard(graph_lock());
+            const auto found = in_use().find(key);
+            if (found != in_use().end() && found->second.expired()) in_use().erase(found);
         }
         delete dropped;
     };

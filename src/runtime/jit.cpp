@@ -97,24 +97,23 @@ std::vector<Memory> memory_of_inputs(std::span<const Tensor> inputs) {
 
 struct Jit::State {
     const Function function;
-    std::mutex mutex;
-    Recordings recordings;  // most recently used first
+    Recordings recordings;  // most recently used first; under the graph lock
     std::atomic<std::int64_t> captures{0};
 
     explicit State(Function f) : function(std::move(f)) {}
 
     Recordings known() {
-        const std::lock_guard lock(mutex);
+        const std::lock_guard lock(ir::graph_lock());
         return recordings;
     }
 
     void forget(const std::shared_ptr<const Recording>& recording) {
-        const std::lock_guard lock(mutex);
+        const std::lock_guard lock(ir::graph_lock());
         std::erase(recordings, recording);
     }
 
     void use(const std::shared_ptr<const Recording>& recording) {
-        const std::lock_guard lock(mutex);
+        const std::lock_guard lock(ir::graph_lock());
         const auto found = std::find(recordings.begin(), recordings.end(), recording);
         if (found != recordings.end()) std::rotate(recordings.begin(), found, found + 1);
     }
@@ -122,7 +121,7 @@ struct Jit::State {
     // A tensor that the function keeps is new in every call of it. If that is all, the next call needs no capture of
     // its own.
     void add(const std::shared_ptr<Recording>& made) {
-        const std::lock_guard lock(mutex);
+        const std::lock_guard lock(ir::graph_lock());
         bool again = false;
         std::erase_if(recordings, [&](const std::shared_ptr<const Recording>& old) {
             if (!(old->signature == made->signature)) return false;

@@ -1,5 +1,6 @@
 // runtime/print.cpp: a tensor as text, as PyTorch prints it: aligned columns, four digits, and only the edges of large ones.
 #include "core/str.h"
+#include "ir/node.h"
 
 #include <weft/autograd.h>
 #include <weft/debug.h>
@@ -7,14 +8,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <mutex>
 #include <ostream>
 
 namespace weft {
 namespace {
 
-std::mutex options_lock;
-PrintOptions options;  // under the lock
+PrintOptions options;  // under the graph lock
 
 // How all floats of a tensor are written: decided once from the values that are shown.
 enum class FloatStyle { Whole, Fixed, Scientific };
@@ -134,7 +133,7 @@ void Printer::write(std::ostream& out, std::size_t axis, std::size_t at, std::si
 }  // namespace
 
 PrintOptions print_options() {
-    const std::lock_guard lock(options_lock);
+    const std::lock_guard lock(ir::graph_lock());
     return options;
 }
 
@@ -142,7 +141,7 @@ void set_print_options(const PrintOptions& wanted) {
     if (wanted.precision < 0 || wanted.precision > 300 || wanted.threshold < 0 || wanted.edge_items < 0 ||
         wanted.line_width < 0)
         throw ValueError("set_print_options(): a number is negative, or the precision is above 300");
-    const std::lock_guard lock(options_lock);
+    const std::lock_guard lock(ir::graph_lock());
     options = wanted;
 }
 

@@ -49,8 +49,7 @@ struct KeyHash {
     }
 };
 
-struct Cache {
-    std::mutex lock;
+struct Cache {                                                          // under the graph lock
     std::list<std::pair<Key, std::shared_ptr<const Compiled>>> recent;  // most recently used first
     std::unordered_map<Key, decltype(recent)::iterator, KeyHash> entries;
 };
@@ -73,14 +72,13 @@ void trace_pass(std::string_view pass, const kernel::Kernel& kernel) {
 }  // namespace
 
 void clear_program_cache() {
-    const std::lock_guard graph(ir::graph_lock());  // first, as in compile(): entries hold nodes
-    const std::lock_guard lock(cache().lock);
+    const std::lock_guard lock(ir::graph_lock());
     cache().entries.clear();
     cache().recent.clear();
 }
 
 std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph* const> graphs) {
-    const std::lock_guard lock(cache().lock);
+    const std::lock_guard lock(ir::graph_lock());
     std::vector<std::shared_ptr<const Compiled>> result(graphs.size());
     std::vector<kernel::Kernel> kernels;
     std::vector<std::size_t> missing;

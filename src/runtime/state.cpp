@@ -21,7 +21,8 @@ namespace {
 using runtime::state;
 
 // ---- fork ------------------------------------------------------------------------------------------------------------
-// A fork waits until nobody builds, runs, hands out work or allocates. In the child the locks are made anew: a recursive mutex
+// A fork waits until nobody builds, runs, compiles, hands out work or allocates: every other lock of the library is only taken by
+// somebody who holds one of these four. Code and memory are the child's own copies. In the child the locks are made anew: a recursive mutex
 // remembers its owner by a number that the child's thread does not have.
 
 void before_fork() {
@@ -42,6 +43,7 @@ void after_fork_in_child() {
     runtime::reset_pool_lock_in_child();
     runtime::reset_threads_in_child();
     new (&ir::graph_lock()) std::recursive_mutex;
+    state().adopt_outbox();
     if (!runtime::running()) new (&runtime::run_lock()) std::mutex;
 }
 
@@ -136,6 +138,12 @@ Outgoing& State::send(Cell& cell) {
     entry.cell = &cell;
     entry.thread = this_thread();
     return entry;
+}
+
+void State::adopt_outbox() {
+    const std::uint64_t here = this_thread();
+    for (auto& [slot, entry] : outbox_)
+        if (entry.thread != here) entry.thread = 0;
 }
 
 void State::take_back(Cell& cell) {

@@ -34,6 +34,7 @@ public:
     std::map<std::uint64_t, Outgoing>& outbox() { return outbox_; }
     Outgoing& send(Cell& cell);  // enters the cell, or finds its entry; it now belongs to this thread
     void take_back(Cell& cell);
+    void adopt_outbox();  // after a fork: the other threads are gone, and this one computes what they wrote
     Outgoing* entry_of(const Cell& cell);  // null: not in the outbox
 
     std::unordered_map<std::uint64_t, Cell*> leaves;  // by Cell::id

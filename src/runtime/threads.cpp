@@ -246,13 +246,20 @@ void run_chunks(std::int64_t chunks, ChunkFn f, const ChunkOptions& given) {
     d.helpers->run(chunks, f, options);
 }
 
-void lock_threads() { door().mutex.lock(); }
-void unlock_threads() { door().mutex.unlock(); }
+void lock_threads() {
+    door().mutex.lock();
+    interrupts().mutex.lock();
+}
+void unlock_threads() {
+    interrupts().mutex.unlock();
+    door().mutex.unlock();
+}
 
 void reset_threads_in_child() {
     [[maybe_unused]] Helpers* const gone =
         door().helpers.release();  // its threads are the parent's; they cannot be joined
     new (&door().mutex) std::mutex;
+    new (&interrupts().mutex) std::mutex;
 }
 
 }  // namespace weft::runtime

@@ -46,8 +46,8 @@ bool erase(List& list, std::uint64_t id, typename List::value_type& erased) {
 }
 
 template <class List>
-List copied(GradHooks& hooks, const List& list) {
-    const std::lock_guard lock(hooks.mutex);
+List copied(const List& list) {
+    const std::lock_guard lock(ir::graph_lock());
     return list;
 }
 
@@ -58,7 +58,7 @@ void HookHandle::remove() const {
     if (!hooks) return;
     std::pair<std::uint64_t, std::function<Tensor(const Tensor&)>> before;  // let go outside the lock
     std::pair<std::uint64_t, std::function<void(const Tensor&)>> after;
-    const std::lock_guard lock(hooks->mutex);
+    const std::lock_guard lock(ir::graph_lock());
     if (!erase(hooks->before, id_, before)) erase(hooks->after, id_, after);
 }
 
@@ -74,7 +74,7 @@ HookHandle register_hook(const Tensor& tensor, std::function<Tensor(const Tensor
         if (!cell.requires_grad && cell.hooks) hooks = cell.hooks->in_graph.lock();
         if (!hooks) hooks = cell.requires_grad || cell.used ? own_hooks(cell) : put_into_graph(cell);
     }
-    const std::lock_guard lock(hooks->mutex);
+    const std::lock_guard lock(ir::graph_lock());
     hooks->before.emplace_back(id, std::move(hook));
     return {hooks, id};
 }
@@ -90,7 +90,7 @@ HookHandle register_post_accumulate_grad_hook(const Tensor& leaf, std::function<
         const std::lock_guard lock(ir::graph_lock());
         hooks = own_hooks(*leaf.cell());
     }
-    const std::lock_guard lock(hooks->mutex);
+    const std::lock_guard lock(ir::graph_lock());
     hooks->after.emplace_back(id, std::move(hook));
     return {hooks, id};
 }
@@ -98,7 +98,7 @@ HookHandle register_post_accumulate_grad_hook(const Tensor& leaf, std::function<
 ir::NodeRef call_hooks(const std::shared_ptr<GradHooks>& hooks, const ir::NodeRef& gradient) {
     const EnableGrad recording;
     ir::NodeRef now = gradient;
-    for (const auto& [id, hook] : copied(*hooks, hooks->before)) {
+    for (const auto& [id, hook] : copied(hooks->before)) {
         const Tensor given = make_tensor(now), other = hook(given);
         if (!other.defined()) {
             now = node_of(given);
@@ -113,7 +113,7 @@ ir::NodeRef call_hooks(const std::shared_ptr<GradHooks>& hooks, const ir::NodeRe
 }
 
 void call_after_hooks(const std::shared_ptr<GradHooks>& hooks, const Tensor& leaf) {
-    for (const auto& [id, hook] : copied(*hooks, hooks->after)) hook(leaf);
+    for (const auto& [id, hook] : copied(hooks->after)) hook(leaf);
 }
 
 }  // namespace weft

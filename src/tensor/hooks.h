@@ -7,13 +7,11 @@
 
 #include <weft/autograd.h>
 
-#include <mutex>
 #include <utility>
 
 namespace weft {
 
-struct GradHooks {
-    std::mutex mutex;
+struct GradHooks {  // under the graph lock
     std::vector<std::pair<std::uint64_t, std::function<Tensor(const Tensor&)>>>
         before;  // .grad is added to, or g handed on
     std::vector<std::pair<std::uint64_t, std::function<void(const Tensor&)>>> after;

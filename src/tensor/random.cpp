@@ -135,15 +135,15 @@ RandomWords threefry(const RandomWords& key, const RandomWords& counter) {
 }
 
 RandomState Generator::state() const {
-    const std::lock_guard lock(mutex_);
+    const std::scoped_lock lock(ir::graph_lock(), mutex_);  // a fork waits for the graph lock
     return state_;
 }
 void Generator::set_state(const RandomState& state) {
-    const std::lock_guard lock(mutex_);
+    const std::scoped_lock lock(ir::graph_lock(), mutex_);  // a fork waits for the graph lock
     state_ = state;
 }
 std::uint64_t Generator::draw(std::int64_t blocks) {
-    const std::lock_guard lock(mutex_);
+    const std::scoped_lock lock(ir::graph_lock(), mutex_);  // a fork waits for the graph lock
     const std::uint64_t first = state_.counter;
     state_.counter += static_cast<std::uint64_t>(blocks);
     return first;

@@ -3,10 +3,15 @@
 #include "runtime/threads.h"
 
 #include "core/config.h"
+#include "core/str.h"
+#include "runtime/plan_cache.h"
 
+#include <weft/autograd.h>
 #include <weft/debug.h>
 #include <weft/error.h>
+#include <weft/jit.h>
 #include <weft/ops.h>
+#include <weft/random.h>
 
 #include <doctest/doctest.h>
 
@@ -201,5 +206,93 @@ TEST_CASE("a forked child starts helpers of its own, and computes with its paren
     stop = true;
     busy.join();
     CHECK(x.to_vector<float>() == std::vector<float>{2, 3, 4});
+}
+
+TEST_CASE("parent and child compile and free programs of their own after a fork") {
+    const BackendScope backend("auto");
+    // A new program for each size: the sum of 1 … n, times a factor that only the plan of this size knows.
+    const auto right = [](std::int64_t n, int factor) {
+        const float sum = (arange(n).to(f32) + 1).sum().item<float>();
+        return (cumsum(full({n}, 1.0f), 0) * factor).to_vector<float>().back() == static_cast<float>(n * factor) &&
+               sum == static_cast<float>(n * (n + 1) / 2);
+    };
+    for (int n = 3; n < 20; ++n) REQUIRE(right(n, 2));
+    for (int round = 0; round < 4; ++round) {
+        const pid_t child = fork();
+        REQUIRE(child >= 0);
+        if (child == 0) {
+            runtime::clear_plan_cache();
+            runtime::clear_program_cache();
+            bool all = true;
+            for (int i = 0; i < 3; ++i)
+                for (int n = 3; n < 40; ++n) all = right(n, 3 + i) && all;
+            _exit(all ? 0 : 1);
+        }
+        bool all = true;
+        int status = -1;
+        for (int i = 0; waitpid(child, &status, WNOHANG) == 0; ++i) {  // cached programs and new ones, all the while
+            all = right(3 + i % 17, 2) && all;
+            all = right(100 + i % 50, 5 + i) && all;
+        }
+        CHECK(all);
+        CHECK(WIFEXITED(status));
+        CHECK(WEXITSTATUS(status) == 0);
+    }
+}
+
+TEST_CASE(
+    "a fork may come while other threads build, draw, run, hook and capture; the child computes what they wrote") {
+    std::atomic<bool> stop{false};
+    const auto generator = std::make_shared<Generator>(3);
+    const Tensor written = zeros({4}).clone();
+    const Jit doubled([](std::span<const Tensor> in) { return std::vector<Tensor>{in[0] * 2}; });
+    std::vector<std::thread> others;
+    others.emplace_back([&] {
+        for (int i = 0; !stop; ++i) doubled(std::vector{full({1 + i % 5}, i)});
+    });
+    others.emplace_back([&] {
+        while (!stop) {
+            const GeneratorScope scope(generator);
+            rand({3}).to_vector<float>();
+        }
+    });
+    others.emplace_back([&] {
+        while (!stop) {
+            const Tensor w = ones({2}).set_requires_grad();
+            const HookHandle hook = register_hook(w, [](const Tensor& g) { return g * 2; });
+            (w * 3).sum().backward();
+            w.grad().to_vector<float>();
+            hook.remove();
+            str(w);
+        }
+    });
+    std::atomic<bool> wrote{false};
+    others.emplace_back([&] {
+        Tensor handle = written;
+        handle += 1;  // pending until somebody reads
+        wrote = true;
+        while (!stop) std::this_thread::yield();
+    });
+    while (!wrote) std::this_thread::yield();
+    for (int i = 0; i < 30; ++i) {
+        const pid_t child = fork();
+        REQUIRE(child >= 0);
+        if (child == 0) {
+            alarm(20);  // a lock that nobody will open
+            const GeneratorScope scope(generator);
+            const Tensor w = ones({2}).set_requires_grad();
+            const HookHandle hook = register_hook(w, [](const Tensor& g) { return g * 2; });
+            (w * rand({2}) * 0 + w).sum().backward();
+            const bool right = doubled(std::vector{ones({3})})[0].sum().item() == 6 && w.grad().sum().item() == 4 &&
+                               written.sum().item() == 4 && !str(w).empty();
+            _exit(right ? 0 : 1);
+        }
+        int status = -1;
+        REQUIRE(waitpid(child, &status, 0) == child);
+        CHECK(WIFEXITED(status));
+        CHECK(WEXITSTATUS(status) == 0);
+    }
+    stop = true;
+    for (std::thread& other : others) other.join();
 }
 #endif

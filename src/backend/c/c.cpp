@@ -121,6 +121,7 @@ private:
 };
 
 std::string CBackend::describe() const {
+    const std::lock_guard lock(ir::graph_lock());  // as compile() is called with it: a fork waits for both
     std::string text = "c: ";
     try {
         for (const std::string& word : find_compiler().command) text += word + " ";

@@ -1,6 +1,7 @@
 // backend/x86/assemble.cpp: through AsmJit's Assembler, which encodes and does nothing else.
 #include "backend/x86/assemble.h"
 
+#include "backend/x86/code_memory.h"
 #include "core/str.h"
 
 #include <weft/error.h>
@@ -16,27 +17,16 @@ namespace aj = asmjit;
 namespace ax = asmjit::x86;
 namespace Id = asmjit::x86::Inst;
 
-aj::JitRuntime& memory_for_code() {
-    // Leaked: kernels may be freed by other globals, later than this would be.
-    static aj::JitRuntime& runtime = *[] {
-        aj::JitAllocator::CreateParams params;
-        params.options = aj::JitAllocatorOptions::kUseDualMapping;  // written through another address than it runs at
-        return new aj::JitRuntime(&params);
-    }();
-    return runtime;
-}
-
 struct Owned final : Machine {
-    ~Owned() override {
-        if (entry) memory_for_code().release(entry);
-    }
+    explicit Owned(std::size_t size) : memory(size) {}
+    CodeMemory memory;
 };
 
 class Assembling final : aj::ErrorHandler {
 public:
     Assembling(const Code& code, const Allocation& allocation, bool wide, const void* helper, bool listing)
         : code_(code), places_(allocation), wide_(wide), helper_(helper) {
-        check(holder_.init(memory_for_code().environment()));
+        check(holder_.init(aj::Environment::host()));
         holder_.setErrorHandler(this);
         if (listing) holder_.setLogger(&log_);
         check(holder_.attach(&a_));
@@ -55,18 +45,26 @@ public:
             a_.bind(pool_);
             a_.embed(code_.constants.data(), code_.constants.size());
         } else a_.bind(pool_);
-        auto machine = std::make_shared<Owned>();
-        void* entry = nullptr;
-        if (const aj::Error error = memory_for_code().add(&entry, &holder_))
-            throw BackendError(
-                str("x86: the system refuses executable memory (", aj::DebugUtils::errorAsString(error), ")"));
-        machine->entry = entry;
+        return placed();
+    }
+
+private:
+    // The code, relocated to the pages that it runs in.
+    std::shared_ptr<const Machine> placed() {
+        check(holder_.flatten());
+        check(holder_.resolveUnresolvedLinks());
+        const std::size_t most = holder_.codeSize();
+        auto machine = std::make_shared<Owned>(most);
+        CodeMemory& memory = machine->memory;
+        check(holder_.relocateToBase(reinterpret_cast<std::uint64_t>(memory.data())));
+        check(holder_.copyFlattenedData(memory.data(), most));
+        memory.seal();
+        machine->entry = memory.data();
         machine->bytes = holder_.codeSize();
         machine->text = log_.data();
         return machine;
     }
 
-private:
     void handleError(aj::Error, const char* message, aj::BaseEmitter*) override {
         throw InternalError(str("x86: AsmJit refuses an instruction: ", message));
     }
@@ -384,14 +382,12 @@ std::shared_ptr<const Machine> assemble(const Code& code, const Allocation& allo
 
 bool can_execute() {
     static const bool allowed = [] {
-        aj::CodeHolder holder;
-        if (holder.init(memory_for_code().environment())) return false;
-        ax::Assembler a(&holder);
-        a.ret();
-        void* entry = nullptr;
-        if (memory_for_code().add(&entry, &holder)) return false;
-        memory_for_code().release(entry);
-        return true;
+        try {
+            CodeMemory(1).seal();
+            return true;
+        } catch (const BackendError&) {
+            return false;
+        }
     }();
     return allowed;
 }

@@ -1,5 +1,5 @@
-// backend/x86/assemble.h: the last step: instructions with registers assigned become bytes in executable memory, which is never
-// writable at the address where it is executed.
+// backend/x86/assemble.h: the last step: instructions with registers assigned become bytes in executable memory (code_memory.h), which
+// is not writable any more then.
 #pragma once
 
 #include "backend/x86/allocate.h"
