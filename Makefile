@@ -8,7 +8,7 @@ export JOBS ?= $(shell nproc)
 say = @echo "==> $(1)"
 build = cmake --preset $(1) $(options) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
 
-.PHONY: help setup demo test parity bench compare format lint asan tsan clean
+.PHONY: help setup demo test parity fuzz bench compare format lint asan tsan clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -42,6 +42,18 @@ parity:  ## set up with PyTorch (in .venv-parity), build, and compare the Python
 	@$(call build,release) --target weft_python weft_package
 	$(call say,comparing with PyTorch)
 	@PYTHONPATH=build/release/python .venv-parity/bin/python -m pytest -q -p no:cacheprovider python/parity $(ARGS)
+
+fuzz: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
+fuzz: MINUTES ?= 2
+fuzz:  ## random programs against an oracle (C++), and training programs against PyTorch (MINUTES=60 SEED=n)
+	$(call say,setting up)
+	@tools/setup.sh build python parity
+	$(call say,building (release))
+	@$(call build,release) --target weft_test_fuzz weft_python_fuzz weft_package
+	$(call say,random programs against the oracle)
+	@WEFT_FUZZ_SECONDS=$$(($(MINUTES) * 30)) WEFT_SEED=$(SEED) build/release/bin/weft_test_fuzz
+	$(call say,random training programs against PyTorch)
+	@.venv-parity/bin/python python/fuzz/fuzz.py --seconds $$(($(MINUTES) * 30)) $(if $(SEED),--seed $(SEED))
 
 asan:  ## the tests with the address, leak and undefined behaviour sanitizers
 tsan:  ## the tests with the thread sanitizer

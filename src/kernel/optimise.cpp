@@ -32,6 +32,12 @@ constexpr std::size_t kLine = 64;
 
 }  // namespace
 
+std::vector<std::string_view> pass_names() {
+    std::vector<std::string_view> names;
+    for (const Pass& pass : kPasses) names.push_back(pass.name);
+    return names;
+}
+
 void place_locals(Kernel& kernel) {
     std::size_t at = 0;
     for (Buffer& buffer : kernel.buffers) {

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <string_view>
+#include <vector>
 
 namespace weft::kernel {
 
@@ -13,6 +14,8 @@ namespace weft::kernel {
 using Trace = std::function<void(std::string_view pass, const Kernel& kernel)>;
 
 Kernel optimise(Kernel kernel, const Trace& trace = nullptr);
+
+std::vector<std::string_view> pass_names();  // in the order in which they run; WEFT_OPT switches them off
 
 // Gives every Scratch local its place; the last step, also when all optimisations are off.
 void place_locals(Kernel& kernel);

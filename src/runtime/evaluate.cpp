@@ -29,6 +29,11 @@ private:
     std::unique_lock<std::recursive_mutex>& lock_;
 };
 
+Evaluator& replacement() {
+    static Evaluator& instance = *new Evaluator;
+    return instance;
+}
+
 MemoryView root_memory(const Captured& captured, const schedule::RootValue& root, const CachedPlan* plan,
                        const Launch* launch) {
     MemoryView view = root.view >= 0 ? captured.views[root.view] : launch->view(plan->plan.outputs[root.output]);
@@ -39,7 +44,10 @@ MemoryView root_memory(const Captured& captured, const schedule::RootValue& root
 
 }  // namespace
 
+void replace_evaluator(Evaluator evaluator) { replacement() = std::move(evaluator); }
+
 Result evaluate(const Request& request, std::unique_lock<std::recursive_mutex>& graph) {
+    if (replacement()) return replacement()(request);
     std::array<std::byte, 8192> room;  // enough for a small graph
     std::pmr::monotonic_buffer_resource memory(room.data(), room.size());
     static const schedule::Dies none;

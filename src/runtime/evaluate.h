@@ -4,6 +4,7 @@
 #include "ir/node.h"
 #include "schedule/capture.h"
 
+#include <functional>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -20,6 +21,10 @@ struct Result {
     std::vector<ir::NodeRef> values;                        // a Buffer per root
     std::vector<std::pair<ir::NodeRef, ir::NodeRef>> kept;  // node of the requested graph, Buffer with its value
 };
+
+// Computes a request in place of the compiler: the oracle that tests compare it with. Empty: the compiler.
+using Evaluator = std::function<Result(const Request&)>;
+void replace_evaluator(Evaluator evaluator);
 
 // Throws what a user may see (IndexError of a Check, MemoryError, BackendError, Interrupted); then nothing has changed.
 // The caller holds the run lock, and the graph lock once, by `graph`: it is let go while kernels run.

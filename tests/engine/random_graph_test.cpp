@@ -7,6 +7,7 @@
 #include "tests/support/random_graph.h"
 #include "core/config.h"
 #include "core/str.h"
+#include "kernel/optimise.h"
 #include "runtime/plan_cache.h"
 #include "tests/support/differential.h"
 
@@ -43,12 +44,14 @@ std::vector<Mode> modes_for(std::uint64_t seed, bool with_c) {
     const int threads = static_cast<int>(seed % 3) + 1;
     std::vector<Mode> modes{{.threads = threads, .keep_denormals = keep}};
     modes.push_back({.donate = true, .keep_denormals = keep});
-    modes.push_back({.without = std::vector<std::string>{"tile", "peel", "parallel", "vector"}[seed / 3 % 4],
-                     .keep_denormals = keep});
+    const std::vector<std::string_view> passes = kernel::pass_names();
+    const std::string without(passes[seed / 3 % passes.size()]);
+    modes.push_back({.without = without, .keep_denormals = keep});
     if (with_c) modes.push_back({.backend = "c", .threads = threads, .keep_denormals = keep});
     if (use_x86()) {
         modes.push_back({.backend = "x86", .threads = threads, .keep_denormals = keep});
         modes.push_back({.backend = "x86", .cpu = "avx2", .keep_denormals = keep});
+        modes.push_back({.backend = "x86", .without = without, .cpu = "sse", .keep_denormals = keep});
     }
     return modes;
 }

@@ -43,9 +43,7 @@ public:
           donate_(config().donate),
           cpu_(config().cpu) {
         if (!mode.cpu.empty()) config().cpu = mode.cpu;
-        if (!mode.optimise)
-            off_.emplace(std::initializer_list<std::string_view>{"tile", "unflatten", "columns", "transpose", "peel",
-                                                                 "parallel", "distribute", "vector", "stream"});
+        if (!mode.optimise) off_.emplace(std::initializer_list<std::string_view>{"all"});
         else if (!mode.without.empty()) off_.emplace(std::initializer_list<std::string_view>{mode.without});
         config().keep_denormals = mode.keep_denormals;
         config().donate = mode.donate;

@@ -46,15 +46,74 @@ std::int64_t flat(const Dims& index, const Dims& strides) {
     return position;
 }
 
-// A view: `map` turns an index of the result into one of the source, and says whether there is such an element.
-template <class Map>
-Words move(const Node& node, const Words& from, Map&& map) {
-    Words words(numel(node.shape), 0);
+// A view whose element at an index of the result lies at start + sum of index * step in the source's elements.
+Words strided(const Shape& shape, const Words& from, std::int64_t start, const Dims& steps) {
+    Words words(numel(shape));
+    if (words.empty()) return words;
+    const std::size_t last = shape.size();
+    const std::int64_t length = last ? shape[last - 1] : 1, step = last ? steps[last - 1] : 0;
+    Dims index(last, 0);
+    std::int64_t at = start;
+    for (std::size_t position = 0; position < words.size();) {
+        for (std::int64_t i = 0; i < length; ++i) words[position++] = from[at + i * step];
+        for (std::size_t d = last > 0 ? last - 1 : 0; d-- > 0;) {
+            at += steps[d];
+            if (++index[d] < shape[d]) break;
+            at -= index[d] * steps[d];
+            index[d] = 0;
+        }
+    }
+    return words;
+}
+
+Words permute_words(const Node& node, const Words& from) {
     const Dims strides = row_major_strides(node.source().shape);
-    for_each_index(node.shape, [&](const Dims& out, std::int64_t position) {
-        Dims in = out;
-        if (map(in)) words[position] = from[flat(in, strides)];
-    });
+    Dims steps;
+    for (const std::int64_t axis : node.as<AxesArg>().axes) steps.push_back(strides[axis]);
+    return strided(node.shape, from, 0, steps);
+}
+
+Words expand_words(const Node& node, const Words& from) {
+    Dims steps = row_major_strides(node.source().shape);
+    for (int d = 0; d < node.rank(); ++d)
+        if (node.source().shape[d] == 1) steps[d] = 0;
+    return strided(node.shape, from, 0, steps);
+}
+
+Words shrink_words(const Node& node, const Words& from) {
+    const Dims steps = row_major_strides(node.source().shape);
+    return strided(node.shape, from, flat(node.as<BoxArg>().starts, steps), steps);
+}
+
+Words flip_words(const Node& node, const Words& from) {
+    Dims steps = row_major_strides(node.source().shape);
+    std::int64_t start = 0;
+    for (const std::int64_t axis : node.as<AxesArg>().axes) {
+        start += (node.shape[axis] - 1) * steps[axis];
+        steps[axis] = -steps[axis];
+    }
+    return strided(node.shape, from, start, steps);
+}
+
+Words skew_words(const Node& node, const Words& from) {
+    const auto& [axis, window, stride, dilation] = node.as<SkewArg>();
+    Dims steps = row_major_strides(node.source().shape);
+    steps[window] += steps[axis] * dilation;
+    steps[axis] *= stride;
+    return strided(node.shape, from, 0, steps);
+}
+
+// The words of a box, put at `starts` into words of a larger shape.
+void put(Words& words, const Shape& shape, const Dims& starts, const Shape& box, const Words& value) {
+    const Dims strides = row_major_strides(shape);
+    const std::int64_t start = flat(starts, strides);
+    for_each_index(
+        box, [&](const Dims& index, std::int64_t position) { words[start + flat(index, strides)] = value[position]; });
+}
+
+Words pad_words(const Node& node, const Words& from) {
+    Words words(numel(node.shape), 0);
+    put(words, node.shape, node.as<BoxArg>().starts, node.source().shape, from);
     return words;
 }
 
@@ -64,59 +123,24 @@ bool inside(const Dims& index, const Shape& shape) {
     return true;
 }
 
-Words permute_words(const Node& node, const Words& from) {
-    return move(node, from, [&](Dims& index) {
-        const Dims out = index;
-        for (std::size_t d = 0; d < out.size(); ++d) index[node.as<AxesArg>().axes[d]] = out[d];
-        return true;
-    });
-}
-
-Words expand_words(const Node& node, const Words& from) {
-    return move(node, from, [&](Dims& index) {
-        for (int d = 0; d < node.rank(); ++d)
-            if (node.source().shape[d] == 1) index[d] = 0;
-        return true;
-    });
-}
-
-Words box_words(const Node& node, const Words& from, int sign) {  // shrink: +1, pad: -1
-    return move(node, from, [&](Dims& index) {
-        for (int d = 0; d < node.rank(); ++d) index[d] += sign * node.as<BoxArg>().starts[d];
-        return inside(index, node.source().shape);
-    });
-}
-
-Words flip_words(const Node& node, const Words& from) {
-    return move(node, from, [&](Dims& index) {
-        for (const std::int64_t axis : node.as<AxesArg>().axes) index[axis] = node.shape[axis] - 1 - index[axis];
-        return true;
-    });
-}
-
-Words skew_words(const Node& node, const Words& from) {
-    const auto& [axis, window, stride, dilation] = node.as<SkewArg>();
-    return move(node, from, [&, axis = axis, window = window, stride = stride, dilation = dilation](Dims& index) {
-        index[axis] = index[axis] * stride + index[window] * dilation;
-        return true;
-    });
-}
-
 Words unskew_words(const Node& node, const Words& from) {
     const auto& [axis, window, stride, dilation] = node.as<SkewArg>();
-    return move(node, from, [&, axis = axis, window = window, stride = stride, dilation = dilation](Dims& index) {
-        const std::int64_t distance = index[axis] - index[window] * dilation;
-        index[axis] = distance / stride;
-        return distance >= 0 && distance % stride == 0 && index[axis] < node.source().shape[axis];
+    Words words(numel(node.shape), 0);
+    const Dims strides = row_major_strides(node.source().shape);
+    for_each_index(node.shape, [&, axis = axis, window = window, stride = stride, dilation = dilation](
+                                   const Dims& out, std::int64_t position) {
+        Dims in = out;
+        const std::int64_t distance = out[axis] - out[window] * dilation;
+        in[axis] = distance / stride;
+        if (distance >= 0 && distance % stride == 0 && in[axis] < node.source().shape[axis])
+            words[position] = from[flat(in, strides)];
     });
+    return words;
 }
 
 Words insert_words(const Node& node, const Words& base, const Words& value) {
     Words words = base;
-    const Dims strides = row_major_strides(node.shape);
-    for_each_index(node.source(1).shape, [&](const Dims& index, std::int64_t position) {
-        words[flat(index, strides) + flat(node.as<BoxArg>().starts, strides)] = value[position];
-    });
+    put(words, node.shape, node.as<BoxArg>().starts, node.source(1).shape, value);
     return words;
 }
 
@@ -164,6 +188,11 @@ Word elementwise_word(const Node& node, const Word* in) {
 
 Words elementwise_words(const Node& node, const std::vector<const Words*>& sources) {
     Words words(numel(node.shape));
+    if (node.dtype == DType::F32 && node.op == Op::Mul) {  // the products of every matmul
+        for (std::size_t i = 0; i < words.size(); ++i)
+            words[i] = to_word(from_word<float>((*sources[0])[i]) * from_word<float>((*sources[1])[i]));
+        return words;
+    }
     Word in[3] = {};
     for (std::size_t i = 0; i < words.size(); ++i) {
         for (std::size_t s = 0; s < sources.size(); ++s) in[s] = (*sources[s])[i];
@@ -190,16 +219,37 @@ struct Fold {
     Word carried;
 };
 
+// Calls f(result, word) for every element of the source, with the place of the result that it belongs to.
+template <class F>
+void for_each_term(const Node& node, const Words& from, F&& f) {
+    const Shape& shape = node.source().shape;
+    Dims strides = row_major_strides(node.shape);
+    for (const std::int64_t axis : node.as<ReduceArg>().axes) strides[axis] = 0;
+    Dims index(shape.size(), 0);
+    std::int64_t at = 0;
+    for (const Word word : from) {
+        f(at, word);
+        for (std::size_t d = shape.size(); d-- > 0;) {
+            at += strides[d];
+            if (++index[d] < shape[d]) break;
+            at -= index[d] * strides[d];
+            index[d] = 0;
+        }
+    }
+}
+
 Words reduce_words(const Node& node, const Words& from) {
-    std::vector<Fold> folds(numel(node.shape), Fold(node.as<ReduceArg>().op, node.dtype));
-    const Dims strides = row_major_strides(node.shape);
-    for_each_index(node.source().shape, [&](const Dims& index, std::int64_t position) {
-        Dims kept = index;
-        for (const std::int64_t axis : node.as<ReduceArg>().axes) kept[axis] = 0;
-        folds[flat(kept, strides)].take(from[position]);
-    });
-    Words words;
-    for (const Fold& fold : folds) words.push_back(fold.result());
+    const Op op = node.as<ReduceArg>().op;
+    Words words(numel(node.shape));
+    if (node.dtype == DType::F32 && op == Op::Add) {  // most of the work in training
+        std::vector<double> sums(words.size(), 0.0);
+        for_each_term(node, from, [&](std::int64_t at, Word word) { sums[at] += from_word<float>(word); });
+        for (std::size_t i = 0; i < words.size(); ++i) words[i] = to_word(static_cast<float>(sums[i]));
+        return words;
+    }
+    std::vector<Fold> folds(words.size(), Fold(op, node.dtype));
+    for_each_term(node, from, [&](std::int64_t at, Word word) { folds[at].take(word); });
+    for (std::size_t i = 0; i < words.size(); ++i) words[i] = folds[i].result();
     return words;
 }
 
@@ -306,6 +356,7 @@ Value custom_value(const Node& node, const std::vector<const Words*>& sources) {
 }
 
 Value compute(const Node& node, const Values& values) {
+    if (node.realized) return {buffer_words(*node.realized)};
     std::vector<const Words*> in;
     for (const NodeRef& source : node.sources) in.push_back(&values.at(source.get()).words);
     if (is_elementwise(node.op)) return {elementwise_words(node, in)};
@@ -316,8 +367,8 @@ Value compute(const Node& node, const Values& values) {
         case Op::Iota: return {iota_words(node)};
         case Op::Permute: return {permute_words(node, *in[0])};
         case Op::Expand: return {expand_words(node, *in[0])};
-        case Op::Shrink: return {box_words(node, *in[0], +1)};
-        case Op::Pad: return {box_words(node, *in[0], -1)};
+        case Op::Shrink: return {shrink_words(node, *in[0])};
+        case Op::Pad: return {pad_words(node, *in[0])};
         case Op::Flip: return {flip_words(node, *in[0])};
         case Op::Skew: return {skew_words(node, *in[0])};
         case Op::Unskew: return {unskew_words(node, *in[0])};
@@ -338,16 +389,28 @@ Value compute(const Node& node, const Values& values) {
     }
 }
 
+// What has been computed before is memory: nothing beneath it is looked at.
 std::vector<const Node*> ordered(std::span<const NodeRef> nodes) {
     const std::lock_guard lock(graph_lock());
-    return topological_order(nodes);
+    return topological_order(nodes, [](const Node& node) { return !node.realized; });
 }
 
 }  // namespace
 
 std::vector<Words> evaluate_eagerly(std::span<const NodeRef> nodes) {
+    const std::vector<const Node*> order = ordered(nodes);
+    std::unordered_map<const Node*, int> uses;
+    for (const NodeRef& node : nodes) ++uses[node.get()];
+    for (const Node* node : order)
+        if (!node->realized)
+            for (const NodeRef& source : node->sources) ++uses[source.get()];
     Values values;
-    for (const Node* node : ordered(nodes)) values.emplace(node, compute(*node, values));
+    for (const Node* node : order) {
+        values.emplace(node, compute(*node, values));
+        if (node->realized) continue;
+        for (const NodeRef& source : node->sources)
+            if (--uses[source.get()] == 0) values.erase(source.get());
+    }
     std::vector<Words> results;
     for (const NodeRef& node : nodes) results.push_back(values.at(node.get()).words);
     return results;

@@ -1,0 +1,344 @@
+"""Random programs as text that runs on PyTorch and, with `torch` bound to Weft, on Weft.
+
+The text uses only what `sides.py` puts into its namespace: torch, nn, F, data, ints, load, sync, jit, show.
+"""
+
+from __future__ import annotations
+
+import random
+
+from expressions import SIZES, Expressions, Value
+
+OPTIMIZERS = [
+    "SGD(params, lr=0.05)", "SGD(params, lr=0.05, momentum=0.9)", "SGD(params, lr=0.05, momentum=0.9, nesterov=True, weight_decay=0.01)",
+    "SGD(params, lr=0.05, momentum=0.9, dampening=0.3)", "Adam(params, lr=0.01, eps=1e-3)", "Adam(params, lr=0.01, eps=1e-3, amsgrad=True)",
+    "Adam(params, lr=0.01, eps=1e-3, weight_decay=0.1)", "AdamW(params, lr=0.01, eps=1e-3)", "RMSprop(params, lr=0.01, eps=1e-2)",
+    "RMSprop(params, lr=0.01, eps=1e-2, momentum=0.8)", "RMSprop(params, lr=0.01, centered=True, eps=0.1)", "Adagrad(params, lr=0.05, eps=1e-2)",
+    "Adadelta(params, lr=0.5, eps=1e-3)", "Adamax(params, lr=0.01, eps=1e-2)", "NAdam(params, lr=0.01, eps=1e-2)", "RAdam(params, lr=0.01, eps=1e-2)",
+    "Adam([{'params': params[::2]}, {'params': params[1::2], 'lr': 0.003}], lr=0.01, eps=1e-3)",
+]  # fmt: skip
+
+
+def random_program(seed: int) -> str:
+    rng = random.Random(seed)
+    kind = rng.choices([tensor_program, recurrent_program, layers_program, expression_training], [4, 3, 3, 3])[0]
+    return "\n".join(kind(rng)) + "\n"
+
+
+def indented(lines: list[str], by: int = 1) -> list[str]:
+    return ["    " * by + line for line in lines]
+
+
+# ---- tensors in any order --------------------------------------------------------------------------------------------
+
+
+def leaves(w: Expressions, count: int, grad: float) -> list[Value]:
+    made = []
+    for i in range(count):
+        shape = w.shape()
+        value = Value(f"w{i}", shape)
+        text = f"data({', '.join(map(str, shape))})"
+        if w.rng.random() < grad:
+            text += ".requires_grad_()"
+            made.append(value)
+        w.line(f"{value.name} = {text}")
+        w.values.append(value)
+    return made
+
+
+def write_in_place(w: Expressions) -> bool:
+    """A write to a whole tensor or to a part of it."""
+    x = w.pick(lambda v: 0 not in v.shape)
+    if not x:
+        return False
+    y = w.pick(lambda v: v.shape == x.shape)
+    target, shape = x.name, x.shape
+    if x.rank > 0 and w.rng.random() < 0.5:
+        d = w.rng.randrange(x.rank)
+        a = w.rng.randrange(x.shape[d])
+        b = w.rng.randint(a + 1, x.shape[d])
+        how = w.rng.randrange(4)
+        if how == 0:
+            target, shape = f"{x.name}[{':, ' * d}{a}]", x.shape[:d] + x.shape[d + 1 :]
+        elif how == 1:
+            target, shape = f"{x.name}[{':, ' * d}{a}:{b}]", (*x.shape[:d], b - a, *x.shape[d + 1 :])
+        elif how == 2:
+            target, shape = f"{x.name}[{':, ' * d}::2]", (*x.shape[:d], (x.shape[d] + 1) // 2, *x.shape[d + 1 :])
+        elif x.rank == 2:
+            target, shape = f"{x.name}.t()", x.shape[::-1]
+        y = w.pick(lambda v: v.shape == shape)
+    number = w.number()
+    ways = [f"{target}.mul_({number})", f"{target}.add_({number})", f"{target}.fill_({number})", f"{target}.clamp_(-0.9, 0.9)", f"{target}.tanh_()"]
+    if target.endswith("]"):
+        ways += [f"{target} = {number}", f"{target} += {number}", f"{target} *= {number}"] * 2
+    if y:
+        ways += [f"{target}.add_({y.name}, alpha={number})", f"{target}.mul_({y.name})", f"{target}.copy_({y.name})", f"{target}.sub_({y.name})",
+                 f"{target}.mul_(0.9).add_({y.name})", f"{target}.lerp_({y.name}, 0.2)"] * 2  # fmt: skip
+        if target.endswith("]"):
+            ways += [f"{target} = {y.name}", f"{target} += {y.name}"] * 2
+    text = w.rng.choice(ways)
+    if w.rng.random() < 0.5:
+        w.line("with torch.no_grad():")
+        text = "    " + text
+    w.line(text)
+    return True
+
+
+def tensor_program(rng: random.Random) -> list[str]:
+    w = Expressions(rng)
+    grads = leaves(w, rng.randint(2, 5), rng.choice([0.0, 0.6, 0.9]))
+    held: list[Value] = []
+    for _ in range(rng.randint(3, 16)):
+        what = rng.random()
+        if what < 0.6:
+            w.step()
+        elif what < 0.8:
+            write_in_place(w)
+        elif what < 0.88:
+            x = w.pick()
+            w.line(f"show({x.name})")
+        elif what < 0.92:
+            x = w.pick()
+            w.line(f"sync({x.name})")
+        elif grads:
+            x, y = w.pick(), w.pick()
+            loss = rng.choice([f"({x.name} * {x.name}).mean()", f"{x.name}.sum() * 0.1", f"({x.name} * {x.name}).mean() + {y.name}.mean()",
+                               f"({x.name}.flatten() * data({x.size})).sum()"])  # fmt: skip
+            if rng.random() < 0.25:
+                g = w.fresh("g")
+                leaf = rng.choice(grads)
+                w.line(f"{g}, = torch.autograd.grad({loss}, [{leaf.name}], create_graph={rng.random() < 0.5}, retain_graph=True)")
+                w.values.append(Value(g, leaf.shape))
+            else:
+                w.line(f"({loss}).backward(retain_graph=True)")
+                held.append(x)
+                if rng.random() < 0.5:
+                    leaf = rng.choice(grads)
+                    w.line(f"show({leaf.name}.grad)")
+    return w.lines + last_reads(rng, w, grads)
+
+
+def last_reads(rng: random.Random, w: Expressions, grads: list[Value]) -> list[str]:
+    names = [v.name for v in w.values]
+    some = rng.sample(names, min(len(names), rng.randint(2, 8)))
+    lines = [f"loss = {' + '.join(f'({n} * {n}).mean()' for n in some[:3])}", "loss.backward()"] if grads and rng.random() < 0.8 else []
+    reads = [f"show({n})" for n in some] + [f"show({v.name}.grad)" for v in grads]
+    rng.shuffle(reads)
+    if rng.random() < 0.3:
+        return [*lines, f"sync({', '.join(some)})", *reads]
+    return lines + reads
+
+
+# ---- training --------------------------------------------------------------------------------------------------------
+
+
+def training_loop(rng: random.Random, loss: list[str], in_loop_reads: list[str], steps: int | None = None) -> list[str]:
+    """`loss` are lines that set `loss` from `x` and `y`, which depend on the step."""
+    steps = steps or rng.randint(1, 4)
+    every = rng.choice([1, 1, 1, 2, 3])
+    lines = []
+    by_hand = rng.random() < 0.25
+    if by_hand:
+        lines += ["moments = [torch.zeros_like(p) for p in params]"]
+    else:
+        lines += [f"optimizer = torch.optim.{rng.choice(OPTIMIZERS)}"]
+    scheduler = not by_hand and rng.random() < 0.2
+    if scheduler:
+        lines += [rng.choice(["scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)", "scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 4)"])]
+    average = rng.random() < 0.3
+    if average:
+        lines += ["average = [p.detach().clone() for p in params]"]
+    step = []
+    zero = ["for p in params:", "    p.grad = None"] if by_hand else [f"optimizer.zero_grad({rng.choice(['', '', 'set_to_none=False'])})"]
+    if every == 1:
+        step += zero
+    step += loss
+    step += ["loss.backward()" if every == 1 else f"(loss / {every}).backward()"]
+    update = []
+    clip = rng.random()
+    if clip < 0.3:
+        update += ["norm = nn.utils.clip_grad_norm_(params, 0.5)"] + (["show(norm)"] if rng.random() < 0.5 else [])
+    elif clip < 0.35:
+        update += ["nn.utils.clip_grad_value_(params, 0.05)"]
+    if by_hand:
+        update += ["with torch.no_grad():", "    for p, m in zip(params, moments):"]
+        update += indented(rng.choice([
+            ["m.mul_(0.9).add_(p.grad)", "p.sub_(m, alpha=0.05)"], ["m.mul_(0.9).add_(p.grad, alpha=0.1)", "p -= 0.05 * m"], ["p.add_(p.grad, alpha=-0.05)"],
+            ["m.lerp_(p.grad, 0.1)", "p.sub_(m * 0.1)"], ["m.mul_(0.9).addcmul_(p.grad, p.grad, value=0.1)", "p.sub_(0.02 * p.grad / (m.sqrt() + 0.1))"],
+        ]), 2)  # fmt: skip
+    else:
+        update += ["optimizer.step()"]
+    if scheduler:
+        update += ["scheduler.step()"]
+    if average:
+        update += ["with torch.no_grad():", "    for a, p in zip(average, params):", rng.choice(["        a.mul_(0.9).add_(p, alpha=0.1)", "        a.lerp_(p, 0.1)"])]
+    if every > 1:
+        update += zero
+        step += [f"if step % {every} == {every - 1}:", *indented(update)]
+    else:
+        step += update
+    for read in in_loop_reads + ["show(loss)"]:
+        if rng.random() < 0.3:
+            where = [i for i in range(len(step) + 1) if i == len(step) or not step[i].startswith(" ")]
+            if "loss" in read or "grad" in read:
+                where = [i for i in where if i > len(step) - len(update) - 1]
+            step.insert(rng.choice(where or [len(step)]), read)
+    if rng.random() < 0.15 and not any("show" in line or "sync" in line for line in step) and every == 1 and "step" not in " ".join(loss):
+        lines += ["@jit", "def train(x, y):", *indented(step), "    return loss.detach()"]
+        lines += [f"for step in range({steps}):", "    show(train(xs[step % len(xs)], ys[step % len(ys)]))"]
+    else:
+        lines += [f"for step in range({steps}):", "    x, y = xs[step % len(xs)], ys[step % len(ys)]", *indented(step)]
+        if rng.random() < 0.6:
+            lines += ["    show(loss)"]
+    lines += ["for p in params:", "    show(p)"]
+    if rng.random() < 0.5:
+        lines += ["    show(p.grad)"]
+    if by_hand and rng.random() < 0.7:
+        lines += ["for m in moments:", "    show(m)"]
+    if average:
+        lines += ["for a in average:", "    show(a)"]
+    return lines
+
+
+def recurrent_program(rng: random.Random) -> list[str]:
+    hidden, batch, width, length = rng.choice([8, 17, 31, 32, 33, 48, 64, 65]), rng.choice([1, 2, 3, 8, 16, 17]), rng.choice([1, 3, 8, 16, 33]), rng.randint(1, 6)
+    tied = rng.random() < 0.3
+    if tied:
+        width = hidden
+    lines = [f"H, B, I, T = {hidden}, {batch}, {width}, {length}"]
+    if rng.random() < 0.45:
+        kind = rng.choice(["RNN", "LSTM", "GRU"])
+        layers = rng.choice([1, 1, 2])
+        lines += ["class Net(nn.Module):", "    def __init__(self):", "        super().__init__()",
+                  f"        self.rnn = nn.{kind}(I, H, num_layers={layers}, batch_first=True, bidirectional={rng.random() < 0.15})",
+                  f"        self.out = nn.Linear({hidden}, 3)", "    def forward(self, x):", "        h, _ = self.rnn(x)",
+                  f"        return self.out({rng.choice(['h[:, -1, :H]', 'h[..., :H].mean(1)', 'torch.tanh(h[:, :, :H].sum(1))'])})"]  # fmt: skip
+        lines += ["net = load(Net())", "params = list(net.parameters())"]
+        loss = ["out = net(x)"]
+    else:
+        lines += [f"u = data(H, I, scale={round(width**-0.5, 3)}).requires_grad_()"] if not tied else []
+        lines += [f"w = data(H, H, scale={round(hidden**-0.5, 3)}).requires_grad_()", "b = data(H, scale=0.1).requires_grad_()"]
+        lines += [f"v = data(3, H, scale={round(hidden**-0.5, 3)}).requires_grad_()"]
+        lines += ["u = w"] if tied else []
+        lines += [f"params = [{'w, b, v' if tied else 'u, w, b, v'}]"]
+        act = rng.choice(["torch.tanh", "torch.tanh", "torch.sigmoid", "torch.relu", "F.gelu"])
+        ws = rng.choice(["w.T", "w.t()", "w"])
+        new = rng.choice([f"{act}(x[:, t] @ u.T + h @ {ws} + b)", f"{act}(F.linear(x[:, t], u, b) + h @ {ws})", f"0.5 * h + 0.5 * {act}(x[:, t] @ u.T + h @ {ws})",
+                          f"{act}(h @ {ws} + b)", f"h + 0.3 * {act}(h @ {ws} + x[:, t] @ u.t())"])  # fmt: skip
+        collected = rng.choice(["", "hs.append(h)", "hs.append(h)"])
+        loss = ["h = torch.zeros(B, H, dtype=x.dtype)" if "x[" in new else "h = x[:, 0, :1] + torch.zeros(B, H, dtype=x.dtype)", "hs = []", "for t in range(T):", f"    h = {new}"]
+        if collected:
+            loss += [f"    {collected}", rng.choice(["out = torch.stack(hs, 1).mean(1) @ v.T", "out = torch.cat(hs, 0)[-B:] @ v.T", "out = torch.stack(hs).sum(0) @ v.T + hs[0] @ v.T"])]
+        else:
+            loss += ["out = h @ v.T"]
+    batches = rng.randint(1, 3)
+    lines += [f"xs = [data(B, T, I) for _ in range({batches})]"]
+    if rng.random() < 0.5:
+        lines += [f"ys = [ints(3, B) for _ in range({batches})]"]
+        loss += ["loss = F.cross_entropy(out, y)"]
+    else:
+        lines += [f"ys = [data(B, 3) for _ in range({batches})]"]
+        loss += [rng.choice(["loss = F.mse_loss(out, y)", "loss = ((out - y) ** 2).mean()", "loss = F.smooth_l1_loss(out, y)"])]
+    return lines + training_loop(rng, loss, ["show(out)", "show(params[0])", "show(params[-1].grad)", "sync(loss)"])
+
+
+def layers_program(rng: random.Random) -> list[str]:
+    width, batch = rng.choice([8, 16, 17, 31, 32, 33, 64]), rng.choice([1, 2, 5, 16, 17, 32])
+    init, forward = [], []
+    embedded = rng.random() < 0.3
+    image = not embedded and rng.random() < 0.3
+    if embedded:
+        init += ["self.embed = nn.Embedding(11, W)"]
+        forward += [rng.choice(["x = self.embed(x).mean(1)", "x = self.embed(x).sum(1) * 0.3", "x = torch.tanh(self.embed(x)).amax(1)"])]
+        inputs = f"ints(11, {batch}, {rng.choice([2, 5, 7])})"
+    elif image:
+        side, channels, first = rng.choice([4, 6, 8, 9]), rng.choice([1, 2, 3]), rng.choice([2, 4, 5, 8, 16])
+        norm = rng.random() < 0.4
+        init += [f"self.conv = nn.Conv2d({channels}, {first}, {rng.choice([2, 3])}, padding=1, stride={rng.choice([1, 1, 2])}, bias={not norm})"]
+        forward += ["x = self.conv(x)"]
+        if norm:
+            init += [f"self.norm = nn.BatchNorm2d({first})" if rng.random() < 0.6 else f"self.norm = nn.GroupNorm(1, {first})"]
+            forward += ["x = self.norm(x)"]
+            batch = max(batch, 2)
+        forward += [rng.choice(["x = torch.relu(x)", "x = F.gelu(x)", "x = torch.tanh(x)"])]
+        if rng.random() < 0.5:
+            forward += [rng.choice(["x = F.max_pool2d(x, 2)", "x = F.avg_pool2d(x, 2)"])]
+        if rng.random() < 0.4:
+            init += [f"self.again = nn.Conv2d({first}, {first}, 3, padding=1)"]
+            forward += ["x = x + self.again(x)"] + (["x = torch.tanh(self.again(x))"] if rng.random() < 0.5 else [])
+        init += [f"self.project = nn.Linear({first}, W)"]
+        forward += [rng.choice(["x = self.project(x.mean((2, 3)))", "x = self.project(x.flatten(2).amax(2))"])]
+        inputs = f"data({batch}, {channels}, {side}, {side})"
+        if rng.random() < 0.5:
+            batch = min(batch, 8)
+            inputs = f"data({batch}, {channels}, {side}, {side})"
+    else:
+        init += [f"self.project = nn.Linear({rng.choice([1, 3, 16, 33])}, W)"]
+        forward += ["x = self.project(x)"]
+        inputs = f"data({batch}, {init[-1].split('(')[1].split(',')[0]})"
+    for i in range(rng.randint(0, 3)):
+        name = f"self.f{i}"
+        block = rng.randrange(7)
+        if block == 0:
+            init += [f"{name} = nn.Linear(W, W)"]
+            forward += [f"x = torch.relu({name}(x))"] * rng.choice([1, 2])
+        elif block == 1:
+            init += [f"{name} = nn.LayerNorm(W)"]
+            forward += [f"x = {name}(x)"]
+        elif block == 2:
+            init += [f"{name} = nn.Linear(W, 2 * W)", f"{name}b = nn.Linear(2 * W, W)"]
+            forward += [f"x = x + {name}b(F.gelu({name}(x)))"]
+        elif block == 3:
+            init += [f"{name} = nn.Linear(W, W, bias=False)"]
+            forward += [f"x = torch.tanh({name}(x)) + 0.5 * torch.tanh({name}(torch.sin(x)))"]
+        elif block == 4:
+            init += [f"{name} = nn.Linear(W, W)"]
+            forward += [f"x = x * torch.sigmoid({name}(x))"]
+        elif block == 5:
+            init += [f"{name} = nn.Linear(W, 3 * W, bias=False)"]
+            forward += [f"q, k, v = {name}(x).chunk(3, -1)", "x = x + torch.softmax(q @ k.t() * 0.2, -1) @ v"]
+        else:
+            init += [f"{name} = nn.Parameter(data(W, scale=0.5))"]
+            forward += [rng.choice([f"x = torch.cumsum(x, 1) * {name} * 0.3", f"x = torch.cat([x * {name}, torch.cumsum(x, 1) * 0.2], 0)[-B:]", f"x = torch.sort(x * {name}, 1)[0]"])]
+    tied = embedded and rng.random() < 0.6
+    outputs = 11 if tied else rng.choice([1, 2, 3, 10, 17])
+    if tied:
+        forward += ["return x @ self.embed.weight.t()" if rng.random() < 0.5 else "return F.linear(x, self.embed.weight)"]
+    else:
+        init += [f"self.out = nn.Linear(W, {outputs})"]
+        forward += ["return self.out(x)"]
+    lines = [f"W, B = {width}, {batch}", "class Net(nn.Module):", "    def __init__(self):", "        super().__init__()", *indented(init, 2)]
+    lines += ["    def forward(self, x):", *indented(forward, 2), "net = load(Net())", "params = list(net.parameters())"]
+    batches = rng.randint(1, 3)
+    lines += [f"xs = [{inputs} for _ in range({batches})]"]
+    loss = ["out = net(x)"]
+    if rng.random() < 0.6 and outputs > 1:
+        lines += [f"ys = [ints({outputs}, {batch}) for _ in range({batches})]"]
+        loss += [rng.choice(["loss = F.cross_entropy(out, y)", "loss = F.cross_entropy(out, y, label_smoothing=0.1)", "loss = F.nll_loss(F.log_softmax(out, 1), y)"])]
+    else:
+        lines += [f"ys = [data({batch}, {outputs}) for _ in range({batches})]"]
+        loss += [rng.choice(["loss = F.mse_loss(out, y)", "loss = F.huber_loss(out, y)", "loss = F.binary_cross_entropy_with_logits(out, torch.sigmoid(y))"])]
+    if rng.random() < 0.15:
+        loss += ["loss = loss + 1e-2 * sum((p * p).sum() for p in params)"]
+    lines += training_loop(rng, loss, ["show(out)", "show(params[0])", "show(params[-1].grad)", "sync(loss)", "sync(*params)"])
+    if rng.random() < 0.3:
+        lines += ["net.eval()", "with torch.no_grad():", "    show(net(xs[0]))"]
+    return lines
+
+
+def expression_training(rng: random.Random) -> list[str]:
+    """Random expressions of the parameters, trained."""
+    w = Expressions(rng, rng.sample(SIZES, 3))
+    grads = leaves(w, rng.randint(2, 4), 1.0)
+    head, w.lines = w.lines, []
+    shape = w.shape((2,))
+    w.values.append(Value("x", shape))
+    for _ in range(rng.randint(3, 10)):
+        w.step()
+    used = [v for v in w.values if v.name.startswith("t")] or w.values
+    outputs = rng.sample(used, min(len(used), rng.randint(1, 3)))
+    body = w.lines
+    total = " + ".join(f"({v.name} * {v.name}).mean()" if rng.random() < 0.6 else f"{v.name}.sum() * {round(1 / max(v.size, 1) ** 0.5, 4)}" for v in outputs)
+    batches = rng.randint(1, 2)
+    lines = [*head, f"params = [{', '.join(v.name for v in grads)}]", f"xs = [data({', '.join(map(str, shape))}) for _ in range({batches})]", "ys = xs"]
+    return lines + training_loop(rng, [*body, f"loss = {total}"], [f"show({rng.choice(used).name})", "show(params[0])", "show(params[-1].grad)", f"sync({rng.choice(used).name})"])

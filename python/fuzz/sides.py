@@ -1,0 +1,86 @@
+"""Runs a program's text on one side, and keeps what it shows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def namespace(torch, dtype: str, shown: list, captured: bool = True, seed: int = 7) -> dict:
+    rng = np.random.default_rng(seed)
+    is_weft = torch.__name__ == "weft"
+
+    def data(*shape, scale=1.0):
+        return torch.tensor((rng.standard_normal(shape) * scale).astype("float32").astype(dtype))
+
+    def ints(high, *shape):
+        return torch.tensor(rng.integers(0, high, shape))
+
+    def load(module):
+        """The same weights on both sides, by name."""
+        with torch.no_grad():
+            for name, p in sorted(module.named_parameters()):
+                fan = p.shape[-1] if len(p.shape) > 1 else 4
+                p.copy_(data(*p.shape, scale=max(fan, 1) ** -0.5))
+        return module.double() if dtype == "float64" else module
+
+    def show(value):
+        if value is None:
+            shown.append(None)
+            return
+        value = value.detach()
+        shown.append(np.array(value.numpy(), copy=True))
+
+    def sync(*tensors):
+        if is_weft:
+            torch.realize(*tensors)
+
+    def jit(function):
+        return torch.jit(function) if is_weft and captured else function
+
+    return {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "np": np, "data": data, "ints": ints, "load": load, "show": show, "sync": sync, "jit": jit}
+
+
+def run(torch, text: str, dtype: str = "float32", captured: bool = True) -> list:
+    shown: list = []
+    exec(compile(text, "<program>", "exec"), namespace(torch, dtype, shown, captured))
+    return shown
+
+
+def difference(got: list, exact: list, rounded: list, factor: float = 30.0) -> str:
+    """What differs between Weft's results and those of a reference in f64 (`exact`) and in the type of the program (`rounded`).
+
+    How far the two references are apart says how well a value is determined: that is the tolerance, and a few units more.
+    """
+    if len(got) != len(rounded):
+        return f"{len(got)} values shown instead of {len(rounded)}"
+    for i, (g, e, r) in enumerate(zip(got, exact, rounded)):
+        if g is None or r is None:
+            if g is not r and not (g is not None and not g.any()) and not (r is not None and not r.any()):
+                return f"value {i}: {'nothing' if g is None else 'a tensor'} instead of {'nothing' if r is None else 'a tensor'}"
+            continue
+        if g.shape != r.shape:
+            return f"value {i}: shape {g.shape} instead of {r.shape}"
+        if g.dtype != r.dtype:
+            return f"value {i}: {g.dtype} instead of {r.dtype}"
+        if g.size == 0:
+            continue
+        g64, e64, r64 = g.astype("f8"), e.astype("f8"), r.astype("f8")
+        known = np.isfinite(e64) & np.isfinite(r64)
+        if (np.isnan(g64) != np.isnan(r64))[np.isnan(e64) == np.isnan(r64)].any():
+            return f"value {i}: NaN in {int(np.isnan(g64).sum())} places instead of {int(np.isnan(r64).sum())}"
+        if not known.any():
+            continue
+        scale = np.abs(e64[known]).max()
+        spread = np.abs(e64 - r64)[known].max()
+        if spread > 1e-2 * scale:  # not determined; nor is what follows from it
+            return ""
+        eps = 1e-5 if r.dtype == np.float32 else 1e-11
+        tolerance = eps * scale + factor * spread + (1e-7 if eps == 1e-5 else 1e-13)
+        with np.errstate(invalid="ignore"):
+            off = np.where(known, np.abs(g64 - r64), 0)
+        off = np.where(np.isnan(off), np.inf, off)
+        if off.max() > tolerance:
+            at = np.unravel_index(off.argmax(), off.shape)
+            return (f"value {i} {g.shape}: {int((off > tolerance).sum())} of {off.size} elements differ; the worst, at {tuple(map(int, at))}, is "
+                    f"{g[at]!r} instead of {r[at]!r} (tolerance {tolerance:.2g})")  # fmt: skip
+    return ""

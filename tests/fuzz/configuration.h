@@ -1,0 +1,28 @@
+// tests/fuzz/configuration.h: how a program is run: the backend, the processor's level, threads, and what is switched off.
+#pragma once
+
+#include "tests/support/random.h"
+
+#include <string>
+
+namespace weft::testing::fuzz {
+
+struct Configuration {
+    std::string backend = "x86", cpu = "native";
+    int threads = 1;
+    std::string off;  // a pass, "donate", "all", or nothing
+};
+
+std::string to_string(const Configuration& configuration);  // as environment variables
+
+Configuration random_configuration(Rng& rng);
+
+class ConfigurationScope {
+public:
+    explicit ConfigurationScope(const Configuration& configuration);
+    ~ConfigurationScope();
+    ConfigurationScope(const ConfigurationScope&) = delete;
+    ConfigurationScope& operator=(const ConfigurationScope&) = delete;
+};
+
+}  // namespace weft::testing::fuzz

@@ -1,0 +1,15 @@
+// tests/support/oracle.h: runs whole programs on the oracle: while a scope lives, every run computes its graph op by op, in
+// order (tests/support/eager.h). No capture, simplification, fusion, plan, donation, pass or backend has a part in it.
+#pragma once
+
+namespace weft::testing {
+
+class OracleScope {
+public:
+    OracleScope();
+    ~OracleScope();
+    OracleScope(const OracleScope&) = delete;
+    OracleScope& operator=(const OracleScope&) = delete;
+};
+
+}  // namespace weft::testing
