@@ -39,7 +39,7 @@ parity:  ## set up with PyTorch (in .venv-parity), build, and compare the Python
 	$(call say,setting up)
 	@tools/setup.sh build python parity
 	$(call say,building (release))
-	@$(call build,release) --target weft_python weft_package
+	@$(call build,release) --target weft_python weft_python_fuzz weft_package
 	$(call say,comparing with PyTorch)
 	@PYTHONPATH=build/release/python .venv-parity/bin/python -m pytest -q -p no:cacheprovider python/parity $(ARGS)
 

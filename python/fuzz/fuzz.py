@@ -27,7 +27,7 @@ import sides
 import weft_build
 
 BATCH = 25  # programs of one child
-PATIENCE = 60.0
+PATIENCE = 300.0  # of the slowest configuration, on a machine that does other things too
 REFUSED = ["through an expanded view"]  # what Weft documents to refuse, and PyTorch does
 
 torch = None  # PyTorch, or None: the oracle is the reference
@@ -128,7 +128,7 @@ def report(text: str, settings: dict[str, str], found: str, shrinking: float) ->
         fewer = {k: v for k, v in settings.items() if k != name}
         if alone(small, fewer):
             settings = fewer
-    return f"# {settings}; right with: {', '.join(cures(small, settings)) or 'nothing'}\n# {alone(small, settings)}\n{small}"
+    return f"# {found}\n# {settings}; right with: {', '.join(cures(small, settings)) or 'nothing'}\n# {alone(small, settings)}\n{small}"
 
 
 def replay(path: str) -> int:

@@ -90,8 +90,13 @@ def tensor_program(rng: random.Random) -> list[str]:
     held: list[Value] = []
     for _ in range(rng.randint(3, 16)):
         what = rng.random()
-        if what < 0.6:
+        if what < 0.55:
             w.step()
+        elif what < 0.6:  # a value of its own that shares no history, written with one that has
+            x = w.pick()
+            y = x and w.pick(lambda v, x=x: v.shape == x.shape)
+            h = w.make(rng.choice([f"{x.name}.detach()", f"({x.name} * 1.5).detach()", f"{x.name}.clone().detach()"]), x.shape)
+            w.line(rng.choice([f"{h.name} += {y.name} * {w.number()}", f"{h.name}.add_({y.name})", f"{h.name}.mul_({y.name})", f"{h.name}.copy_({y.name})"]))
         elif what < 0.8:
             write_in_place(w)
         elif what < 0.88:

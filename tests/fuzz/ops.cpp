@@ -51,7 +51,8 @@ const OpRow kOps[] = {
     OP(5, 2, matmul(x, y) * 0.3), OP(5, 2, matmul(x, y.t()) * 0.3), OP(3, 2, matmul(x.t(), y) * 0.3), OP(3, 1, matmul(x, x.t()) * 0.1),
     OP(2, 3, linear(x, y, z)), OP(1, 2, tanh(matmul(x, y))), OP(1, 2, relu(matmul(x, y.t()) + c)), OP(1, 2, outer(x, y)),
     // joins
-    OP(4, 2, cat({x, y}, d)), OP(4, 2, stack({x, y}, d)), OP(2, 2, cat({x, y, x}, d)), OP(2, 3, cat({x, y, z}, d)), OP(1, 2, cat({x * c, cumsum(y, d)}, d)),
+    OP(4, 2, cat({x, y}, d)), OP(4, 2, stack({x, y}, d)), OP(2, 2, cat({x, y, x}, d)), OP(2, 3, cat({x, y, z}, d)), OP(1, 2, cat({x * c, cumsum(y, d)}, d)), OP(1, 2, cat({x * y, cumsum(x, d)}, 0)),
+    OP(1, 2, cat({y * x, cumsum(x, 1)}, 0) / (abs(y) + 1)),
     OP(1, 1, stack({x, cumsum(x, d)})), OP(1, 2, sum(stack({x, y}), 0)), OP(1, 2, max(stack({x, y}, d), d)),
     // views and moves
     OP(4, 1, x.t()), OP(2, 1, x.flatten()), OP(2, 1, x.reshape({x.size(-1), -1})), OP(3, 1, x.slice(d, {k})), OP(3, 1, x.slice(d, {{}, k})),

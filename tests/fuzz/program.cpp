@@ -231,9 +231,12 @@ private:
     }
 
     bool backward(const Statement& s, const Tensor& x) {
+        const Tensor& y = at(s.in[1]);
+        const bool two = s.flag && y.defined() && is_float(y.dtype());
         if (!x.requires_grad()) return false;
-        write_down(s, str("(", loss_text(s, name(s.in[0])), ").backward({}, true);"));
-        loss_of(s, x).backward({}, true);
+        write_down(s, str("(", loss_text(s, name(s.in[0])), two ? " + " + loss_text(s, name(s.in[1])) : "",
+                          ").backward({}, true);"));
+        (two ? loss_of(s, x) + loss_of(s, y) : loss_of(s, x)).backward({}, true);
         return true;
     }
 
@@ -294,7 +297,7 @@ public:
     explicit Draft(std::uint64_t seed) : rng_(seed), trial_(program_, options_) {
         static const std::vector<std::int64_t> kSizes = {1, 2, 3, 5, 8, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 128};
         for (int i = 0; i < 3; ++i) sizes_.push_back(rng_.pick(kSizes));
-        if (rng_.chance(0.04)) sizes_.push_back(0);
+        if (rng_.chance(0.06)) sizes_.push_back(0);
         if (rng_.chance(0.05)) sizes_.push_back(rng_.pick({200, 257, 513, 1000, 4099}));
         gradients_ = rng_.chance(0.6);
         mixed_ = rng_.chance(0.25);

@@ -23,7 +23,7 @@ struct Statement {
     std::int64_t d = 0, k = 0;  // dice: an axis, a position
     Shape shape;                // of Make
     DType dtype = f32;
-    bool flag = false;  // Make: requires a gradient. Realize: two together. Jit: called twice
+    bool flag = false;  // Make: requires a gradient. Realize, Backward: two together. Jit: called twice
     bool no_grad = false;
 };
 
