@@ -78,6 +78,7 @@ const Operand* loaded(const Ins& ins) {
 // No jump and nothing for one; no flags that are read, no register that the machine insists on.
 bool may_move(const Ins& ins, const Code& code) {
     if (ins.id >= kMove && ins.id != kMove && ins.id != kConstant) return false;
+    if (ins.id == Id::kIdCmp || ins.id == Id::kIdTest) return false;  // of memory, too: no store, but flags
     if (!ins.count || (!ins.writes_first && !is_store(ins))) return false;
     for (int i = 0; i < ins.count; ++i)
         if (ins.o[i].kind == Operand::Kind::Label || (ins.o[i].kind == Operand::Kind::Register && ins.o[i].reg.id < 0))

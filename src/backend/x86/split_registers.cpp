@@ -31,26 +31,31 @@ public:
 
 private:
     struct State {
-        int seen = 0;            // uses in this block
-        int writes = 0;          // of those
-        bool read_first = true;  // what came before the block
-        int now = -1;            // the register that it is called by
+        int seen = 0;             // uses in this block
+        int writes = 0;           // of those
+        bool written = false;     // so far
+        bool read_first = false;  // what came before the block
+        int now = -1;             // the register that it is called by
     };
     static std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
     void block(std::size_t begin, std::size_t end) {
-        const auto for_each = [&](auto f) {
-            for (std::size_t i = begin; i < end; ++i)
-                for_each_reg(code_.list[i], [&](int id, bool writes, bool reads) {
-                    if (at(id) < state_.size() && code_.regs[at(id)].cls == Class::Vec) f(id, writes, reads);
-                });
+        const auto for_each = [&](const Ins& ins, auto f) {
+            for_each_reg(ins, [&](int id, bool writes, bool reads) {
+                if (at(id) < state_.size() && code_.regs[at(id)].cls == Class::Vec) f(state_[at(id)], writes, reads);
+            });
         };
-        for_each([&](int id, bool, bool) { state_[at(id)] = {}; });
-        for_each([&](int id, bool writes, bool reads) {
-            State& state = state_[at(id)];
-            if (!state.seen++) state.read_first = reads;
-            state.writes += writes && !reads;
-        });
+        for (std::size_t i = begin; i < end; ++i) for_each(code_.list[i], [](State& state, bool, bool) { state = {}; });
+        for (std::size_t i = begin; i < end; ++i) {
+            for_each(code_.list[i], [](State& state, bool, bool reads) {
+                ++state.seen;
+                state.read_first |= reads && !state.written;
+            });
+            for_each(code_.list[i], [](State& state, bool writes, bool reads) {
+                state.written |= writes;
+                state.writes += writes && !reads;
+            });
+        }
         for (std::size_t i = begin; i < end; ++i) rename(code_.list[i]);
     }
 

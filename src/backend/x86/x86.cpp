@@ -5,7 +5,9 @@
 #include "backend/x86/emitter.h"
 #include "backend/x86/fold_loads.h"
 #include "backend/x86/interleave.h"
+#include "backend/x86/meaning.h"
 #include "backend/x86/split_registers.h"
+#include "backend/x86/verify_allocation.h"
 #include "core/config.h"
 #include "core/cpu.h"
 #include "core/str.h"
@@ -57,10 +59,13 @@ std::shared_ptr<const Program> compile_one(const kernel::Kernel& kernel) {
     const bool wide = cpu_level() == CpuLevel::Avx512;
     Emitted emitted = emit(kernel, wide);
     const int vectors = wide ? 32 : 16;
+    const Meaning meaning = meaning_of(emitted.code);
     split_registers(emitted.code);
     fold_loads(emitted.code);
     interleave(emitted.code, vectors);
+    verify_meaning(emitted.code, meaning, kernel.name);
     const Allocation allocation = allocate(emitted.code, vectors);
+    verify_allocation(emitted.code, allocation, kernel.name);
     auto machine =
         assemble(emitted.code, allocation, wide, reinterpret_cast<const void*>(&weft_x86_lanes), config().debug >= 5);
     return std::make_shared<X86Program>(std::move(machine), std::move(emitted.calls),

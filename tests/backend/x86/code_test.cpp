@@ -1,6 +1,7 @@
 // The passes over instructions, between the emitter and the registers: each on a short listing made by hand.
 #include "backend/x86/fold_loads.h"
 #include "backend/x86/interleave.h"
+#include "backend/x86/meaning.h"
 #include "backend/x86/split_registers.h"
 #include "core/str.h"
 
@@ -218,6 +219,48 @@ TEST_CASE("loads pass stores to the kernel's own memory, and no others") {
         const auto store = std::find_if(l.code.list.begin(), l.code.list.end(), is_store);
         CHECK((last_load <= store) == local);
     }
+}
+
+TEST_CASE("what is compared with memory is compared where its flags are read") {
+    Listing l;
+    const auto v = [](Reg r) { return vec(r, 64); };
+    const Reg truth = l.code.make(Class::Gp, 8), sum = l.code.make(Class::Gp, 8);
+    l.add(kLoopBegin, false, {imm(100)});
+    Reg x = l.vector();
+    l.add(Id::kIdVmovups, true, {v(x), memory(l.base, 0, 64)});
+    for (int i = 0; i < 20; ++i) {
+        const Reg next = l.vector();
+        l.add(Id::kIdVmulps, true, {v(next), v(x), v(x)});
+        x = next;
+    }
+    l.add(Id::kIdVmovups, false, {memory(l.base, 0, 64), v(x)});
+    l.add(Id::kIdAdd, true, {gp(sum), imm(64)});  // its flags are nobody's, and it has time
+    l.code.list.back().reads_first = true;
+    l.add(Id::kIdCmp, false, {memory(sum, 0, 1), imm(0)});
+    l.add(Id::kIdSetne, true, {gp(truth, 1)});
+    l.add(kLoopEnd, false, {});
+    const Meaning before = meaning_of(l.code);
+    interleave(l.code, 32);
+    CHECK(meaning_of(l.code) == before);
+    const auto at = [&](std::uint32_t id) {
+        return std::find_if(l.code.list.begin(), l.code.list.end(), [&](const Ins& ins) { return ins.id == id; });
+    };
+    CHECK(at(Id::kIdCmp) + 1 == at(Id::kIdSetne));
+}
+
+TEST_CASE("a vector of which only lanes are written goes on with what it held before the block") {
+    Listing l;
+    const auto v = [](Reg r) { return vec(r, 32); };
+    const Reg x = l.code.make(Class::Vec, 32), y = l.code.make(Class::Vec, 32);
+    l.add(kLoopBegin, false, {imm(100)});
+    for (int turn = 0; turn < 2; ++turn) l.add(Id::kIdVblendps, true, {v(x), v(x), v(y), imm(1 << turn)});
+    l.add(Id::kIdVmovups, false, {memory(l.base, 0, 32), v(x)});
+    l.add(kLoopEnd, false, {});
+    const Meaning before = meaning_of(l.code);
+    split_registers(l.code);
+    CHECK(meaning_of(l.code) == before);
+    for (const Ins& ins : l.code.list)
+        if (ins.id == Id::kIdVblendps) CHECK(ins.o[1].reg == x);
 }
 
 TEST_CASE("a vector that is written anew is another one, unless something outside sees it") {
