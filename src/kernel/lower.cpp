@@ -187,14 +187,15 @@ private:
                 r.value = kernel_.constant(r.dtype, 0), r.left = r.right = nullptr;
             return emit_reductions(kernel_, vars, std::move(reductions));
         }
-        // An element of the row per step of the loops, in their order: then all of them are there afterwards.
+        // An element of the row per step of the loops, in their order, and a step for each: then all of them are there afterwards.
         Shape extents;
         for (const NodeRef& var : vars) extents.push_back(extent_of(var));
         const NodeRef step = ir::flatten_index(*kernel_.interner, extents, IndexList(vars.begin(), vars.end()));
         std::vector<const Node*> nodes;
         std::vector<Kept> kept;
         for (const Elements::Noted& noted : elements_.take_noted()) {
-            if (!(noted.place == step)) continue;
+            const bool whole = numel(noted.node->shape) == numel(graph_.rows) * product(vars);
+            if (!whole || !(noted.place == step)) continue;
             nodes.push_back(noted.node);
             kept.push_back({noted.place, noted.value, product(vars)});
         }

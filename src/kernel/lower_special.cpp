@@ -53,20 +53,23 @@ Kernel lower_scan(const KernelGraph& graph) {
     const int acc = kernel.new_local("acc", scan.dtype, 1);
     const NodeRef zero = kernel.index(0), running = kernel.load(acc, zero);
     const NodeRef first = kernel.make(Op::Const, scan.dtype, {}, ir::ConstArg{ir::identity_word(arg.op, scan.dtype)});
-    Body step{Store{acc, zero, kernel.binary(arg.op, running, elements.value(scan.source(), loops.index))}};
-    elements.bind(scan, loops.index, acc);
+    // An output may be a part of another array and have that one's axes, so indices are found from the number of the element.
+    const NodeRef element = ir::flatten_index(*kernel.interner, scan.shape, loops.index);
+    const auto index_of = [&](const Node& node) { return ir::unflatten_index(*kernel.interner, node.shape, element); };
+    Body step{Store{acc, zero, kernel.binary(arg.op, running, elements.value(scan.source(), index_of(scan)))}};
+    elements.bind(scan, index_of(scan), acc);
     // The running value, and what is computed from it at the same place. Of several outputs one may take over the memory that the
     // others are computed from, so all values are there before the first is stored.
     Body stores;
     for (const KernelGraph::Output& output : graph.outputs) {
-        NodeRef value = elements.value(*output.value, loops.index);
+        const IndexList index = index_of(*output.value);
+        NodeRef value = elements.value(*output.value, index);
         if (graph.outputs.size() > 1) {
             const int local = kernel.new_local("new", value->dtype, 1);
             step.emplace_back(Store{local, zero, value});
             value = kernel.load(local, zero);
         }
-        stores.emplace_back(
-            Store{output.param, ir::strided_position(*kernel.interner, loops.index, output.strides), value});
+        stores.emplace_back(Store{output.param, ir::strided_position(*kernel.interner, index, output.strides), value});
     }
     for (Stmt& store : stores) step.push_back(std::move(store));
     Body body = nested({loops.along}, std::move(step), false);

@@ -70,13 +70,23 @@ private:
             case 1: return x.matmul(leaf({columns_, columns_}));
             case 2: return is_float(dtype_) ? softmax(x, 1) : maximum(x, -x);
             case 3: return x - sum(x, Axes{1}, true);
-            case 4: return cumsum(x, 0);
+            case 4: return scanned(x);
             case 5: return x.narrow(0, 0, std::max<std::int64_t>(1, x.size(0) - 1));
             case 6: return x.flip(1).clone();
             case 7: return is_float(dtype_) ? tanh(exp(x)) * x : x / 3;
             case 8: return x.matmul(leaf({columns_, columns_})).reshape({columns_, x.size(0)}).t();
             case 9: return sum(x, Axes{0}, true) + 1;
             default: return leaf();
+        }
+    }
+
+    Tensor scanned(const Tensor& x) {
+        const int axis = rng_.pick({0, 1});
+        switch (is_float(dtype_) ? rng_.below(4) : 0) {
+            case 0: return cumsum(x, axis);
+            case 1: return cumprod(x, axis);
+            case 2: return cummax(x, axis).values;
+            default: return logcumsumexp(x, axis);
         }
     }
 
@@ -99,6 +109,7 @@ private:
             steps.push_back(is_float(dtype_) ? tanh(next) : next);
         }
         if (rng_.chance(0.5)) steps.erase(steps.begin());
+        if (rng_.chance(0.3)) steps.push_back(scanned(steps.back()));
         return stack(steps, rng_.pick({0, 1})).reshape({-1, columns_});
     }
 
@@ -162,6 +173,22 @@ TEST_CASE("computed values side by side have the same bits however they are comp
             shrink_graph(roots, [&](const Roots& candidate) { return !complaint(candidate, seed).empty(); });
         FAIL_CHECK("seed ", seed, ": ", complaint(small, seed), "\n", describe(small));
     }
+}
+
+TEST_CASE("a scan beside other arrays, asked for itself as well") {
+    Tensor x = some({4, 5}), w = some({5, 3}, 2);
+    for (const auto scan : {cumsum, cumprod, logcumsumexp})
+        for (const int axis : {0, 1}) {
+            CAPTURE(axis);
+            const Tensor flat = some({48}), running = scan(flat, 0);
+            CHECK(complaint({node_of(running), node_of(stack({flat, running}))}, 0) == "");
+            CHECK(complaint({node_of(running), node_of(stack({flat, running}, 1))}, 0) == "");
+            CHECK(complaint({node_of(running), node_of(cat({running.reshape({6, 8}), flat.reshape({6, 8})}, 1))}, 0) ==
+                  "");
+            x.set_requires_grad();
+            const Tensor c = scan(x, axis), product = sum(stack({c, x}).matmul(w));
+            CHECK(complaint({node_of(gradient(product, std::vector{x})[0]), node_of(product)}, 0) == "");
+        }
 }
 
 TEST_CASE("what is computed by kernels and put side by side needs no kernel more") {
