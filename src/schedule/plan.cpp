@@ -371,8 +371,10 @@ private:
                 if (const PlanValue& value = plan_.values[v]; value.where == PlanValue::Where::Leaf)
                     readers[value.leaf].push_back(s);
                 else if (parts_.contains(v)) for_each_part(v, [&](int part) { after(writer.at(part), s); });
-                else if (const auto [found, first] = writer.try_emplace(v, s); !first) after(found->second, s);
-                else donated[s] = donated[s] || value.where == PlanValue::Where::Donated;
+                else if (const auto [found, first] = writer.try_emplace(v, s); !first) {
+                    // A value without elements has no writer: a kernel that reads it twice must not wait for itself.
+                    if (found->second != s) after(found->second, s);
+                } else donated[s] = donated[s] || value.where == PlanValue::Where::Donated;
         }
         for (const auto& [v, s] : writer)
             if (plan_.values[v].where == PlanValue::Where::Donated)
@@ -390,6 +392,7 @@ private:
             for (const int t : then[s])
                 if (--waits[t] == 0) ready.emplace(donated[t], t);
         }
+        if (static_cast<int>(ordered.size()) != count) throw InternalError("plan: steps wait for each other");
         plan_.steps = std::move(ordered);
     }
 
@@ -437,7 +440,7 @@ private:
     std::vector<NodeRef> outputs_, keep_alive_;
     std::unordered_map<const Node*, int> value_of_;
     std::unordered_map<int, int> value_of_leaf_;
-    std::unordered_map<int, std::vector<int>> parts_;  // of a value that has no kernel of its own
+    std::unordered_map<int, std::vector<int>> parts_;       // of a value that has no kernel of its own
     std::unordered_map<const Node*, NodeRef> stored_root_;  // what a root is stored as
     std::unordered_map<const Node*, std::pair<NodeRef, int>> boxes_;
 };
