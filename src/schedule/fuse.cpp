@@ -550,9 +550,9 @@ private:
         const int id = home(memory);
         if (id < 0 || (groups_[id].kind == KernelGraph::Kind::Custom && !groups_[id].parts)) return Way::Copy;
         if (is_narrow(memory, facts(memory).full, groups_[id])) return Way::Copy;
-        if (!is_root_.contains(&memory) && !dense_.contains(&memory) && !place_.contains(&memory) &&
-            squeezed(memory.shape) == squeezed(part.value->shape))
-            return Way::InPlace;
+        const bool has_place = is_root_.contains(&memory) || dense_.contains(&memory) || place_.contains(&memory) ||
+                               written_.contains(&memory);  // in its leaf
+        if (!has_place && squeezed(memory.shape) == squeezed(part.value->shape)) return Way::InPlace;
         return takes_epilogues(groups_[id]) && groups_[id].again < kMostAgain ? Way::Again : Way::Copy;
     }
 

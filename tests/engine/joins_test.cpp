@@ -191,6 +191,31 @@ TEST_CASE("a scan beside other arrays, asked for itself as well") {
         }
 }
 
+TEST_CASE("what is written in place stays where it is, and its joins are copies") {
+    for (const char* backend : {"ref", "x86"}) {
+        if (!have_backend(backend)) continue;
+        CAPTURE(backend);
+        const BackendScope scope(backend);
+        for (const std::int64_t n : {2, 15, 300}) {
+            CAPTURE(n);
+            Tensor x = (arange(n).to(f32) + 1).clone().realize();
+            std::vector<float> expected = x.to_vector<float>();
+            expected[1] = -2;
+            select(x, 0, 1).fill_(-2);
+            const Tensor twice = cat({x, x}, 0), beside = stack({x, cumsum(x, 0)});
+            realize(std::vector{twice, beside, x});
+            CHECK(x.to_vector<float>() == expected);
+            CHECK(twice.narrow(0, 0, n).to_vector<float>() == expected);
+            CHECK(twice.narrow(0, n, n).to_vector<float>() == expected);
+            CHECK(beside.narrow(0, 0, 1).to_vector<float>() == expected);
+            select(x, 0, 0).fill_(7);  // by another plan: the join is asked for alone
+            expected[0] = 7;
+            CHECK(cat({x, x}, 0).narrow(0, n, n).to_vector<float>() == expected);
+            CHECK(x.to_vector<float>() == expected);
+        }
+    }
+}
+
 TEST_CASE("what is computed by kernels and put side by side needs no kernel more") {
     const Tensor a = some({64, 48}), b = some({64, 48}, 2), w = some({48, 32}), v = some({48, 32}, 2);
     CHECK(launches([&] { return std::vector{cat({a.matmul(w), b.matmul(v)}, 0)}; }) == 2);
