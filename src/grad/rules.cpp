@@ -4,6 +4,7 @@
 
 #include "core/str.h"
 #include "ir/build.h"
+#include "ir/contraction.h"
 #include "ir/print.h"
 
 #include <weft/error.h>
@@ -128,6 +129,12 @@ NodeRef shifted_back(const NodeRef& g, int axis, std::int64_t by) {
     Dims before(g->shape.size(), 0), after = before;
     after[axis] = by;
     return pad(shrink_axis(g, axis, by, g->size(axis) - by), before, after);
+}
+
+// The gradient of a sum of products is sums of products again.
+Grads grad_mul(const NodeRef& out, const NodeRef& g) {
+    if (is_fused_product(*out)) return {product(g, src(out, 1)), product(g, src(out, 0))};
+    return {g * src(out, 1), g * src(out, 0)};
 }
 
 NodeRef product_before(const NodeRef& x, int axis) { return shifted(scan(Op::Mul, x, axis), axis, 1); }
@@ -324,7 +331,7 @@ constexpr Row kRules[] = {
 
     {Op::Add, [](N, N g) { return Grads{g, g}; }},
     {Op::Sub, [](N, N g) { return Grads{g, -g}; }},
-    {Op::Mul, [](N out, N g) { return Grads{g * src(out, 1), g * src(out, 0)}; }},
+    {Op::Mul, grad_mul},
     {Op::Div, [](N out, N g) { return Grads{g / src(out, 1), -(g / src(out, 1) * out)}; }},
     {Op::Pow, grad_pow},
     {Op::IDiv, kNone},

@@ -154,6 +154,13 @@ NodeRef binary(Op op, const NodeRef& a, const NodeRef& b) {
     return graph().make(op, result, shape, {expand(a, shape), expand(b, shape)});
 }
 
+NodeRef product(const NodeRef& a, const NodeRef& b) {
+    if (!is_float(a->dtype) || is_half(a->dtype)) return a * b;  // exact, or rounded anyway
+    require(a->dtype == b->dtype, Op::Mul, "operands of ", a->dtype, " and ", b->dtype);
+    const Shape shape = common_shape(Op::Mul, a, b);
+    return graph().make(Op::Mul, a->dtype, shape, {expand(a, shape), expand(b, shape)}, FusedArg{});
+}
+
 NodeRef where(const NodeRef& condition, const NodeRef& a, const NodeRef& b) {
     require(condition->dtype == DType::Bool, Op::Where, "a condition of ", condition->dtype);
     require(a->dtype == b->dtype, Op::Where, "branches of ", a->dtype, " and ", b->dtype);
@@ -336,7 +343,7 @@ NodeRef insert(const NodeRef& base, const NodeRef& value, const Dims& starts) {
 
 // ---- reductions -----------------------------------------------------------------------------------------------------
 
-NodeRef reduce(Op op, const NodeRef& x, Dims axes) {
+NodeRef reduce(Op op, const NodeRef& x, Dims axes, const SumOrder* order) {
     check_reduction(Op::Reduce, op, x->dtype);
     Dims reduced(x->shape.size(), 0);
     for (const std::int64_t axis : axes) {
@@ -351,8 +358,8 @@ NodeRef reduce(Op op, const NodeRef& x, Dims axes) {
         shape[d] = 1;
     }
     if (axes.empty()) return x;
-    if (is_half(x->dtype)) return cast(reduce(op, cast(x, DType::F32), axes), x->dtype);
-    return graph().make(Op::Reduce, x->dtype, shape, {x}, ReduceArg{op, axes});
+    if (is_half(x->dtype)) return cast(reduce(op, cast(x, DType::F32), axes, order), x->dtype);
+    return graph().make(Op::Reduce, x->dtype, shape, {x}, ReduceArg{op, axes, order ? *order : sum_order(op, *x, axes)});
 }
 
 NodeRef scan(Op op, const NodeRef& x, int axis) {

@@ -27,6 +27,9 @@ NodeRef buffer(StorageRef storage, DType dtype, const Shape& shape, std::int64_t
 // elementwise; operands have one dtype and shapes that broadcast (aligned right, size 1 stretches)
 NodeRef unary(Op op, const NodeRef& x);
 NodeRef binary(Op op, const NodeRef& a, const NodeRef& b);  // Add … Shr; comparisons give bool
+// The terms of a sum of products, like a matmul's: reduce(Op::Add, product(a, b), axes) rounds once per multiply-add, and may be a
+// contraction. a * b is a value of its own, rounded whether it is stored or not, and so is each term of its sum.
+NodeRef product(const NodeRef& a, const NodeRef& b);
 NodeRef where(const NodeRef& condition, const NodeRef& a, const NodeRef& b);
 NodeRef cast(const NodeRef& x, DType to);     // x itself if it has that type
 NodeRef bitcast(const NodeRef& x, DType to);  // same width
@@ -54,7 +57,8 @@ NodeRef unskew(const NodeRef& x, const SkewArg& arg, std::int64_t inputs);  // t
 NodeRef insert(const NodeRef& base, const NodeRef& value, const Dims& starts);
 
 // reductions keep their axes with size 1
-NodeRef reduce(Op op, const NodeRef& x, Dims axes);  // op: Add, Mul, Max, Min; no axes: x itself
+// op: Add, Mul, Max, Min; no axes: x itself. Without an order, the one that follows from x's shape.
+NodeRef reduce(Op op, const NodeRef& x, Dims axes, const SumOrder* order = nullptr);
 NodeRef scan(Op op, const NodeRef& x, int axis);     // inclusive
 
 // data-dependent indices: out[i…] = source[i…] with i[axis] replaced by index[i…]; index i64 has the result's shape,

@@ -1,9 +1,5 @@
-// ir/contraction.cpp: follows each factor's views down to its leaves with one bit set per axis.
+// ir/contraction.cpp: follows each factor's views down to what they look at, with one bit set per axis.
 #include "ir/contraction.h"
-
-#include "ir/walk.h"
-
-#include <unordered_map>
 
 namespace weft::ir {
 namespace {
@@ -30,8 +26,8 @@ AxisSets through_reshape(const Shape& from, const Shape& to, const AxisSets& set
     return result;
 }
 
-AxisSets to_source(const Node& node, std::size_t which, const AxisSets& sets) {
-    const Shape& from = node.sources[which]->shape;
+AxisSets to_source(const Node& node, const AxisSets& sets) {
+    const Shape& from = node.source().shape;
     AxisSets result = sets;
     switch (node.op) {
         case Op::Reshape: return through_reshape(from, node.shape, sets);
@@ -48,24 +44,16 @@ AxisSets to_source(const Node& node, std::size_t which, const AxisSets& sets) {
             result[skew.axis] |= result[skew.window];
             return result;
         }
-        case Op::Reduce: {  // what is summed inside depends on no outer axis
-            for (const std::int64_t axis : node.as<ReduceArg>().axes) result[axis] = 0;
-            return result;
-        }
-        case Op::Scan:
-        case Op::Gather:
-        case Op::Scatter: return result;
-        default: result.resize(from.size(), 0); return result;
+        default: return result;
     }
 }
 
 // Axes along which a zero-filling view is not the same everywhere, even if its source has one element there.
 AxisSet axes_of_gate(const Node& node, const AxisSets& sets) {
     AxisSet gate = 0;
-    if (node.op == Op::Pad || node.op == Op::Insert) {
-        const Shape& box = node.sources.back()->shape;
+    if (node.op == Op::Pad) {
         for (std::size_t d = 0; d < sets.size(); ++d)
-            if (box[d] != node.shape[d]) gate |= sets[d];
+            if (node.source().shape[d] != node.shape[d]) gate |= sets[d];
     } else if (node.op == Op::Unskew) {
         const auto& skew = node.as<SkewArg>();
         gate = sets[skew.axis] | sets[skew.window];
@@ -73,45 +61,46 @@ AxisSet axes_of_gate(const Node& node, const AxisSets& sets) {
     return gate;
 }
 
+// Markers of the graph that is being built; a captured graph has none.
+bool is_marker(Op op) { return op == Op::Leaf || op == Op::Detach || op == Op::WithGrad; }
+
+// Of strided memory: an axis that was expanded has stride 0.
+const Dims* strides_of(const Node& node) {
+    if (const auto* param = std::get_if<SlotArg>(&node.arg)) return &param->strides;
+    if (const auto* buffer = std::get_if<BufferArg>(&node.arg)) return &buffer->strides;
+    return nullptr;
+}
+
 }  // namespace
 
 AxisSet axes_read(const Node& value, const std::function<bool(const Node&)>& is_leaf) {
-    const NodeRef root(&value);
-    const auto enter = [&](const Node& node) { return !(is_leaf && is_leaf(node)); };
-    const std::vector<const Node*> order = topological_order(std::span(&root, 1), enter);
-    std::unordered_map<const Node*, AxisSets> sets;
-    AxisSets own;
-    for (std::size_t d = 0; d < value.shape.size(); ++d) own.push_back(AxisSet{1} << d);
-    sets.emplace(&value, own);
+    AxisSets sets;
+    for (std::size_t d = 0; d < value.shape.size(); ++d) sets.push_back(AxisSet{1} << d);
     AxisSet used = 0;
-    for (auto it = order.rbegin(); it != order.rend(); ++it) {
-        const Node& node = **it;
-        const AxisSets& mine = sets.at(&node);
-        if (node.sources.empty() || !enter(node)) {
-            const auto* param = std::get_if<SlotArg>(&node.arg);
-            for (std::size_t d = 0; d < mine.size(); ++d) {
-                const bool broadcast = param && d < param->strides.size() && param->strides[d] == 0;
-                if (node.shape[d] != 1 && !broadcast) used |= mine[d];
-            }
+    const Node* node = &value;
+    while (!(is_leaf && is_leaf(*node))) {
+        if (is_marker(node->op)) {
+            node = &node->source();
             continue;
         }
-        used |= axes_of_gate(node, mine);
-        for (std::size_t i = 0; i < node.sources.size(); ++i) {
-            const AxisSets passed = to_source(node, i, mine);
-            const auto [found, fresh] = sets.try_emplace(node.sources[i].get(), passed);
-            if (!fresh)
-                for (std::size_t d = 0; d < passed.size(); ++d) found->second[d] |= passed[d];
-        }
+        if (!is_movement(node->op) || node->op == Op::Insert) break;
+        used |= axes_of_gate(*node, sets);
+        sets = to_source(*node, sets);
+        node = &node->source();
+    }
+    const Dims* strides = strides_of(*node);
+    for (std::size_t d = 0; d < sets.size(); ++d) {
+        const bool expanded = strides && d < strides->size() && (*strides)[d] == 0;
+        if (node->shape[d] != 1 && !expanded) used |= sets[d];
     }
     return used;
 }
 
-std::optional<Contraction> find_contraction(const Node& reduce, const std::function<bool(const Node&)>& is_leaf) {
-    if (reduce.op != Op::Reduce || reduce.as<ReduceArg>().op != Op::Add) return std::nullopt;
-    const Node& product = reduce.source();
-    if (product.op != Op::Mul || !is_float(product.dtype) || (is_leaf && is_leaf(product))) return std::nullopt;
+std::optional<Contraction> find_contraction(const Node& product, const Dims& axes,
+                                            const std::function<bool(const Node&)>& is_leaf) {
+    if (!is_fused_product(product) || (is_leaf && is_leaf(product))) return std::nullopt;
     AxisSet reduced = 0;
-    for (const std::int64_t axis : reduce.as<ReduceArg>().axes) reduced |= AxisSet{1} << axis;
+    for (const std::int64_t axis : axes) reduced |= AxisSet{1} << axis;
     const AxisSet left = axes_read(product.source(0), is_leaf), right = axes_read(product.source(1), is_leaf);
     Contraction found{product.sources[0], product.sources[1]};
     for (std::size_t d = 0; d < product.shape.size(); ++d) {
@@ -125,6 +114,12 @@ std::optional<Contraction> find_contraction(const Node& reduce, const std::funct
     if (!found.m || !found.n || !found.k) return std::nullopt;
     found.multiply_adds = numel(product.shape);
     return found;
+}
+
+std::optional<Contraction> find_contraction(const Node& reduce, const std::function<bool(const Node&)>& is_leaf) {
+    if (reduce.op != Op::Reduce || reduce.as<ReduceArg>().order.kind != SumOrder::Kind::Contraction)
+        return std::nullopt;
+    return find_contraction(reduce.source(), reduce.as<ReduceArg>().axes, is_leaf);
 }
 
 }  // namespace weft::ir

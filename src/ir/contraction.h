@@ -12,9 +12,14 @@ namespace weft::ir {
 
 using AxisSet = std::uint64_t;  // bit d: axis d
 
-// Which axes of `value` (as seen from its own shape) its leaves really depend on: a broadcast axis does not count.
-// `is_leaf` says where to stop (null: at nodes without sources).
+// Which axes of `value` (as seen from its own shape) it really depends on: an axis that its views broadcast does not count. Only views are
+// followed: what is computed may be stored or not, and depends on all of its axes either way. `is_leaf` says where to stop before that.
 AxisSet axes_read(const Node& value, const std::function<bool(const Node&)>& is_leaf = nullptr);
+
+// A term of a sum of products (ir::product).
+inline bool is_fused_product(const Node& node) {
+    return node.op == Op::Mul && std::holds_alternative<FusedArg>(node.arg);
+}
 
 struct Contraction {
     NodeRef left, right;              // the factors, both of the domain's shape
@@ -26,7 +31,11 @@ struct Contraction {
 // A sum that a stride thins out (UNSKEW inside a contraction) is computed as one sum per phase of the stride, up to this many.
 inline constexpr std::int64_t kMostPhases = 16;
 
-// The contraction that a Reduce node is, if it is one: Reduce(add) of a Mul whose factors each have a kept range of their own.
+// The contraction that a sum of a product over `axes` is, if it is one: of a fused product whose factors each have a kept range of their own.
+std::optional<Contraction> find_contraction(const Node& product, const Dims& axes,
+                                            const std::function<bool(const Node&)>& is_leaf = nullptr);
+
+// … that a Reduce node is, which is one by its order.
 std::optional<Contraction> find_contraction(const Node& reduce,
                                             const std::function<bool(const Node&)>& is_leaf = nullptr);
 

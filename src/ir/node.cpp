@@ -35,7 +35,7 @@ bool equal(const Arg& a, const Arg& b) {
         [&](const auto& x) {
             using T = std::decay_t<decltype(x)>;
             const T& y = std::get<T>(b);
-            if constexpr (std::is_same_v<T, std::monostate> || std::is_same_v<T, RareArg>) return true;
+            if constexpr (std::is_same_v<T, std::monostate> || std::is_same_v<T, RareArg> || std::is_same_v<T, FusedArg>) return true;
             else if constexpr (std::is_same_v<T, ConstArg>) return x.value == y.value;
             else if constexpr (std::is_same_v<T, VarArg>) return x.id == y.id;
             else if constexpr (std::is_same_v<T, BufferArg>)
@@ -44,7 +44,7 @@ bool equal(const Arg& a, const Arg& b) {
             else if constexpr (std::is_same_v<T, BoxArg>) return x.starts == y.starts;
             else if constexpr (std::is_same_v<T, SkewArg>)
                 return x.axis == y.axis && x.window == y.window && x.stride == y.stride && x.dilation == y.dilation;
-            else if constexpr (std::is_same_v<T, ReduceArg>) return x.op == y.op && x.axes == y.axes;
+            else if constexpr (std::is_same_v<T, ReduceArg>) return x.op == y.op && x.axes == y.axes && x.order == y.order;
             else if constexpr (std::is_same_v<T, IndexArg>) return x.axis == y.axis && x.mode == y.mode;
             else if constexpr (std::is_same_v<T, CheckArg>)
                 return x.low == y.low && x.high == y.high && x.what == y.what;
@@ -76,7 +76,9 @@ std::uint64_t hash_of(const Arg& arg) {
                            return mix(mix(x.axis * 64 + x.window, static_cast<std::uint64_t>(x.stride)),
                                       static_cast<std::uint64_t>(x.dilation));
                        },
-                       [](const ReduceArg& x) { return mix(static_cast<std::uint64_t>(x.op), hash_dims(x.axes)); },
+                       [](const ReduceArg& x) {
+                           return mix(mix(static_cast<std::uint64_t>(x.op), hash_dims(x.axes)), bits_of(x.order));
+                       },
                        [](const IndexArg& x) {
                            return mix(static_cast<std::uint64_t>(x.axis), static_cast<std::uint64_t>(x.mode));
                        },
@@ -92,6 +94,7 @@ std::uint64_t hash_of(const Arg& arg) {
                        },
                        [](const LoadArg& x) { return static_cast<std::uint64_t>(x.buffer); },
                        [](const RareArg&) { return std::uint64_t{1}; },
+                       [](const FusedArg&) { return std::uint64_t{2}; },
                        [](const TableArg& x) { return pointer_bits(x.entries); },
                        [](const WithGradArg& x) { return pointer_bits(x.rule.get()); },
                        [](const CustomArg& x) { return pointer_bits(x.function.get()); },
@@ -112,7 +115,7 @@ std::string to_string(const Arg& arg, DType dtype) {
             [](const SkewArg& x) {
                 return str("axis=", x.axis, " window=", x.window, " stride=", x.stride, " dilation=", x.dilation);
             },
-            [](const ReduceArg& x) { return str(name_of(x.op), " ", x.axes); },
+            [](const ReduceArg& x) { return str(name_of(x.op), " ", x.axes, to_string(x.order)); },
             [](const IndexArg& x) { return str("axis=", x.axis, " ", x.mode == Op::Add ? "add" : "set"); },
             [](const CheckArg& x) { return str(x.low, " <= x < ", x.high); },
             [](const LeafArg& x) { return str("cell ", x.cell); },
@@ -121,6 +124,7 @@ std::string to_string(const Arg& arg, DType dtype) {
             [](const LoopArg& x) { return str("i", x.id, " < ", x.extent); },
             [](const LoadArg& x) { return str("buffer ", x.buffer); },
             [](const RareArg&) { return std::string("rare"); },
+            [](const FusedArg&) { return std::string("fused"); },
             [](const TableArg& x) { return str("table ", x.entries[0], ", ", x.entries[1], " …"); },
             [](const WithGradArg& x) { return x.rule->name; },
             [](const CustomArg& x) {

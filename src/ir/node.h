@@ -4,6 +4,7 @@
 
 #include "ir/op.h"
 #include "ir/storage.h"
+#include "ir/sum_order.h"
 
 #include <weft/shape.h>
 
@@ -64,7 +65,8 @@ struct BufferArg { StorageRef storage; std::int64_t offset = 0; Dims strides; };
 struct AxesArg { Dims axes; };                              // Permute: out axis d is in axis axes[d]. Flip: flipped axes
 struct BoxArg { Dims starts; };                             // Shrink, Insert: where the box starts. Pad: what goes before
 struct SkewArg { int axis = 0, window = 0; std::int64_t stride = 1, dilation = 1; };  // Skew, Unskew
-struct ReduceArg { Op op = Op::Add; Dims axes; };           // Reduce (axes ascending, kept with size 1); Scan (one axis)
+struct ReduceArg { Op op = Op::Add; Dims axes; SumOrder order; };  // Reduce (axes ascending, kept with size 1); Scan (one axis)
+struct FusedArg {};                                         // Mul: a term of a sum of products, rounded with the addition
 struct IndexArg { int axis = 0; Op mode = Op::Add; };       // Gather; Scatter (Add, Mul, Max, Min; Where means "set", last one wins)
 struct CheckArg { std::int64_t low = 0, high = 0; std::string what; };  // Check: low <= value < high, else `what` is raised
 struct LeafArg { std::uint64_t cell = 0; };                 // Leaf: the cell whose gradient is collected here
@@ -89,8 +91,8 @@ struct CustomArg { std::shared_ptr<const CustomFunction> function; };
 // clang-format on
 
 using Arg =
-    std::variant<std::monostate, ConstArg, VarArg, BufferArg, AxesArg, BoxArg, SkewArg, ReduceArg, IndexArg, CheckArg,
-                 LeafArg, PartArg, SlotArg, LoopArg, LoadArg, RareArg, TableArg, WithGradArg, CustomArg>;
+    std::variant<std::monostate, ConstArg, VarArg, BufferArg, AxesArg, BoxArg, SkewArg, ReduceArg, FusedArg, IndexArg,
+                 CheckArg, LeafArg, PartArg, SlotArg, LoopArg, LoadArg, RareArg, TableArg, WithGradArg, CustomArg>;
 
 bool equal(const Arg& a, const Arg& b);
 std::uint64_t hash_of(const Arg& arg);

@@ -86,13 +86,23 @@ private:
             if (node->op == Op::Reduce) {
                 ++deepest;
                 reduces_.push_back(node);
-                Dims extents;
-                for (const std::int64_t axis : node->as<ir::ReduceArg>().axes)
-                    extents.push_back(node->source().shape[axis]);
-                stages_[{deepest, std::vector<std::int64_t>(extents.begin(), extents.end())}].push_back(node);
+                stages_[{deepest, stage_of(*node)}].push_back(node);
             }
             depth.emplace(node, deepest);
         }
+    }
+
+    // Reductions over equal extents, in one order, share their loops.
+    static std::vector<std::int64_t> stage_of(const Node& reduce) {
+        const auto& arg = reduce.as<ir::ReduceArg>();
+        std::vector<std::int64_t> key;
+        for (const std::int64_t axis : arg.axes) key.push_back(reduce.source().shape[axis]);
+        key.push_back(static_cast<std::int64_t>(arg.order.kind));
+        if (arg.order.kind == ir::SumOrder::Kind::Lanes) {
+            key.push_back(arg.order.lane_axes);
+            key.push_back(ir::sum_lanes(reduce.dtype));
+        }
+        return key;
     }
 
     // Costly values that are needed in several stages of a row, and whose row fits a core's cache, are computed once and kept.
@@ -144,16 +154,36 @@ private:
 
     IndexList row_index(const Shape& shape) { return ir::unflatten_index(*kernel_.interner, shape, row_); }
 
-    // The reduce's loop variables, and the index into its source.
-    IndexList domain_index(const Node& reduce, const std::vector<NodeRef>& vars) {
+    // The index into a reduce's source, of which `along` is the part along the reduced axes.
+    IndexList domain_index(const Node& reduce, std::span<const NodeRef> along) {
         IndexList index = row_index(reduce.shape);
         const Dims& axes = reduce.as<ir::ReduceArg>().axes;
-        for (std::size_t i = 0; i < axes.size(); ++i) index[axes[i]] = vars[i];
+        for (std::size_t i = 0; i < axes.size(); ++i) index[axes[i]] = along[i];
         return index;
     }
 
     static bool is_product(const Node& reduce) {
-        return reduce.as<ir::ReduceArg>().op == Op::Add && reduce.source().op == Op::Mul && is_float(reduce.dtype);
+        return reduce.as<ir::ReduceArg>().op == Op::Add && ir::is_fused_product(reduce.source());
+    }
+
+    // The loops over the reduced axes: one each, but those that run in lanes are one loop. And the index along each axis.
+    std::vector<NodeRef> reduced_vars(const Node& reduce, std::vector<NodeRef>& along) {
+        const auto& arg = reduce.as<ir::ReduceArg>();
+        std::vector<NodeRef> vars;
+        const bool ordered = rounds({.op = arg.op, .dtype = reduce.dtype});
+        const std::size_t single = arg.axes.size() - (ordered ? arg.order.lane_axes : 0);
+        Shape lanes;
+        for (std::size_t i = 0; i < arg.axes.size(); ++i) {
+            const std::int64_t extent = reduce.source().shape[arg.axes[i]];
+            if (i < single) vars.push_back(kernel_.new_var(extent));
+            else lanes.push_back(extent);
+        }
+        along = vars;
+        if (lanes.empty()) return vars;
+        vars.push_back(kernel_.new_var(numel(lanes)));
+        const IndexList in_lanes = ir::unflatten_index(*kernel_.interner, lanes, vars.back());
+        along.insert(along.end(), in_lanes.begin(), in_lanes.end());
+        return vars;
     }
 
     Reduction lower_reduction(const Node& reduce, const IndexList& index) {
@@ -169,23 +199,24 @@ private:
 
     // Reductions over the same extents that do not depend on each other run in the same loops.
     Body lower_stage(const std::vector<const Node*>& reduces) {
-        std::vector<NodeRef> vars;
-        for (const std::int64_t axis : reduces[0]->as<ir::ReduceArg>().axes)
-            vars.push_back(kernel_.new_var(reduces[0]->source().shape[axis]));
+        const auto ordered = std::find_if(reduces.begin(), reduces.end(), [](const Node* reduce) {
+            return rounds({.op = reduce->as<ir::ReduceArg>().op, .dtype = reduce->dtype});
+        });
+        const Node& leader = ordered == reduces.end() ? *reduces[0] : **ordered;
+        const ir::SumOrder& order = leader.as<ir::ReduceArg>().order;
+        std::vector<NodeRef> along;
+        std::vector<NodeRef> vars = reduced_vars(leader, along);
         std::vector<Reduction> reductions;
-        Uses uses;
         for (const Node* reduce : reduces) {
-            Reduction r = lower_reduction(*reduce, domain_index(*reduce, vars));
+            Reduction r = lower_reduction(*reduce, domain_index(*reduce, along));
             r.result = kernel_.new_local("row", r.dtype, 1);
             elements_.bind(*reduce, row_index(reduce->shape), r.result);
-            for (const NodeRef& e : {r.value, r.left, r.right})
-                if (e) collect_uses(e, uses);
             reductions.push_back(std::move(r));
         }
         if (product(vars) == 0) {
             for (Reduction& r : reductions)  // nothing is read: no expression of an empty domain may survive
                 r.value = kernel_.constant(r.dtype, 0), r.left = r.right = nullptr;
-            return emit_reductions(kernel_, vars, std::move(reductions));
+            return emit_reductions(kernel_, vars, order, std::move(reductions));
         }
         // An element of the row per step of the loops, in their order, and a step for each: then all of them are there afterwards.
         Shape extents;
@@ -199,17 +230,27 @@ private:
             nodes.push_back(noted.node);
             kept.push_back({noted.place, noted.value, product(vars)});
         }
+        if (ordered == reduces.end()) vars = merge_vars(vars, reductions, kept);
+        Body body = emit_reductions(kernel_, vars, order, std::move(reductions), kept);
+        for (std::size_t i = 0; i < kept.size(); ++i)
+            if (kept[i].local >= 0) elements_.keep(*nodes[i], kept[i].local);
+        return body;
+    }
+
+    std::vector<NodeRef> merge_vars(const std::vector<NodeRef>& vars, std::vector<Reduction>& reductions,
+                                    std::vector<Kept>& kept) {
+        Uses uses;
+        for (const Reduction& r : reductions)
+            for (const NodeRef& e : {r.value, r.left, r.right})
+                if (e) collect_uses(e, uses);
         Substitution with;
-        const std::vector<NodeRef> merged = collapse(kernel_, vars, uses, with);
+        std::vector<NodeRef> merged = collapse(kernel_, vars, uses, with);
         for (Reduction& r : reductions)
             for (NodeRef* e : {&r.value, &r.left, &r.right})
                 if (*e) *e = substitute(kernel_, *e, with);
         for (Kept& k : kept)
             for (NodeRef* e : {&k.index, &k.value}) *e = substitute(kernel_, *e, with);
-        Body body = emit_reductions(kernel_, merged, std::move(reductions), kept);
-        for (std::size_t i = 0; i < kept.size(); ++i)
-            if (kept[i].local >= 0) elements_.keep(*nodes[i], kept[i].local);
-        return body;
+        return merged;
     }
 
     // ---- stores -------------------------------------------------------------------------------------------------------
@@ -298,19 +339,22 @@ private:
         nest->accumulate = kernel_.buffers[acc].dtype;
         nest->acc = nest->total = acc;
         nest->epilogue = substitute(kernel_, epilogue, phase.with);
+        Substitution cut, with;
+        ChainGroups split = split_sums(phase.sums, cut);
+        nest->left = substitute(kernel_, phase.left, cut);
+        nest->right = substitute(kernel_, phase.right, cut);
         Uses factors, all;
-        collect_uses(phase.left, factors);
-        collect_uses(phase.right, factors);
+        collect_uses(nest->left, factors);
+        collect_uses(nest->right, factors);
         all = uses_of(nest->epilogue);
         for (auto list : {&Uses::indices, &Uses::gates, &Uses::others, &Uses::loads})
             (all.*list).insert((all.*list).end(), (factors.*list).begin(), (factors.*list).end());
-        Substitution with;
-        const std::vector<NodeRef> sums = collapse(kernel_, phase.sums, factors, with);
+        collapse_groups(kernel_, split, factors, with);
         nest->rows = collapse(kernel_, phase.rows, all, with);
-        nest->left = substitute(kernel_, phase.left, with);
-        nest->right = substitute(kernel_, phase.right, with);
+        nest->left = substitute(kernel_, nest->left, with);
+        nest->right = substitute(kernel_, nest->right, with);
         nest->epilogue = substitute(kernel_, nest->epilogue, with);
-        block_sums(*nest, sums);
+        set_sums(*nest, std::move(split));
         for (const NodeRef& var : nest->rows) {
             const bool left = ir::depends_on(nest->left, id_of(var)), right = ir::depends_on(nest->right, id_of(var));
             nest->sides.push_back(left == right ? ContractionNest::Side::Batch
@@ -320,19 +364,18 @@ private:
         return nest;
     }
 
-    void block_sums(ContractionNest& nest, const std::vector<NodeRef>& sums) {
-        if (product(sums) <= kUnblockedContraction) {
-            nest.inner = sums;
-            return;
-        }
-        Substitution with;
-        const ChainGroups split = split_chains(kernel_, sums, kLongestChain, with, true);
-        nest.inner = split.groups.back();
-        for (std::size_t g = 0; g + 1 < split.groups.size(); ++g)
-            nest.outer.insert(nest.outer.end(), split.groups[g].begin(), split.groups[g].end());
+    // One chain, or blocks of the innermost loops inside one more loop nest.
+    ChainGroups split_sums(const std::vector<NodeRef>& sums, Substitution& cut) {
+        if (product(sums) > kUnblockedContraction) return split_chains(kernel_, sums, kLongestChain, cut, true);
+        return {.groups = {sums}, .counts = {}};
+    }
+
+    void set_sums(ContractionNest& nest, ChainGroups split) {
+        nest.inner = std::move(split.groups.back());
+        split.groups.pop_back();
+        if (split.groups.empty()) return;
+        nest.outer = std::move(split.groups.back());
         for (const auto& [id, count] : split.counts) nest.inner_count = count;  // only the first inner loop can be cut
-        nest.left = substitute(kernel_, nest.left, with);
-        nest.right = substitute(kernel_, nest.right, with);
         nest.total = kernel_.new_local("total", nest.accumulate, 1);
         // the epilogue was written for `acc`; it reads the total now
         nest.epilogue = replace_loads(nest.epilogue, nest.acc, nest.total);

@@ -4,6 +4,7 @@
 #include "core/checked.h"
 #include "core/str.h"
 #include "ir/symbolic.h"
+#include "kernel/lower_special.h"
 
 #include <algorithm>
 
@@ -11,10 +12,9 @@ namespace weft::kernel {
 
 using ir::Op;
 
-namespace {
-
-// Only sums and products of floats round; everything else may run in one chain of any length.
 bool rounds(const Reduction& r) { return is_float(r.dtype) && (r.op == Op::Add || r.op == Op::Mul); }
+
+namespace {
 
 NodeRef identity(const Kernel& kernel, const Reduction& r) {
     return kernel.make(Op::Const, r.dtype, {}, ir::ConstArg{ir::identity_word(r.op, r.dtype)});
@@ -29,44 +29,60 @@ NodeRef accumulated(const Kernel& kernel, const Reduction& r, const NodeRef& acc
     return kernel.fma(substitute(kernel, r.left, at), substitute(kernel, r.right, at), acc);
 }
 
+}  // namespace
+
+void collapse_groups(Kernel& kernel, ChainGroups& split, const Uses& uses, Substitution& with) {
+    for (std::vector<NodeRef>& group : split.groups) {
+        if (group.empty() || (group.size() == 1 && extent_of(group[0]) > 1)) continue;
+        const int first = id_of(group[0]);
+        const auto count = std::find_if(split.counts.begin(), split.counts.end(),
+                                        [&](const auto& each) { return each.first == first; });
+        if (count == split.counts.end()) {
+            group = collapse(kernel, group, uses, with);
+            continue;
+        }
+        // The first loop may end early: it is merged with all that is inside it, or with nothing.
+        const std::int64_t inside = product(std::span(group).subspan(1));
+        Substitution all, rest;
+        std::vector<NodeRef> merged = collapse(kernel, group, uses, all);
+        if (merged.size() == 1) {
+            *count = {id_of(merged[0]), kernel.mul(count->second, kernel.index(inside))};
+            group = std::move(merged);
+            with.insert(with.end(), all.begin(), all.end());
+            continue;
+        }
+        merged = collapse(kernel, {group.begin() + 1, group.end()}, uses, rest);
+        merged.insert(merged.begin(), group[0]);
+        group = std::move(merged);
+        with.insert(with.end(), rest.begin(), rest.end());
+    }
+    for (auto& [id, count] : split.counts) count = substitute(kernel, count, with);
+}
+
+namespace {
+
 class Emitter {
 public:
     Emitter(Kernel& kernel, std::vector<NodeRef> vars, std::vector<Reduction> reductions, std::span<Kept> kept)
         : kernel_(kernel), vars_(std::move(vars)), reductions_(std::move(reductions)), kept_(kept) {}
 
-    Body run() {
-        std::erase_if(vars_, [](const NodeRef& v) { return extent_of(v) == 1; });
+    Body run(const ir::SumOrder& order) {
         for (const NodeRef& var : vars_)
             if (extent_of(var) == 0) return store_identities();
-        choose_lanes();
-        if (lanes_ == 1) kept_ = {};
+        const bool ordered = std::any_of(reductions_.begin(), reductions_.end(), rounds);
+        if (ordered) follow(order);
+        else choose_lanes();
+        if (lanes_ == 1 || across_) kept_ = {};
         for (Kept& kept : kept_) kept.local = kernel_.new_local("kept", kept.value->dtype, kept.length);
-        const bool blocked = std::any_of(reductions_.begin(), reductions_.end(), rounds);
         std::vector<NodeRef> chain = vars_;
         if (lanes_ > 1) {
             lane_var_ = chain.back();
             chain.pop_back();
         }
-        const std::int64_t per_lane =
-            lanes_ > 1
-                ? std::max<std::int64_t>(1, std::min(kLongestChain, extent_of(lane_var_) / (lanes_ * accumulators_)))
-                : 1;
-        const std::int64_t longest =
-            lanes_ == 1 && product(chain) > kVeryLong ? kShorterChain : kLongestChain / per_lane;
-        Substitution with;
-        const ChainGroups split = split_chains(kernel_, chain, blocked ? longest : INT64_MAX, with);
-        for (Reduction& r : reductions_) {
-            if (r.value) r.value = substitute(kernel_, r.value, with);
-            else r.left = substitute(kernel_, r.left, with), r.right = substitute(kernel_, r.right, with);
-        }
-        for (Kept& kept : kept_) {
-            kept.index = substitute(kernel_, kept.index, with);
-            kept.value = substitute(kernel_, kept.value, with);
-        }
-        counts_ = split.counts;
-        groups_ = split.groups;
+        split_loops(chain, ordered ? longest_chain(order, chain) : INT64_MAX,
+                    order.kind == ir::SumOrder::Kind::Contraction);
         if (groups_.empty()) groups_.emplace_back();
-        if (lanes_ > 1 && blocked && extent_of(lane_var_) > kLongestChain * lanes_ * accumulators_)
+        if (lanes_ > 1 && ordered && extent_of(lane_var_) > kLongestChain * lanes_ * accumulators_)
             groups_.emplace_back();
         std::vector<int> results;
         for (const Reduction& r : reductions_) results.push_back(r.result);
@@ -81,30 +97,87 @@ private:
         return body;
     }
 
-    // Lanes along the innermost summed axis pay when memory runs along it; else neighbours in the kept axes are the lanes.
+    // How long one chain may be, besides what the lanes do.
+    std::int64_t longest_chain(const ir::SumOrder& order, const std::vector<NodeRef>& chain) const {
+        const std::int64_t terms = product(chain);
+        switch (order.kind) {
+            case ir::SumOrder::Kind::Contraction: return terms <= kUnblockedContraction ? terms : kLongestChain;
+            case ir::SumOrder::Kind::Chain: return terms > kVeryLong ? kShorterChain : kLongestChain;
+            case ir::SumOrder::Kind::Lanes: break;
+        }
+        const std::int64_t steps = extent_of(lane_var_) / (lanes_ * accumulators_);
+        return kLongestChain / std::clamp<std::int64_t>(steps, 1, kLongestChain);
+    }
+
+    void split_loops(const std::vector<NodeRef>& chain, std::int64_t longest, bool once) {
+        Substitution with;
+        ChainGroups split = split_chains(kernel_, chain, longest, with, once);
+        replace(with);
+        Substitution merged;
+        collapse_groups(kernel_, split, all_uses(), merged);
+        replace(merged);
+        counts_ = std::move(split.counts);
+        groups_ = std::move(split.groups);
+    }
+
+    void replace(const Substitution& with) {
+        if (with.empty()) return;
+        for (Reduction& r : reductions_) {
+            if (r.value) r.value = substitute(kernel_, r.value, with);
+            else r.left = substitute(kernel_, r.left, with), r.right = substitute(kernel_, r.right, with);
+        }
+        for (Kept& kept : kept_) {
+            kept.index = substitute(kernel_, kept.index, with);
+            kept.value = substitute(kernel_, kept.value, with);
+        }
+    }
+
+    Uses all_uses() const {
+        Uses uses;
+        for (const Reduction& r : reductions_)
+            for (const NodeRef& e : {r.value, r.left, r.right})
+                if (e) collect_uses(e, uses);
+        for (const Kept& kept : kept_) uses.indices.push_back(kept.index);
+        return uses;
+    }
+
+    // The order of the nodes. How the loops run through memory is another question: where it does not run along the lanes, each chain has
+    // a loop of its own, and neighbours in the kept axes may be the lanes.
+    void follow(const ir::SumOrder& order) {
+        lanes_ = accumulators_ = 1;
+        if (order.kind != ir::SumOrder::Kind::Lanes) return;
+        set_lanes(ir::sum_lanes(reductions_[0].dtype));
+        const Uses uses = all_uses();
+        const auto runs_along = [&](const NodeRef& load) {
+            return ir::stride_of(*kernel_.interner, load->sources[0], id_of(vars_.back())) == 1;
+        };
+        across_ = !uses.loads.empty() && std::none_of(uses.loads.begin(), uses.loads.end(), runs_along);
+    }
+
+    void set_lanes(int lanes) {
+        const std::int64_t extent = extent_of(vars_.back());
+        lanes_ = lanes;
+        accumulators_ = extent >= 4 * lanes ? 4 : extent >= 2 * lanes ? 2 : 1;
+    }
+
+    // Where nothing rounds, any order will do: lanes along the innermost summed axis pay when memory runs along it; else neighbours in the
+    // kept axes are the lanes.
     void choose_lanes() {
         lanes_ = accumulators_ = 1;
         if (vars_.empty()) return;
         std::size_t widest = 1;
-        Uses uses;
-        for (const Reduction& r : reductions_) {
-            widest = std::max(widest, size_of(r.dtype));
-            for (const NodeRef& e : {r.value, r.left, r.right})
-                if (e) collect_uses(e, uses);
-        }
+        const Uses uses = all_uses();
+        for (const Reduction& r : reductions_) widest = std::max(widest, size_of(r.dtype));
         for (const NodeRef& load : uses.loads) widest = std::max(widest, size_of(load->dtype));
         const int lanes = widest > 4 ? kMaxLanes / 2 : kMaxLanes;
-        const std::int64_t extent = extent_of(vars_.back());
-        if (extent < lanes) return;
+        if (extent_of(vars_.back()) < lanes) return;
         bool along = false;
         for (const NodeRef& load : uses.loads) {
             const auto step = ir::stride_of(*kernel_.interner, load->sources[0], id_of(vars_.back()));
             if (!step || (*step != 0 && *step != 1)) return;
             along |= *step == 1;
         }
-        if (!along && !uses.loads.empty()) return;
-        lanes_ = lanes;
-        accumulators_ = extent >= 4 * lanes ? 4 : extent >= 2 * lanes ? 2 : 1;
+        if (along || uses.loads.empty()) set_lanes(lanes);
     }
 
     // Loops of one group around the next group's result; the innermost group runs the chain itself.
@@ -172,6 +245,7 @@ private:
     }
 
     Body lane_block(const std::vector<NodeRef>& vars, const std::vector<int>& results) {
+        if (across_) return chain_by_chain(vars, kernel_.index(0), extent_of(lane_var_), results);
         Body inner, body;
         const std::vector<int> accs = new_accumulators();
         init_lanes(body, accs);
@@ -183,12 +257,57 @@ private:
     }
 
     Body lane_range(const NodeRef& base, std::int64_t length, const std::vector<int>& results) {
+        if (across_) return chain_by_chain({}, base, length, results);
         Body body;
         const std::vector<int> accs = new_accumulators();
         init_lanes(body, accs);
         lane_steps(body, base, length, accs);
         fold(body, accs, results);
         return body;
+    }
+
+    // The chains of the lanes one after the other: chain j has the elements j, j + step, j + 2 step …
+    Body chain_by_chain(const std::vector<NodeRef>& vars, const NodeRef& base, std::int64_t length,
+                        const std::vector<int>& results) {
+        const std::int64_t step = lanes_ * accumulators_;
+        const NodeRef zero = kernel_.index(0), j = kernel_.new_var(std::min(step, length)),
+                      q = kernel_.new_var(ceil_div(length, step));
+        const NodeRef position = ir::simplify_index(
+            *kernel_.interner,
+            kernel_.add(base, kernel_.add(kernel_.mul(q, kernel_.index(step)), j)));
+        const Substitution element{{id_of(lane_var_), position}};
+        std::vector<int> chains;
+        Body body, one, inner, last;
+        for (const Reduction& r : reductions_) {
+            chains.push_back(kernel_.new_local("chains", r.dtype, step));
+            const int acc = kernel_.new_local("acc", r.dtype, 1);
+            const NodeRef sum = kernel_.load(acc, zero);
+            one.emplace_back(Store{acc, zero, identity(kernel_, r)});
+            inner.emplace_back(Store{acc, zero, accumulated(kernel_, r, sum, element)});
+            last.emplace_back(Store{chains.back(), j, sum});
+        }
+        Body loop = nested({q}, std::move(inner), false);
+        if (length % step)  // the last element of some chains is missing
+            loop[0].loop()->count = ir::simplify_index(
+                *kernel_.interner, kernel_.binary(Op::IDiv,
+                                                  kernel_.binary(Op::Sub, kernel_.index(length + step - 1), j),
+                                                  kernel_.index(step)));
+        append(one, with_counts(nested(vars, std::move(loop), false)));
+        append(one, std::move(last));
+        append(body, nested({j}, std::move(one), false));
+        if (length < step) append_identities(body, chains, length);
+        fold(body, chains, results);
+        return body;
+    }
+
+    // Of a last block that is shorter than there are chains.
+    void append_identities(Body& body, const std::vector<int>& chains, std::int64_t from) {
+        const NodeRef j = kernel_.new_var(lanes_ * accumulators_ - from);
+        const NodeRef at = ir::simplify_index(*kernel_.interner, kernel_.add(j, kernel_.index(from)));
+        Body stores;
+        for (std::size_t i = 0; i < chains.size(); ++i)
+            stores.emplace_back(Store{chains[i], at, identity(kernel_, reductions_[i])});
+        append(body, nested({j}, std::move(stores), false));
     }
 
     std::vector<int> new_accumulators() {
@@ -295,6 +414,7 @@ private:
     std::vector<Reduction> reductions_;
     std::span<Kept> kept_;
     int lanes_ = 1, accumulators_ = 1;
+    bool across_ = false;  // memory does not run along the lanes
     NodeRef lane_var_;
     std::vector<std::vector<NodeRef>> groups_;
     std::vector<std::pair<int, NodeRef>> counts_;
@@ -343,9 +463,9 @@ ChainGroups split_chains(Kernel& kernel, const std::vector<NodeRef>& vars, std::
     return result;
 }
 
-Body emit_reductions(Kernel& kernel, std::vector<NodeRef> vars, std::vector<Reduction> reductions,
-                     std::span<Kept> kept) {
-    return Emitter(kernel, std::move(vars), std::move(reductions), kept).run();
+Body emit_reductions(Kernel& kernel, std::vector<NodeRef> vars, const ir::SumOrder& order,
+                     std::vector<Reduction> reductions, std::span<Kept> kept) {
+    return Emitter(kernel, std::move(vars), std::move(reductions), kept).run(order);
 }
 
 }  // namespace weft::kernel

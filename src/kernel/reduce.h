@@ -1,16 +1,14 @@
-// kernel/reduce.h: emits the loops of reductions, and with that decides the order of every sum.
+// kernel/reduce.h: emits the loops of reductions, in the order that their nodes ask for (ir/sum_order.h).
 #pragma once
 
+#include "ir/sum_order.h"
 #include "kernel/expressions.h"
 #include "kernel/nest.h"
 
 namespace weft::kernel {
 
-// The order of a sum, from shapes and strides alone:
-// - `lanes` > 1: the innermost loop runs in that many interleaved partial sums (times `accumulators`), folded as a tree;
-//   1: one running sum (lanes then come from the kept axes, which changes no order).
-// - a chain of additions is at most kLongestChain long: longer sums are blocked, and the block sums are added up. Errors of a chain add
-//   up, too, so a very long sum without lanes has shorter ones: millions of equal numbers stay right to 1e-6.
+// A chain of additions is at most kLongestChain long: longer sums are blocked, and the block sums are added up. Errors of a chain add up,
+// too, so a very long sum without lanes has shorter ones: millions of equal numbers stay right to 1e-6.
 inline constexpr std::int64_t kLongestChain = 512;
 inline constexpr std::int64_t kVeryLong = 1 << 13, kShorterChain = 128;
 inline constexpr std::int64_t kUnblockedContraction = 1024;  // the longest chain of one contraction without blocks
@@ -31,9 +29,13 @@ struct Kept {
     int local = -1;  // the row, once it is made
 };
 
-// All reductions share the loops over `vars` (outermost first, already collapsed). Values are kept where the loops run in lanes.
-Body emit_reductions(Kernel& kernel, std::vector<NodeRef> vars, std::vector<Reduction> reductions,
-                     std::span<Kept> kept = {});
+// Do additions round, so that their order matters? Everything but sums and products of floats may run in any order.
+bool rounds(const Reduction& r);
+
+// All reductions share the loops over `vars`: one per reduced axis, outermost first; the axes that run in lanes are one. Where nothing
+// rounds, loops are merged already. Values are kept where the loops run in lanes.
+Body emit_reductions(Kernel& kernel, std::vector<NodeRef> vars, const ir::SumOrder& order,
+                     std::vector<Reduction> reductions, std::span<Kept> kept = {});
 
 // Splits loops (outermost first) into groups, each with at most `limit` iterations in all; a longer loop is cut into blocks. The
 // replacements are added to `with`; `count` of a cut loop's inner part, if its last block is short, is in `counts` by id.
@@ -44,5 +46,8 @@ struct ChainGroups {
 };
 ChainGroups split_chains(Kernel& kernel, const std::vector<NodeRef>& vars, std::int64_t limit, Substitution& with,
                          bool once = false);
+
+// Merges the loops of each group where memory allows it, which changes no order; the replacements are added to `with`.
+void collapse_groups(Kernel& kernel, ChainGroups& split, const Uses& uses, Substitution& with);
 
 }  // namespace weft::kernel

@@ -132,6 +132,7 @@ void encode(std::pmr::vector<std::uint64_t>& key, const ir::Arg& arg) {
                                        static_cast<std::uint64_t>(x.stride), static_cast<std::uint64_t>(x.dilation)});
             else if constexpr (std::is_same_v<T, ir::ReduceArg>) {
                 key.push_back(static_cast<std::uint64_t>(x.op));
+                key.push_back(ir::bits_of(x.order));
                 encode(key, x.axes);
             } else if constexpr (std::is_same_v<T, ir::IndexArg>)
                 key.push_back(static_cast<std::uint64_t>(x.axis) * 256 + static_cast<std::uint64_t>(x.mode));
@@ -144,6 +145,7 @@ void encode(std::pmr::vector<std::uint64_t>& key, const ir::Arg& arg) {
                     key.push_back(word);
                 }
             } else if constexpr (std::is_same_v<T, ir::PartArg>) key.push_back(static_cast<std::uint64_t>(x.index));
+            else if constexpr (std::is_same_v<T, ir::FusedArg>) key.push_back(0xf5ed);
             else if constexpr (std::is_same_v<T, ir::CustomArg>)
                 key.push_back(reinterpret_cast<std::uintptr_t>(x.function.get()));
         },

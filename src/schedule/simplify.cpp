@@ -86,95 +86,32 @@ const std::vector<Rule> kViewRules = {
 
 // ---- reductions -------------------------------------------------------------------------------------------------------
 
-// A long reduction with few results is cut into chunks, fixed by the shape: first one sum per chunk, in parallel, then their sum.
-constexpr std::int64_t kChunkedFrom = 1 << 17, kFewResults = 64, kChunk = 1 << 14, kMostChunks = 256;
-
-// A long array summed along its leading axes: cut by rows, each chunk reads memory from one end to the other.
-constexpr std::int64_t kManyElements = 1 << 21, kMostColumns = 1 << 14, kRowChunk = 256, kMostRowChunks = 16;
-
-bool sums_long_columns(const Node& reduce_node, std::int64_t results, std::int64_t terms) {
-    const auto& axes = reduce_node.as<ReduceArg>().axes;
-    for (std::size_t i = 0; i < axes.size(); ++i)
-        if (axes[i] != static_cast<std::int64_t>(i)) return false;
-    return results > kFewResults && results <= kMostColumns && terms >= 4 * kRowChunk &&
-           results * terms >= kManyElements && !find_contraction(reduce_node);
-}
-
+// A sum in chunks (ir/sum_order.h): first one sum per chunk, in parallel, then their sum.
 NodeRef split_reduction(const Match& m) {
     const Node& reduce_node = *m.root;
     const auto& arg = reduce_node.as<ReduceArg>();
+    if (arg.order.chunks == 1) return nullptr;
     const NodeRef& from = reduce_node.sources[0];
-    const std::int64_t results = numel(reduce_node.shape), terms = results ? numel(from->shape) / results : 0;
-    if (results == 0) return nullptr;
-    const bool few = results <= kFewResults && terms >= kChunkedFrom,
-               across = sums_long_columns(reduce_node, results, terms);
-    if (!few && !across) return nullptr;
-    // All summed axes as one, if they are neighbours (size-1 axes do not count); else the longest one is cut.
-    std::size_t first = static_cast<std::size_t>(arg.axes.front()), last = static_cast<std::size_t>(arg.axes.back());
-    bool neighbours = true;
-    for (std::size_t d = first; d <= last; ++d)
-        neighbours &= from->shape[d] == 1 ||
-                      std::find(arg.axes.begin(), arg.axes.end(), static_cast<std::int64_t>(d)) != arg.axes.end();
-    if (!neighbours) {
-        for (const std::int64_t axis : arg.axes)
-            if (from->shape[axis] > from->shape[first]) first = static_cast<std::size_t>(axis);
-        last = first;
-    }
+    const auto first = static_cast<std::size_t>(arg.order.first), last = static_cast<std::size_t>(arg.order.last);
     std::int64_t length = 1;
     for (std::size_t d = first; d <= last; ++d) length *= from->shape[d];
-    std::int64_t chunks =
-        across ? std::min(kMostRowChunks, terms / kRowChunk) : std::min(kMostChunks, ceil_div(terms, kChunk));
-    while (chunks > 1 && length % chunks != 0) --chunks;
-    if (chunks < (across ? 4 : 8)) return nullptr;  // an awkward length: one kernel
     Shape cut;
     Dims inner_axes;
     for (std::size_t d = 0; d < from->shape.size(); ++d) {
         if (d == first) {
-            cut.push_back(chunks);
+            cut.push_back(arg.order.chunks);
             inner_axes.push_back(static_cast<std::int64_t>(cut.size()));
-            cut.push_back(length / chunks);
+            cut.push_back(length / arg.order.chunks);
         } else if (d < first || d > last) {
             if (std::find(arg.axes.begin(), arg.axes.end(), static_cast<std::int64_t>(d)) != arg.axes.end())
                 inner_axes.push_back(static_cast<std::int64_t>(cut.size()));
             cut.push_back(from->shape[d]);
         }
     }
-    std::sort(inner_axes.begin(), inner_axes.end());
-    const NodeRef parts = reduce(arg.op, reshape(from, cut), inner_axes);
+    const NodeRef terms =
+        is_fused_product(*from) ? product(reshape(from->sources[0], cut), reshape(from->sources[1], cut)) : reshape(from, cut);
+    const NodeRef parts = reduce(arg.op, terms, inner_axes);
     return reshape(reduce(arg.op, parts, {static_cast<std::int64_t>(first)}), reduce_node.shape);
-}
-
-// A contraction with few results has nothing to share out but its sum: a sum per chunk of an axis, then the sum of those.
-constexpr std::int64_t kFewProducts = 1 << 12, kLongContraction = 1 << 13, kContractionChunk = 1 << 19,
-                       kMostContractionChunks = 16;
-
-NodeRef split_contraction(const Match& m) {
-    const Node& reduce_node = *m.root;
-    const NodeRef& product = reduce_node.sources[0];
-    const std::int64_t results = numel(reduce_node.shape);
-    if (results == 0 || results > kFewProducts || numel(product->shape) / results < kLongContraction) return nullptr;
-    const auto found = find_contraction(reduce_node);
-    if (!found || found->batch) return nullptr;
-    const std::int64_t most = std::min(kMostContractionChunks, found->multiply_adds / kContractionChunk);
-    std::int64_t cut = -1, chunks = 3;  // fewer are not worth it
-    for (const std::int64_t axis : reduce_node.as<ReduceArg>().axes) {
-        std::int64_t parts = std::min(most, product->shape[axis]);
-        while (parts > chunks && product->shape[axis] % parts != 0) --parts;
-        if (parts > chunks) cut = axis, chunks = parts;
-    }
-    if (cut < 0) return nullptr;
-    Shape shape;
-    Dims axes;
-    for (std::int64_t d = 0; d < product->rank(); ++d) {
-        if (d == cut) shape.push_back(chunks);
-        const auto& summed = reduce_node.as<ReduceArg>().axes;
-        if (std::find(summed.begin(), summed.end(), d) != summed.end())
-            axes.push_back(static_cast<std::int64_t>(shape.size()));
-        shape.push_back(d == cut ? product->shape[d] / chunks : product->shape[d]);
-    }
-    const NodeRef parts =
-        reduce(Op::Add, reshape(product->sources[0], shape) * reshape(product->sources[1], shape), axes);
-    return reshape(reduce(Op::Add, parts, {cut}), reduce_node.shape);
 }
 
 // One index per row: out[r, j] = j == index[r] ? base[r, j] + value[r] : base[r, j]. It fuses; a scatter does not.
@@ -200,7 +137,6 @@ const std::vector<Rule> kReductionRules = {
     rule("shrink-before-reduce", op(Op::Shrink, {x}), view_before_reduce),
     rule("permute-before-reduce", op(Op::Permute, {x}), view_before_reduce),
     rule("sum-of-products", op(Op::Reduce, {x}), sum_of_products),
-    rule("split-contraction", op(Op::Reduce, {x}), split_contraction),
     rule("split-reduction", op(Op::Reduce, {x}), split_reduction),
     rule("scatter-one", op(Op::Scatter, {x, y, z}), scatter_to_where),
 };

@@ -39,8 +39,8 @@ std::optional<Sum> as_sum(const Node& reduce_node) {
         sum.summed.push_back(reduce_node.source().shape[axis]);
     }
     const Node& source = reduce_node.source();
-    const bool product = sum.op == Op::Add && source.op == Op::Mul;
-    sum.factors = product ? std::vector<NodeRef>{source.sources[0], source.sources[1]}
+    const bool fused = sum.op == Op::Add && is_fused_product(source);
+    sum.factors = fused ? std::vector<NodeRef>{source.sources[0], source.sources[1]}
                           : std::vector<NodeRef>{reduce_node.sources[0]};
     for (NodeRef& factor : sum.factors) factor = reshape(permute(factor, order), sum.domain());
     return sum;
@@ -104,21 +104,24 @@ bool apply(Sum& sum, const Node& view) {
     }
 }
 
-// The views between a node and the Reduce below it, innermost first; nothing if there is another op in between, or if something else
-// reads one of them: then the sum would be computed twice.
+// The views between a node and the Reduce below it, innermost first; nothing if there is another op in between.
 std::optional<std::vector<const Node*>> views_below(const Match& match) {
     std::vector<const Node*> views;
     const Node* node = &match.root->source();
     while (node->op != Op::Reduce) {
-        if (!match.used_once(*node)) return std::nullopt;
         const bool moves = node->op == Op::Reshape || node->op == Op::Permute || node->op == Op::Shrink ||
                            node->op == Op::Flip || node->op == Op::Unskew;
         if (!moves) return std::nullopt;
         views.insert(views.begin(), node);
         node = &node->source();
     }
-    if (!match.used_once(*node)) return std::nullopt;
     return views;
+}
+
+// Does nothing else read the Reduce or one of the views? Else the sum would be computed twice.
+bool reads_alone(const Match& match, std::span<const Node* const> views, const Node& inner) {
+    return match.used_once(inner) &&
+           std::all_of(views.begin(), views.end(), [&](const Node* view) { return match.used_once(*view); });
 }
 
 // The sum of a product over `axes`. A kept axis of which it does not depend has size 1.
@@ -130,13 +133,13 @@ NodeRef sum_over(NodeRef left, NodeRef right, const Dims& axes) {
         if (!summed && !(read >> d & 1) && sizes[d] > 0) sizes[d] = 1;
     }
     const Dims none(sizes.size(), 0);
-    return reduce(Op::Add, shrink(left, none, sizes) * shrink(right, none, sizes), axes);
+    return reduce(Op::Add, product(shrink(left, none, sizes), shrink(right, none, sizes)), axes);
 }
 
-NodeRef finish(const Sum& sum, Dims axes) {
+NodeRef finish(const Sum& sum, Dims axes, const SumOrder* order = nullptr) {
     for (std::size_t i = 0; i < sum.summed.size(); ++i) axes.push_back(static_cast<std::int64_t>(sum.kept.size() + i));
-    const NodeRef term = sum.factors.size() == 2 ? sum.factors[0] * sum.factors[1] : sum.factors[0];
-    return reduce(sum.op, term, axes);
+    const NodeRef term = sum.factors.size() == 2 ? product(sum.factors[0], sum.factors[1]) : sum.factors[0];
+    return reduce(sum.op, term, axes, order);
 }
 
 }  // namespace
@@ -159,6 +162,7 @@ bool may_merge_strides(std::span<const Node* const> views, const Dims& summed, c
     return phases == 1 || (phases <= kMostPhases && find_contraction(merged));
 }
 
+// The order of the sum changes with this, so it is done wherever the graph has this form, whoever else reads the inner sum: no handle does.
 NodeRef merge_sum_of_views(const Match& match) {
     const Node& outer = *match.root;
     if (outer.as<ReduceArg>().op != Op::Add) return nullptr;
@@ -167,7 +171,7 @@ NodeRef merge_sum_of_views(const Match& match) {
     const Node& inner = views->empty() ? outer.source() : views->front()->source();
     if (inner.as<ReduceArg>().op != Op::Add) return nullptr;
     const bool fills = std::any_of(views->begin(), views->end(), [](const Node* v) { return v->op == Op::Unskew; });
-    if (!fills || inner.source().op != Op::Mul)
+    if (!fills || !is_fused_product(inner.source()))
         return nullptr;  // a plain sum of sums keeps its two steps: they are its blocks
     auto sum = as_sum(inner);
     for (const Node* view : *views)
@@ -177,6 +181,7 @@ NodeRef merge_sum_of_views(const Match& match) {
     return reshape(merged, outer.shape);
 }
 
+// Likewise: the terms are fused products, which nothing stores.
 NodeRef sum_of_products(const Match& match) {
     const auto& arg = match.root->as<ReduceArg>();
     const Node* sum = &match.root->source();
@@ -186,19 +191,19 @@ NodeRef sum_of_products(const Match& match) {
         order = sum->as<AxesArg>().axes;
         sum = &sum->source();
     }
-    if (arg.op != Op::Add || sum->op != Op::Add || !match.used_once(*sum)) return nullptr;
+    if (arg.op != Op::Add || sum->op != Op::Add) return nullptr;
     std::vector<const Node*> stack{sum};
     std::vector<NodeRef> parts;
     bool contracts = false;
     while (!stack.empty()) {
         const Node* term = stack.back();
         stack.pop_back();
-        if (term->op == Op::Add && match.used_once(*term)) {
+        if (term->op == Op::Add) {
             stack.push_back(term->sources[1].get());
             stack.push_back(term->sources[0].get());
             continue;
         }
-        if (term->op != Op::Mul) return nullptr;
+        if (!is_fused_product(*term)) return nullptr;
         parts.push_back(sum_over(permute(term->sources[0], order), permute(term->sources[1], order), arg.axes));
         contracts |= find_contraction(*parts.back()).has_value();
     }
@@ -265,12 +270,13 @@ NodeRef view_before_reduce(const Match& match) {
     const auto views = views_below(match);
     if (!views) return nullptr;
     const Node& inner = views->empty() ? view.source() : views->front()->source();
+    if (!reads_alone(match, *views, inner)) return nullptr;
     if (std::any_of(views->begin(), views->end(), [](const Node* v) { return v->op == Op::Unskew; })) return nullptr;
     auto sum = as_sum(inner);
     for (const Node* inside : *views)
         if (!apply(*sum, *inside)) return nullptr;
     if (!apply(*sum, view)) return nullptr;
-    return reshape(finish(*sum, {}), view.shape);
+    return reshape(finish(*sum, {}, &inner.as<ReduceArg>().order), view.shape);
 }
 
 }  // namespace weft::schedule

@@ -45,7 +45,7 @@ Tensor dot(const Tensor& a, const Tensor& b) {
     check.that(a.rank() == 1 && b.rank() == 1, "both must have one axis; did you mean matmul?");
     check.that(a.size(0) == b.size(0), "the sizes ", a.size(0), " and ", b.size(0), " must be equal");
     const DType result = product_type(check, a, b), wide = accumulator_of(result);
-    const NodeRef products = ir::cast(node_of(a), wide) * ir::cast(node_of(b), wide);
+    const NodeRef products = ir::product(ir::cast(node_of(a), wide), ir::cast(node_of(b), wide));
     return make_tensor(ir::cast(nodes::reduced(ir::Op::Add, products, {0}, false), result));
 }
 
@@ -93,7 +93,7 @@ Tensor bilinear(const Tensor& a, const Tensor& b, const Tensor& weight, const Te
     const NodeRef w =
         ir::reshape(ir::permute(ir::cast(node_of(weight), wide), {1, 0, 2}), {sizes[1], sizes[0] * sizes[2]});
     const NodeRef half = ir::reshape(nodes::contraction(x, w), {rows, sizes[0], sizes[2]});  // aᵀ W
-    NodeRef product = nodes::reduced(ir::Op::Add, half * y, {2}, false);
+    NodeRef product = nodes::reduced(ir::Op::Add, ir::product(half, y), {2}, false);
     if (bias.defined()) product = product + ir::cast(node_of(bias), wide);
     Shape shape = left;
     shape.back() = sizes[0];

@@ -146,7 +146,7 @@ NodeRef shifted(const NodeRef& x, const Dims& axes) {
 
 NodeRef contraction(const NodeRef& a, const NodeRef& b) {
     const NodeRef left = add_axis(a, a->rank()), right = add_axis(b, b->rank() - 2);  // […, M, K, 1] and […, 1, K, N]
-    const NodeRef product = left * right;
+    const NodeRef product = ir::product(left, right);
     return reduced(Op::Add, product, {product->rank() - 2}, false);
 }
 

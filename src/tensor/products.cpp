@@ -64,8 +64,8 @@ Tensor vecdot(const Tensor& a, const Tensor& b, int axis) {
     const Shape shape = check.broadcast(a.shape(), b.shape());
     const DType result = product_type(check, {a.dtype(), b.dtype()});
     const int along = check.axis(axis, static_cast<int>(shape.size()));
-    const NodeRef products = widened(a, result) * widened(b, result);
-    return make_tensor(ir::cast(nodes::reduced(Op::Add, ir::expand(products, shape), {along}, false), result));
+    const NodeRef products = ir::product(ir::expand(widened(a, result), shape), ir::expand(widened(b, result), shape));
+    return make_tensor(ir::cast(nodes::reduced(Op::Add, products, {along}, false), result));
 }
 
 namespace {

@@ -51,7 +51,7 @@ KernelGraph product(std::int64_t m, std::int64_t k, std::int64_t n, bool transpo
     const ir::NodeRef a = ir::expand(ir::reshape(parameter(graph, {m, k}), {m, k, 1}), domain);
     const ir::NodeRef right = parameter(graph, transposed ? Shape{n, k} : Shape{k, n});
     const ir::NodeRef b = ir::expand(ir::reshape(transposed ? ir::permute(right, {1, 0}) : right, {1, k, n}), domain);
-    return finished(graph, ir::reduce(Op::Add, a * b, {1}));
+    return finished(graph, ir::reduce(Op::Add, ir::product(a, b), {1}));
 }
 
 int loops_of_kind(const Body& body, LoopKind kind) {

@@ -20,7 +20,7 @@ NodeRef product(int slot, std::int64_t m, std::int64_t n) {
     const Shape domain{m, 8, n};
     const NodeRef a = expand(reshape(parameter(slot, {m, 8}), {m, 8, 1}), domain),
                   b = expand(reshape(parameter(slot + 1, {8, n}), {1, 8, n}), domain);
-    return reshape(reduce(Op::Add, a * b, {1}), {m, n});
+    return reshape(reduce(Op::Add, weft::ir::product(a, b), {1}), {m, n});
 }
 
 NodeRef zeros(const Shape& shape) { return constant(f32, 0, shape); }

@@ -59,7 +59,7 @@ TEST_CASE("a contraction with few results and a long sum is cut into chunks, a s
         const Shape domain{m, n, k};
         const NodeRef a = expand(reshape(parameter(0, {m, k}), {m, 1, k}), domain),
                       b = expand(reshape(parameter(1, {n, k}), {1, n, k}), domain);
-        return simple(reduce(Op::Add, a * b, {2}));
+        return simple(reduce(Op::Add, weft::ir::product(a, b), {2}));
     };
     CHECK(count(product(32, 43264, 9), Op::Reduce) == 2);
     CHECK(count(product(32, 43264, 9), Op::Mul) == 1);
@@ -102,7 +102,7 @@ TEST_CASE("a weight that was used more than once: its gradient is a sum of produ
         const Shape domain{32, 40, 50};
         const NodeRef a = expand(reshape(parameter(slot, {32, 40}), {32, 40, 1}), domain),
                       b = expand(reshape(parameter(slot + 1, {32, 50}), {32, 1, 50}), domain);
-        return a * (constant_factor ? constant(f32, 0, domain) : b);
+        return weft::ir::product(a, constant_factor ? constant(f32, 0, domain) : b);
     };
     const auto reduced = [&](const NodeRef& sum) { return simple(reduce(Op::Add, permute(sum, {1, 2, 0}), {2})); };
     CHECK(count(reduced(product(0, false) + product(2, false) + product(4, false)), Op::Reduce) == 3);
@@ -117,7 +117,7 @@ TEST_CASE("the sum over the windows of a transposed convolution merges into the 
     const auto windows = [](std::int64_t stride) {
         const NodeRef dy = expand(reshape(parameter(0, {5, 1, 4}), {5, 1, 4}), {5, 3, 4});
         const NodeRef w = expand(reshape(parameter(1, {3, 4}), {1, 3, 4}), {5, 3, 4});
-        const NodeRef each = reshape(reduce(Op::Add, dy * w, {2}), {5, 3});
+        const NodeRef each = reshape(reduce(Op::Add, product(dy, w), {2}), {5, 3});
         const SkewArg skew{.axis = 0, .window = 1, .stride = stride, .dilation = 1};
         return reduce(Op::Add, unskew(each, skew, 5 * stride + 2), {1});
     };
@@ -134,7 +134,7 @@ TEST_CASE(
         const Shape domain{5, taps, 4, 6};
         const NodeRef dy = expand(reshape(parameter(0, {5, 4}), {5, 1, 4, 1}), domain);
         const NodeRef w = expand(reshape(parameter(1, {taps, 4, 6}), {1, taps, 4, 6}), domain);
-        const NodeRef each = reshape(reduce(Op::Add, dy * w, {2}), {5, taps, 6});
+        const NodeRef each = reshape(reduce(Op::Add, product(dy, w), {2}), {5, taps, 6});
         const SkewArg skew{.axis = 0, .window = 1, .stride = stride, .dilation = dilation};
         return count(simple(reduce(Op::Add, unskew(each, skew, 4 * stride + (taps - 1) * dilation + 1), {axis})),
                      Op::Reduce);

@@ -255,7 +255,7 @@ Words reduce_words(const Node& node, const Words& from) {
 
 Words scan_words(const Node& node, const Words& from) {
     Words words(from.size());
-    const auto& [op, axes] = node.as<ReduceArg>();
+    const auto& [op, axes, order] = node.as<ReduceArg>();
     const std::int64_t axis = axes[0], step = row_major_strides(node.shape)[axis];
     for_each_index(node.shape, [&, op = op](const Dims& index, std::int64_t position) {
         if (index[axis] != 0) return;
