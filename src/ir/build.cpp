@@ -359,7 +359,8 @@ NodeRef reduce(Op op, const NodeRef& x, Dims axes, const SumOrder* order) {
     }
     if (axes.empty()) return x;
     if (is_half(x->dtype)) return cast(reduce(op, cast(x, DType::F32), axes, order), x->dtype);
-    return graph().make(Op::Reduce, x->dtype, shape, {x}, ReduceArg{op, axes, order ? *order : sum_order(op, *x, axes)});
+    return graph().make(Op::Reduce, x->dtype, shape, {x},
+                        ReduceArg{op, axes, order ? *order : sum_order(op, *x, axes)});
 }
 
 NodeRef scan(Op op, const NodeRef& x, int axis) {

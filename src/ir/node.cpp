@@ -35,7 +35,9 @@ bool equal(const Arg& a, const Arg& b) {
         [&](const auto& x) {
             using T = std::decay_t<decltype(x)>;
             const T& y = std::get<T>(b);
-            if constexpr (std::is_same_v<T, std::monostate> || std::is_same_v<T, RareArg> || std::is_same_v<T, FusedArg>) return true;
+            if constexpr (std::is_same_v<T, std::monostate> || std::is_same_v<T, RareArg> ||
+                          std::is_same_v<T, FusedArg>)
+                return true;
             else if constexpr (std::is_same_v<T, ConstArg>) return x.value == y.value;
             else if constexpr (std::is_same_v<T, VarArg>) return x.id == y.id;
             else if constexpr (std::is_same_v<T, BufferArg>)
@@ -44,7 +46,8 @@ bool equal(const Arg& a, const Arg& b) {
             else if constexpr (std::is_same_v<T, BoxArg>) return x.starts == y.starts;
             else if constexpr (std::is_same_v<T, SkewArg>)
                 return x.axis == y.axis && x.window == y.window && x.stride == y.stride && x.dilation == y.dilation;
-            else if constexpr (std::is_same_v<T, ReduceArg>) return x.op == y.op && x.axes == y.axes && x.order == y.order;
+            else if constexpr (std::is_same_v<T, ReduceArg>)
+                return x.op == y.op && x.axes == y.axes && x.order == y.order;
             else if constexpr (std::is_same_v<T, IndexArg>) return x.axis == y.axis && x.mode == y.mode;
             else if constexpr (std::is_same_v<T, CheckArg>)
                 return x.low == y.low && x.high == y.high && x.what == y.what;

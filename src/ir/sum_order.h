@@ -36,7 +36,7 @@ inline int sum_lanes(DType dtype) { return size_of(dtype) > 4 ? kSumLanes / 2 : 
 // `axes` ascending, none of size 1.
 SumOrder sum_order(Op op, const Node& source, const Dims& axes);
 
-std::uint64_t bits_of(const SumOrder& order);   // for hashes and keys: different for different orders
+std::uint64_t bits_of(const SumOrder& order);  // for hashes and keys: different for different orders
 std::string to_string(const SumOrder& order);  // " in lanes", or nothing for a plain chain
 
 }  // namespace weft::ir

@@ -273,8 +273,7 @@ private:
         const NodeRef zero = kernel_.index(0), j = kernel_.new_var(std::min(step, length)),
                       q = kernel_.new_var(ceil_div(length, step));
         const NodeRef position = ir::simplify_index(
-            *kernel_.interner,
-            kernel_.add(base, kernel_.add(kernel_.mul(q, kernel_.index(step)), j)));
+            *kernel_.interner, kernel_.add(base, kernel_.add(kernel_.mul(q, kernel_.index(step)), j)));
         const Substitution element{{id_of(lane_var_), position}};
         std::vector<int> chains;
         Body body, one, inner, last;
@@ -289,9 +288,9 @@ private:
         Body loop = nested({q}, std::move(inner), false);
         if (length % step)  // the last element of some chains is missing
             loop[0].loop()->count = ir::simplify_index(
-                *kernel_.interner, kernel_.binary(Op::IDiv,
-                                                  kernel_.binary(Op::Sub, kernel_.index(length + step - 1), j),
-                                                  kernel_.index(step)));
+                *kernel_.interner,
+                kernel_.binary(Op::IDiv, kernel_.binary(Op::Sub, kernel_.index(length + step - 1), j),
+                               kernel_.index(step)));
         append(one, with_counts(nested(vars, std::move(loop), false)));
         append(one, std::move(last));
         append(body, nested({j}, std::move(one), false));

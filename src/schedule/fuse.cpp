@@ -854,7 +854,8 @@ private:
         // A free value that got a kernel of its own only after this group had inlined it may come too late: it stays inlined.
         const auto foreign = [&](const Node& node) {
             const int from = home(node);
-            if (ir::is_fused_product(node)) return false;  // it is rounded with the sum that reads it: never stored in between
+            if (ir::is_fused_product(node))
+                return false;  // it is rounded with the sum that reads it: never stored in between
             const bool inlines = (is_free_kind(node) || ir::is_movement(node.op)) && !written_.contains(&node);
             if (from < 0 || from == id || node.sources.empty() || is_narrow(node, facts(node).full, groups_[from]))
                 return false;

@@ -41,7 +41,7 @@ std::optional<Sum> as_sum(const Node& reduce_node) {
     const Node& source = reduce_node.source();
     const bool fused = sum.op == Op::Add && is_fused_product(source);
     sum.factors = fused ? std::vector<NodeRef>{source.sources[0], source.sources[1]}
-                          : std::vector<NodeRef>{reduce_node.sources[0]};
+                        : std::vector<NodeRef>{reduce_node.sources[0]};
     for (NodeRef& factor : sum.factors) factor = reshape(permute(factor, order), sum.domain());
     return sum;
 }

@@ -68,12 +68,20 @@ const std::vector<Sum> kSums = {
     [](const Tensor& x) { return prod(x * 0.01 + 1, 1); },
     [](const Tensor& x) { return (x * x).sum(1); },
     [](const Tensor& x) { return (x * x).t().sum(1); },
-    [](const Tensor& x) { return x.sum(1).slice(0, Slice{1, 3}); },
-    [](const Tensor& x) { return x.sum(0).slice(0, Slice{1, 3}); },
+    [](const Tensor& x) {
+        return x.sum(1).slice(0, Slice{1, 3});
+    },
+    [](const Tensor& x) {
+        return x.sum(0).slice(0, Slice{1, 3});
+    },
     [](const Tensor& x) { return matmul(x, x.t()); },
-    [](const Tensor& x) { return matmul(x, x.t()).slice(0, Slice{1, 2}); },
+    [](const Tensor& x) {
+        return matmul(x, x.t()).slice(0, Slice{1, 2});
+    },
     [](const Tensor& x) { return matmul(x.t(), x).t(); },
-    [](const Tensor& x) { return matmul(x, x.slice(0, Slice{0, 1}).reshape({-1})); },
+    [](const Tensor& x) {
+        return matmul(x, x.slice(0, Slice{0, 1}).reshape({-1}));
+    },
     [](const Tensor& x) { return x.sum(1).sum(0); },
 };
 
@@ -101,9 +109,18 @@ TEST_CASE("… over several axes, also of windows and of a part of the memory") 
     const Tensor x = some({6, 5, 30, 28});
     const std::vector<std::pair<const char*, Sum>> views = {
         {"whole", [](const Tensor& t) { return t; }},
-        {"inner part", [](const Tensor& t) { return t.slice(2, Slice{1, 29}).slice(3, Slice{1, 27}); }},
-        {"channels last", [](const Tensor& t) { return t.permute({0, 2, 3, 1}); }},
-        {"reversed axes", [](const Tensor& t) { return t.permute({3, 2, 1, 0}); }},
+        {"inner part",
+         [](const Tensor& t) {
+             return t.slice(2, Slice{1, 29}).slice(3, Slice{1, 27});
+         }},
+        {"channels last",
+         [](const Tensor& t) {
+             return t.permute({0, 2, 3, 1});
+         }},
+        {"reversed axes",
+         [](const Tensor& t) {
+             return t.permute({3, 2, 1, 0});
+         }},
     };
     const std::vector<Axes> axes = {{0, 2, 3}, {2, 3}, {0, 1}, {1, 3}, {0, 1, 2, 3}, {0, 3}};
     for (const auto& [name, view] : views)
@@ -118,7 +135,8 @@ TEST_CASE("… over several axes, also of windows and of a part of the memory") 
         }
 }
 
-TEST_CASE("a product that is read before its sum is rounded as one that is not; a matmul rounds once per multiply-add") {
+TEST_CASE(
+    "a product that is read before its sum is rounded as one that is not; a matmul rounds once per multiply-add") {
     const Tensor a = some({40, 300}), b = some({40, 300}) * 1.7;
     Tensor product = a * b;
     const std::vector<std::uint64_t> fused = bits((a * b).sum(1));

@@ -305,7 +305,8 @@ private:
         NodeRef a = operand(dtype, left), b = operand(dtype, right);
         if (rng_.chance(0.3)) a = expand(reduce(Op::Max, a, {static_cast<std::int64_t>(domain.size()) - 1}), left);
         const NodeRef left_factor = expand(a, domain), right_factor = expand(b, domain);
-        NodeRef out = reduce(Op::Add, rng_.chance(0.8) ? product(left_factor, right_factor) : left_factor * right_factor, summed);
+        NodeRef out =
+            reduce(Op::Add, rng_.chance(0.8) ? product(left_factor, right_factor) : left_factor * right_factor, summed);
         if (rng_.chance(0.6))
             out = out + operand(dtype, [&] {  // bias
                       Shape shape = out->shape;
