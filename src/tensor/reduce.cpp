@@ -185,7 +185,9 @@ Tensor norm(const Tensor& x, double p, const Axes& axes, bool keepdim) {
     const Dims reduced = check.axes(axes, x.rank());
     const NodeRef wide = ir::cast(node_of(x), accumulator_of(x.dtype())), size = ir::unary(Op::Abs, wide);
     NodeRef result;
-    if (p == 2) result = euclidean(wide, reduced);
+    if (p != 0 && nodes::count_of(wide, reduced) == 1)  // no square or power that could overflow
+        result = ir::reduce(Op::Max, size, reduced);
+    else if (p == 2) result = euclidean(wide, reduced);
     else if (p == 1) result = ir::reduce(Op::Add, size, reduced);
     else if (p == 0)
         result = nodes::flat(ir::reduce(Op::Add, ir::cast(ir::cast(wide, DType::Bool), wide->dtype), reduced), {wide});

@@ -5,6 +5,7 @@
 
 #include <weft/convolution.h>
 #include <weft/debug.h>
+#include <weft/linalg.h>
 
 #include <algorithm>
 #include <random>
@@ -159,4 +160,16 @@ LINE_ALONE("S253: sums of 16 million ones are exact, and of values around 1 righ
         CHECK(worst(tenths, each) <= 1e-5);
     }
     CHECK(std::fabs(cumsum(around, 0).narrow(0, kCount - 1, 1).item() / sum(around.to(f64)).item() - 1) <= 1e-6);
+}
+
+LINE("S255: the norm of one element is its size, however large or small") {
+    for (const double p : {0.5, 1.0, 2.0, 3.0, -2.0, kInf}) {
+        line.is(norm(tensor({1e30f}), p), {static_cast<double>(1e30f)});
+        line.is(norm(tensor({-1e-30f}), p), {static_cast<double>(1e-30f)});
+    }
+    line.is(linalg::matrix_norm(tensor({1e30f}).reshape({1, 1})), {static_cast<double>(1e30f)});
+    line.is(norm(tensor({3e30f, -4e30f}).reshape({2, 1}), 2, 1),
+            {static_cast<double>(3e30f), static_cast<double>(4e30f)});
+    line.is(norm(tensor({kInf}), 2), {kInf});
+    line.is(norm(tensor({0.0f}), 2), {0});
 }
