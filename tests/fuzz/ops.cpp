@@ -33,7 +33,7 @@ const OpRow kOps[] = {
     OP(1, 1, where(x > c, x, x * c)), OP(1, 1, x * x * 0.3), OP(1, 1, masked_fill(x, x < c, 0.5)), OP(2, 1, x.detach()), OP(1, 1, elu(x)),
     // other types, and back
     OP(1, 1, x.to(f64)), OP(1, 1, x.to(f32)), OP(1, 1, x.to(f16)), OP(1, 1, x.to(bf16)), OP(1, 1, (x > c).to(i32)), OP(1, 1, (x > c)),
-    OP(1, 1, (x < c).to(i64) * 3 - 1), OP(1, 1, (x > 0).to(u8) + 2), OP(1, 1, (x > 0).to(i8) - 3), OP(1, 1, x.to(f16).to(f32)),
+    OP(1, 1, (x < c).to(i64) * 3 - 1), OP(1, 1, (x > c).to(u8) + 2), OP(1, 1, (x > c).to(i8) - 3), OP(1, 1, x.to(f16).to(f32)),
     // along an axis
     OP(2, 1, softmax(x, d)), OP(1, 1, log_softmax(x, d)), OP(3, 1, cumsum(x, d)), OP(2, 1, cumsum(x * 0.3, d) * 0.5),
     OP(2, 1, cumprod(clamp(x, 0.8, 1.2), d)), OP(2, 1, x.flip(d)), OP(1, 1, roll(x, {k}, d)), OP(1, 1, sort(x, d).values),
@@ -45,7 +45,7 @@ const OpRow kOps[] = {
     OP(1, 1, sum(x * x, d) * 0.1), OP(1, 1, cross_entropy(x, numbered(x, 0, 1) % x.size(1))), OP(1, 1, any(x > c, d)),
     // two operands
     OP(4, 2, x + y), OP(3, 2, x - y), OP(4, 2, x * y), OP(2, 2, maximum(x, y)), OP(1, 2, minimum(x, y)), OP(2, 2, where(x > y, x * 0.5, y)),
-    OP(2, 2, x / (abs(y) + 1)), OP(1, 2, lerp(x, y, 0.3)), OP(1, 2, sigmoid(x) * tanh(y)), OP(1, 3, addcmul(x, y, z, 0.5)), OP(1, 3, where(x > 0, y, z)),
+    OP(2, 2, x / (abs(y) + 1)), OP(1, 2, lerp(x, y, 0.3)), OP(1, 2, sigmoid(x) * tanh(y)), OP(1, 3, addcmul(x, y, z, 0.5)), OP(1, 3, where(x > c, y, z)),
     OP(2, 2, x + y.unsqueeze(-1)), OP(2, 2, x * y.unsqueeze(0)), OP(1, 2, x - sum(y, d, true)),
     // products
     OP(5, 2, matmul(x, y) * 0.3), OP(5, 2, matmul(x, y.t()) * 0.3), OP(3, 2, matmul(x.t(), y) * 0.3), OP(3, 1, matmul(x, x.t()) * 0.1),

@@ -59,6 +59,7 @@ public:
 
     std::vector<Reading> all() {
         for (std::size_t i = 0; i < program_.statements.size(); ++i) one(i, program_.statements[i]);
+        if (options_.largest) *options_.largest = largest();
         return std::move(readings_);
     }
 
@@ -77,6 +78,19 @@ public:
     Tensor& at(int i) { return variables_[static_cast<std::size_t>(i)]; }
 
 private:
+    double largest() const {
+        double result = 0;
+        for (const Tensor& variable : variables_) {
+            if (!variable.defined()) continue;
+            try {
+                for (const double value : variable.to_vector<double>())
+                    if (std::isfinite(value)) result = std::max(result, std::fabs(value));
+            } catch (const std::exception&) {  // an index out of range, which a reading has reported
+            }
+        }
+        return result;
+    }
+
     void write_down(const Statement& s, const std::string& line) {
         if (options_.text) options_.text->push_back(s.no_grad ? str("{ NoGrad off; ", line, " }") : line);
     }

@@ -45,6 +45,7 @@ struct RunOptions {
     double noise = 0;                          // data is changed by that much, relatively
     bool plain = false;                        // a captured function is called as it stands
     bool drafting = false;                     // only shapes and types are wanted
+    double* largest = nullptr;                 // gets the size of the largest number in any variable at the end
     std::vector<std::string>* text = nullptr;  // gets a line of C++ per statement that did something
 };
 

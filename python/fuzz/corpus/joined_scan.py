@@ -1,0 +1,13 @@
+# A scan and what it scanned, joined; and a gradient through both.
+x = data(48)
+t = torch.cumsum(x, 0)
+y = torch.stack([x, t])
+sync(t, y)
+show(t)
+show(y)
+x = data(4, 6).requires_grad_()
+w = data(6, 3)
+c = torch.cumprod(x, 1)
+y = torch.stack([c, x])
+(y @ w).sum().backward()
+show(x.grad)
