@@ -187,6 +187,22 @@ std::ostream& operator<<(std::ostream& out, const Dims& dims) {
     return out << ']';
 }
 
+constinit thread_local const Call* Call::current_ = nullptr;
+
+void throw_too_large(const std::string& what) {
+    throw ValueError(Call::current_ ? str(Call::current_->call(), ": ", what) : what);
+}
+
+bool bytes_fit(const Shape& shape) {
+    std::int64_t bytes = 8;
+    bool fits = true;
+    for (const std::int64_t size : shape) {
+        if (size == 0) return true;
+        fits = fits && !__builtin_mul_overflow(bytes, size, &bytes);
+    }
+    return fits;
+}
+
 std::int64_t numel(const Shape& shape) {
     std::int64_t count = 1;
     for (const std::int64_t size : shape)

@@ -1,6 +1,7 @@
 // ir/node.cpp: the interner: hash-consing, weak ownership, iterative freeing; and the arguments' equality and hash.
 #include "ir/node.h"
 
+#include "core/checked.h"
 #include "core/str.h"
 #include "ir/custom.h"
 
@@ -143,6 +144,9 @@ std::string to_string(const Arg& arg, DType dtype) {
 Interner::~Interner() = default;
 
 NodeRef Interner::make(Op op, DType dtype, Shape shape, Sources sources, Arg arg) {
+    if (!bytes_fit(shape))
+        throw_too_large(
+            str(name_of(op), " would have the shape ", shape, ", whose number of bytes does not fit 63 bits"));
     std::uint64_t h = mix(static_cast<std::uint64_t>(op) * 16 + static_cast<std::uint64_t>(dtype), hash_dims(shape));
     for (const NodeRef& source : sources) h = mix(h, pointer_bits(source.get()));
     h = mix(h, hash_of(arg));

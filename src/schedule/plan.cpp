@@ -2,6 +2,7 @@
 #include "schedule/plan.h"
 
 #include "core/config.h"
+#include "core/str.h"
 #include "ir/build.h"
 #include "ir/print.h"
 #include "ir/verify.h"
@@ -25,6 +26,15 @@ using ir::Op;
 constexpr std::int64_t kAlignment = 64;
 // Neighbouring arena blocks start at different cache sets: 17 lines are coprime to every number of sets.
 constexpr std::int64_t kStagger = 17 * 64;
+
+// More than any machine addresses is refused here, so that sums of such numbers fit 63 bits.
+std::int64_t stored_bytes(const Node& node) {
+    const std::int64_t bytes = numel(node.shape) * static_cast<std::int64_t>(size_of(node.dtype));
+    if (bytes >> 48)
+        throw MemoryError(
+            str(ir::name_of(node.op), ": cannot allocate ", bytes, " bytes for the result ", node.dtype, node.shape));
+    return bytes;
+}
 
 // Is the Param with this slot read only at the index that is stored, in every output? Elementwise ops and reshapes keep the index.
 bool reads_in_place(const KernelGraph& graph, int slot) {
@@ -185,7 +195,7 @@ private:
             plan_.values.push_back({.dtype = node.dtype,
                                     .shape = node.shape,
                                     .strides = row_major_strides(node.shape),
-                                    .bytes = numel(node.shape) * static_cast<std::int64_t>(size_of(node.dtype))});
+                                    .bytes = stored_bytes(node)});
         }
         return found->second;
     }

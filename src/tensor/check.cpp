@@ -112,6 +112,7 @@ void Checker::sizes(const Shape& shape) const {
     std::int64_t count = 1;
     for (const std::int64_t size : shape)
         value(size == 0 || !__builtin_mul_overflow(count, size, &count), "the number of elements does not fit 63 bits");
+    value(bytes_fit(shape), "the number of bytes does not fit 63 bits");
 }
 
 Shape shape_of(const Operand& operand) { return operand.is_scalar() ? Shape() : operand.tensor().shape(); }

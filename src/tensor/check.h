@@ -2,6 +2,7 @@
 // it; promotion decides the result's type; as_node turns an operand into a node of that type.
 #pragma once
 
+#include "core/checked.h"
 #include "core/str.h"
 #include "ir/node.h"
 
@@ -24,7 +25,7 @@ inline constexpr OptionalArgument kOptional;  // {"bias", bias, kOptional}: an u
 //     const Checker check("matmul", {{"a", a}, {"b", b}});
 //     check.that(a.rank() > 0, "a scalar has no dimension to sum over");
 //     // ShapeError: matmul(a: f32[], b: f32[3]): a scalar has no dimension to sum over
-class Checker {
+class Checker final : Call {
 public:
     // A name and what was passed under it. Tensors and lists are pointed to: the Checker lives inside the call.
     struct Argument {
@@ -71,7 +72,7 @@ public:
     Dims axes(const Dims& axes, int rank) const;            // ascending, each once; none given means all
     Shape broadcast(const Shape& a, const Shape& b) const;  // ShapeError names the axis
     void sizes(const Shape& shape) const;                   // no size is negative, the product fits 63 bits
-    std::string call() const;                               // "matmul(a: f32[2, 3], b: f32[4, 5])"
+    std::string call() const override;                      // "matmul(a: f32[2, 3], b: f32[4, 5])"
 
 private:
     std::string message(const std::string& problem) const { return str(call(), ": ", problem); }

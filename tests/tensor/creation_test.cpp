@@ -91,6 +91,27 @@ TEST_CASE("mistakes name the call") {
     CHECK(error_of<ValueError>([] {
               ones({1L << 40, 1L << 40});
           }) == "ones(shape: [1099511627776, 1099511627776]): the number of elements does not fit 63 bits");
+    const auto contains = [](const std::string& text, const std::string& part) {
+        return text.find(part) != std::string::npos;
+    };
+    const std::int64_t huge = std::int64_t{1} << 62, half = huge / 2;
+    for (const std::int64_t n : {huge, half}) {
+        CAPTURE(n);
+        const std::string size = std::to_string(n);
+        const auto message = [&](const auto& call) { return error_of<ValueError>(call); };
+        CHECK(contains(message([&] { zeros({n}); }), "zeros(shape: [" + size + "])"));
+        CHECK(contains(message([&] { rand({n}); }), "rand(shape: [" + size + "]"));
+        CHECK(contains(message([&] { randn({n}, f64); }), "randn(shape: [" + size + "]"));
+        CHECK(contains(message([&] { arange(n); }), "arange("));
+        CHECK(contains(message([&] { ones({1}).expand({n}); }), size));
+        CHECK(contains(message([&] { repeat(ones({2, n / 32}), {32, 1}); }), "repeat("));
+        CHECK(contains(message([&] { pad(ones({1}), {n, 0}); }), "pad("));
+    }
+    CHECK(contains(error_of<ValueError>([&] { eye(std::int64_t{1} << 31); }), "eye("));
+    CHECK(contains(error_of<MemoryError>([&] { zeros({std::int64_t{1} << 59}).clone().realize(); }),
+                   "f32[576460752303423488]"));
+    CHECK(contains(error_of<MemoryError>([&] { (rand({std::int64_t{1} << 50}) + 1).realize(); }),
+                   "f32[1125899906842624]"));
     CHECK(error_of<ValueError>([] { arange(0, 5, 0); }) ==
           "arange(start: 0, stop: 5, step: 0): the step must not be 0");
     CHECK(error_of<ShapeError>([] { tril(ones({3})); }) ==
