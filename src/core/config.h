@@ -2,16 +2,34 @@
 // WEFT_CPU, WEFT_CONV. Tests and the API may override at run time.
 #pragma once
 
+#include <atomic>
 #include <set>
 #include <string>
 #include <string_view>
 
 namespace weft {
 
+// A number that one thread may set while others read it.
+template <class T>
+class Setting {
+public:
+    Setting(T value) : value_(value) {}
+    Setting(const Setting& other) : value_(static_cast<T>(other)) {}
+    Setting& operator=(const Setting& other) { return *this = static_cast<T>(other); }
+    Setting& operator=(T value) {
+        value_.store(value, std::memory_order_relaxed);
+        return *this;
+    }
+    operator T() const { return value_.load(std::memory_order_relaxed); }
+
+private:
+    std::atomic<T> value_;
+};
+
 struct Config {
-    int debug = 0;                           // WEFT_DEBUG: 0 … 5
+    Setting<int> debug = 0;                  // WEFT_DEBUG: 0 … 5
     std::string backend = "auto";            // WEFT_BACKEND: auto (the fastest that works here), x86, c, ref
-    int threads = 0;                         // WEFT_THREADS; 0: one per core
+    Setting<int> threads = 0;                // WEFT_THREADS; 0: one per core
     std::set<std::string, std::less<>> off;  // WEFT_OPT: comma-separated optimisations to switch off; "all": every one
     bool keep_denormals = false;             // WEFT_DENORMALS=keep
     std::string cpu = "native";              // WEFT_CPU: native, avx512, avx2, sse; see core/cpu.h

@@ -47,7 +47,7 @@ struct FirstFailure {
 
 Launch::Launch(const CachedPlan& plan, std::span<const Bound> leaves, std::span<const Word> constants,
                std::span<const Word> scalars)
-    : plan_(plan), leaves_(leaves), constants_(constants), scalars_(scalars) {
+    : plan_(plan), leaves_(leaves), constants_(constants), threads_(thread_count()), scalars_(scalars) {
     for (const Bound& leaf : leaves) check_there(leaf);
     if (plan.plan.arena_bytes) arena_ = allocate(static_cast<std::int64_t>(plan.plan.arena_bytes));
     taken_.reserve(plan.plan.values.size());
@@ -56,7 +56,7 @@ Launch::Launch(const CachedPlan& plan, std::span<const Bound> leaves, std::span<
         if (const PlanValue& value = plan.plan.values[v]; value.where == PlanValue::Where::Inside)
             taken_[v] = {taken_[value.whole].storage, taken_[value.whole].offset + value.offset};
     scratch_stride_ = (plan.scratch_bytes + 64 + 63) / 64 * 64;
-    if (plan.scratch_bytes) scratch_ = allocate(static_cast<std::int64_t>(scratch_stride_) * thread_count());
+    if (plan.scratch_bytes) scratch_ = allocate(static_cast<std::int64_t>(scratch_stride_) * threads_);
     for (const int hole : plan.plan.holes) scalars_.push_back(constants[hole]);
 }
 
@@ -117,7 +117,7 @@ void Launch::run_custom(const PlanStep& step) {
         const auto chunk = [&](std::int64_t begin, std::int64_t end, int) {
             for (std::int64_t i = begin; i < end; ++i) f(i);
         };
-        run_chunks(count, chunk, {.parallel = count > 1, .interruptible = !committed_});
+        run_chunks(count, chunk, {.threads = threads_, .parallel = count > 1, .interruptible = !committed_});
     };
     node.as<ir::CustomArg>().function->run({node, sources, results, for_each});
     count(counter_cells().kernels_launched);
@@ -144,7 +144,8 @@ void Launch::run_kernel(const PlanStep& step, const Compiled& kernel) {
         if (record.code) failure.add(record, begin);
     };
     committed_ = committed_ || writes_donated(step);
-    run_chunks(kernel.chunks, chunk, {.parallel = kernel.chunks > 1, .interruptible = !committed_});
+    run_chunks(kernel.chunks, chunk,
+               {.threads = threads_, .parallel = kernel.chunks > 1, .interruptible = !committed_});
     count(counter_cells().kernels_launched);
     if (step.kernel.contraction) count(counter_cells().contractions_launched);
     if (failure.record.code) failure.raise(kernel);

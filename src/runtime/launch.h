@@ -39,6 +39,7 @@ private:
     const std::span<const Word> constants_;
     ir::StorageRef arena_, scratch_;
     std::size_t scratch_stride_ = 0;
+    const int threads_;              // of this run, whatever is set meanwhile: each has its part of the scratch memory
     InlineVector<Bound, 16> taken_;  // per value of the plan; empty for a leaf
     bool committed_ = false;  // memory that was handed over has been written: from here on the run goes to its end
     InlineVector<Word, 16> scalars_;

@@ -237,7 +237,7 @@ void run_chunks(std::int64_t chunks, ChunkFn f, const ChunkOptions& given) {
     std::unique_lock lock(d.mutex, std::defer_lock);
     if (!options.parallel || chunks <= options.grain || inside_chunk || !lock.try_lock())
         return run_alone(chunks, f, options);
-    if (const int wanted = thread_count(); wanted != d.count) {
+    if (const int wanted = options.threads > 0 ? options.threads : thread_count(); wanted != d.count) {
         d.helpers.reset();
         d.count = wanted;
     }

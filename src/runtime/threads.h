@@ -9,7 +9,7 @@
 
 namespace weft::runtime {
 
-// A reference to a callable `void(begin, end, thread)`: chunks [begin, end), on thread 0 (the caller) … thread_count() - 1.
+// A reference to a callable `void(begin, end, thread)`: chunks [begin, end), on thread 0 (the caller) … threads - 1.
 class ChunkFn {
 public:
     template <class F>
@@ -27,6 +27,7 @@ private:
 
 struct ChunkOptions {
     std::int64_t grain = 1;     // chunks claimed at once: about 10 microseconds to 10 milliseconds of work
+    int threads = 0;            // at most so many, the caller included; 0: thread_count()
     bool parallel = true;       // false: all on the caller, still with flushed subnormals and interrupts
     bool interruptible = true;  // false where stopping half way would leave a half-written value
 };

@@ -180,6 +180,21 @@ TEST_CASE("the number of threads may change between jobs") {
     CHECK_THROWS_AS(set_threads(-1), ValueError);
 }
 
+TEST_CASE("the number of threads may be set while another thread runs kernels with scratch memory") {
+    const Tensor x = rand({200, 300}).realize(), y = rand({300, 200}).realize();
+    const std::vector<float> expected = matmul(x, y).to_vector<float>();
+    std::atomic<bool> stop{false};
+    std::thread setting([&] {
+        for (int i = 0; !stop; ++i) set_threads(1 + i % 7);
+    });
+    bool equal = true;
+    for (int i = 0; i < 200; ++i) equal = equal && (matmul(x, y) + 0).to_vector<float>() == expected;
+    stop = true;
+    setting.join();
+    set_threads(0);
+    CHECK(equal);
+}
+
 #if !defined(__SANITIZE_THREAD__)
 TEST_CASE("a forked child starts helpers of its own, and computes with its parent's tensors") {
     const ThreadScope scope(3);
