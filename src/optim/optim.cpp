@@ -3,6 +3,7 @@
 #include <weft/error.h>
 #include <weft/ops.h>
 #include <weft/optim.h>
+#include <weft/write_group.h>
 
 #include <algorithm>
 #include <cmath>
@@ -113,6 +114,7 @@ void Optimizer::step() {
     const Clock clock_before = *clock_;
     const auto slots_before = slots_;
     const auto updated_before = updated_;
+    WriteGroup together;
     std::vector<Tensor> gradients;
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
         gradients.push_back(parameters_[i].grad());
@@ -130,8 +132,10 @@ void Optimizer::step() {
         drawn_.clear();  // nothing of a captured step is kept
         gradients.clear();
         realize({});
-    } catch (...) {  // tensors are back at their last values; so is all else: this step was none
+    } catch (...) {
         drawn_.clear();
+        if (together.is_kept()) throw;  // something else in the run failed
+        together.undo();                // this step was none
         slots_ = slots_before;
         updated_ = updated_before;
         *clock_ = clock_before;

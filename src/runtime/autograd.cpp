@@ -124,33 +124,31 @@ NodeRef seen_by_leaf_hooks(const Cell& leaf, const NodeRef& gradient) {
     return hooks ? call_hooks(hooks, gradient) : gradient;
 }
 
+void set_new_gradient(Cell& leaf, const NodeRef& value) {
+    const Tensor made(std::make_shared<Cell>());
+    Cell& cell = *made.cell();
+    cell.node = value;
+    state().list(cell);
+    state().note_write(cell, nullptr);
+    runtime::Outgoing& entry = *state().entry_of(cell);
+    entry.gradient_of = leaf.weak_from_this();
+    entry.gradient_before = std::exchange(leaf.grad, made);
+}
+
 // .grad += gradient: a value like any other, which the next run computes. It is the caller who detaches it.
 void accumulate(Cell& leaf, const NodeRef& value) {
-    if (!leaf.grad.defined()) {
-        leaf.grad = Tensor(std::make_shared<Cell>());
-        Cell& cell = *leaf.grad.cell();
-        cell.node = value;
-        state().list(cell);
-        state().send(cell).gradient_of = leaf.weak_from_this();
-        return;
-    }
+    if (!leaf.grad.defined()) return set_new_gradient(leaf, value);
     Cell& cell = *leaf.grad.cell();
-    if (value->needs_grad) {  // a sum with a history is a tensor of its own
-        const NodeRef sum = current_node(cell) + value;
-        leaf.grad = Tensor();
-        return accumulate(leaf, sum);
-    }
+    if (value->needs_grad)  // a sum with a history is a tensor of its own
+        return set_new_gradient(leaf, current_node(cell) + value);
     Cell& base = cell.view ? *cell.view->base : cell;
     const NodeRef sum = detached(current_node(cell)) + value;
     const NodeRef old = current_node(base);
-    if (base.requires_grad) {  // somebody's leaf was put there: leave it alone
-        leaf.grad = Tensor();
-        return accumulate(leaf, sum);
-    }
-    runtime::Outgoing& entry = state().send(base);
-    if (!entry.last && entry.gradient_of.expired()) entry.last = old;
-    const NodeRef value_now = cell.view ? cell.view->write(detached(old), sum) : sum;
-    base.node = old->needs_grad ? runtime::keeping_history(value_now, old) : value_now;
+    if (base.requires_grad)  // somebody's leaf was put there: leave it alone
+        return set_new_gradient(leaf, sum);
+    state().note_write(base, old);
+    const NodeRef value_now = cell.view ? cell.view->write(detached(old), sum).base : sum;
+    base.node = old->needs_grad ? keeping_history(value_now, old) : value_now;
     ++base.version;
     state().list(base);
 }
@@ -161,6 +159,10 @@ void let_go_of_cone(std::span<const NodeRef> roots) {
     for (const std::shared_ptr<Cell>& found : cells_in_cone(roots, [](const Cell&) { return true; })) {
         found->hooks = nullptr;
         Cell& cell = found->view ? *found->view->base : *found;
+        if (const ViewStep* const step = found->view ? found->view->detached() : nullptr; step && step->history) {
+            step->history = runtime::let_go_history(step->history);
+            ++cell.version;
+        }
         if (cell.requires_grad || !cell.node->needs_grad) continue;
         cell.node = runtime::let_go(cell.node);
         ++cell.version;
@@ -210,6 +212,7 @@ void backward(std::span<const Tensor> outputs, const BackwardOptions& options) {
     std::vector<std::pair<std::shared_ptr<GradHooks>, Tensor>> told;
     {
         const std::lock_guard lock(ir::graph_lock());
+        const WriteGroup together;
         for (const auto& [cell, gradient] : gradients) {
             accumulate(*cell, options.create_graph ? gradient : detached(gradient));
             if (cell->requires_grad && has_own_hooks(*cell)) told.emplace_back(cell->hooks->own, Tensor(cell));

@@ -68,9 +68,13 @@ void check_inputs(std::span<const Tensor> inputs) {
 void compute_outgoing() {
     {
         const std::lock_guard lock(ir::graph_lock());
-        const auto& outbox = runtime::state().outbox();
-        const auto ours = [](const auto& entry) { return entry.second.thread == runtime::this_thread(); };
-        if (std::none_of(outbox.begin(), outbox.end(), ours)) return;
+        bool any = false;
+        for (auto& [slot, entry] : runtime::state().outbox())
+            if (entry.thread == runtime::this_thread()) {
+                any = true;
+                entry.interrupted = false;  // what is left afterwards, the function has written
+            }
+        if (!any) return;
     }
     runtime::run({});
 }

@@ -109,6 +109,8 @@ const ir::NodeRef* Recorder::stand_in(Cell& cell) {
     StandIn& found = find(cell);
     if (cell.view) {
         found.node = cell.view->read(current_node(*cell.view->base));
+        if (const ViewStep* step = cell.view->detached(); step && step->history)
+            found.node = without_history(ir::detach(found.node));
         return &found.node;
     }
     if (is_written(cell) || cell.requires_grad != found.requires_grad) return nullptr;
@@ -233,7 +235,7 @@ void Recorder::collect_kept() {
         // State that the function sets up in its first call and goes on from in the second: only the second tells what
         // it does.
         const auto entry = state().outbox().find(cell->outbox_slot);
-        if (entry != state().outbox().end() && entry->second.last) recording_->settled = false;
+        if (entry != state().outbox().end() && entry->second.base()) recording_->settled = false;
         state().take_back(*cell);
         if (cell->view) cell->node = nullptr;  // it follows its base
         else recording_->kept.push_back({cell, add_root(*cell)});

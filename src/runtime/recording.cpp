@@ -133,7 +133,7 @@ ir::NodeRef root_buffer(const Recording::Root& root, const Binding& binding, con
 void set_value(Cell& cell, const ir::NodeRef& buffer) {
     if (cell.outbox_slot != 0) {
         // Written meanwhile, by another thread: this is what it goes back to if that write fails.
-        if (Outgoing& entry = state().outbox().at(cell.outbox_slot); entry.last) entry.last = buffer;
+        if (Outgoing& entry = *state().entry_of(cell); entry.base()) entry.writes[0].before = buffer;
         return;
     }
     cell.node = cell.requires_grad ? ir::leaf(cell.id, buffer) : buffer;

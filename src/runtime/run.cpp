@@ -1,11 +1,15 @@
 // runtime/run.cpp: one run: gathers the values asked for and the outbox, has them computed by evaluate(), and rebinds the cells.
-// A transaction: until evaluate() has returned, no cell changes; if it throws, written cells go back to what they held before.
+// A transaction: until evaluate() has returned, no cell changes. If it throws, what did not need the value that failed is computed
+// without it, and the other cells go back to what they held before (recover.h).
 #include "runtime/evaluate.h"
+#include "runtime/recover.h"
 #include "runtime/state.h"
 
 #include "core/config.h"
 
 #include <weft/error.h>
+
+#include <algorithm>
 
 namespace weft::runtime {
 namespace {
@@ -16,7 +20,7 @@ thread_local bool inside_run = false;
 struct Item {
     std::weak_ptr<Cell> cell;
     ir::NodeRef node;  // what the cell held at the start; without markers it is the root to compute
-    bool written;      // from the outbox: goes back to its last value if the run fails
+    bool written;      // from the outbox: it may go back to its value before
 };
 
 // Holds the graph lock, except while kernels run.
@@ -35,20 +39,19 @@ public:
         }
         InlineVector<Cell*, 16> outgoing;  // add() may take a cell out of the outbox
         for (const auto& [slot, entry] : state().outbox())
-            if (is_ours(entry)) outgoing.push_back(entry.cell);
+            if (is_ours(entry) && !entry.interrupted) outgoing.push_back(entry.cell);
         for (Cell* cell : outgoing) add(*cell);
     }
 
     std::vector<ir::NodeRef> compute() {
-        if (!items_.empty()) {
-            if (config().donate)
-                request_.dies = [walk = find_dying()](const ir::Storage& storage) { return storage.dying == walk; };
-            try {
-                succeed(evaluate(request_, graph_));
-            } catch (...) {
-                roll_back();
-                throw;
-            }
+        try {
+            compute_items();
+        } catch (const Interrupted&) {
+            set_aside(written());
+            throw;
+        } catch (...) {
+            keep_what_can_be();
+            throw;
         }
         state().fewest_nodes = ir::graph().live();
         return std::move(buffers_);
@@ -56,6 +59,13 @@ public:
 
 private:
     static bool is_ours(const Outgoing& entry) { return entry.thread == this_thread() || entry.thread == 0; }
+
+    void compute_items() {
+        if (items_.empty()) return;
+        if (config().donate)
+            request_.dies = [walk = find_dying()](const ir::Storage& storage) { return storage.dying == walk; };
+        succeed(evaluate(request_, graph_));
+    }
 
     void add(Cell& cell) {
         if (cell.run == number_) return;
@@ -83,7 +93,9 @@ private:
             if (!cell) continue;
             if (cell->node == item.node && gives_up_node(*cell)) dropped.push_back(cell->node.get());
             const Outgoing* const entry = state().entry_of(*cell);
-            if (entry && entry->last) dropped.push_back(entry->last.get());
+            if (!entry) continue;
+            for (const Outgoing::Write& write : entry->writes)
+                if (write.before) dropped.push_back(write.before.get());
         }
         for (const ir::NodeRef& root : request_.roots) dropped.push_back(root.get());
         const std::uint64_t walk = find_dying_storages(dropped);
@@ -114,37 +126,79 @@ private:
         for (std::size_t i = 0; i < items_.size(); ++i) {
             const std::shared_ptr<Cell> cell = items_[i].cell.lock();
             if (!cell) continue;
+            Outgoing* const entry = state().entry_of(*cell);
             if (cell->node == items_[i].node) {
                 bind(*cell, result.values[i]);
+                if (entry) keep_groups(entry->writes);
                 state().take_back(*cell);
-            } else if (Outgoing* const entry = state().entry_of(*cell); entry && entry->last) {
-                // Written again meanwhile, by another thread: this is what it goes back to if that write fails.
-                entry->last = result.values[i];
+            } else if (entry) {
+                written_meanwhile(*entry, items_[i].node, result.values[i]);
             }
         }
         drop_stale_views();
     }
 
-    void roll_back() {
+    static void keep_groups(std::span<const Outgoing::Write> writes) {
+        for (const Outgoing::Write& write : writes)
+            if (write.group) write.group->kept = true;
+    }
+
+    // By another thread: the value that was computed is what the cell goes back to if the later writes fail.
+    static void written_meanwhile(Outgoing& entry, const ir::NodeRef& node, const ir::NodeRef& buffer) {
+        auto& writes = entry.writes;
+        auto first = std::ranges::find(writes, node, &Outgoing::Write::before);
+        if (first == writes.end()) first = writes.begin();
+        if (first == writes.end() || !first->before) return;
+        keep_groups({writes.begin(), first});
+        first->before = buffer;
+        writes.erase(writes.begin(), first);
+    }
+
+    // The cells of the outbox that are as they were at the start; of others the next run decides.
+    Cells written() const {
+        Cells result;
         for (const Item& item : items_) {
-            const std::shared_ptr<Cell> cell = item.cell.lock();
-            if (!cell || !item.written || cell->outbox_slot == 0) continue;
-            const Outgoing entry = *state().entry_of(*cell);
-            if (!(cell->node == item.node))
-                continue;  // written again meanwhile, by another thread: its next run decides
-            state().take_back(*cell);
-            if (const std::shared_ptr<Cell> leaf = entry.gradient_of.lock(); leaf && leaf->grad.cell() == cell)
-                leaf->grad = Tensor();
-            if (!entry.last) continue;
-            cell->node = entry.last;
-            ++cell->version;
-            if (cell->node->op != ir::Op::Buffer) state().list(*cell);
+            std::shared_ptr<Cell> cell = item.cell.lock();
+            if (cell && item.written && cell->outbox_slot != 0 && cell->node == item.node)
+                result.push_back(std::move(cell));
+        }
+        return result;
+    }
+
+    // After an interrupt nothing is lost, and nobody who did not ask waits for it again.
+    static void set_aside(const Cells& cells) {
+        for (const std::shared_ptr<Cell>& cell : cells)
+            if (Outgoing* const entry = state().entry_of(*cell)) entry->interrupted = true;
+    }
+
+    void keep_what_can_be() {
+        const Cells cells = written();
+        asked_.clear();
+        try {
+            recover(cells, [this](std::span<const std::shared_ptr<Cell>> some) { return computes(some); });
+        } catch (const Interrupted&) {  // Python sees its signal once more, after the error that this began with
+            set_aside(cells);
         }
     }
 
-    InlineVector<int, 4> asked_;                     // their places among the items; -1: in memory already
-    std::vector<ir::NodeRef> buffers_;               // of these
-    const std::uint64_t number_ = ir::next_epoch();  // marks the cells that have been looked at
+    bool computes(std::span<const std::shared_ptr<Cell>> cells) {
+        items_.clear();
+        request_ = {};
+        number_ = ir::next_epoch();
+        for (const std::shared_ptr<Cell>& cell : cells) add(*cell);
+        try {
+            compute_items();
+            return true;
+        } catch (const Interrupted&) {
+            throw;
+        } catch (...) {
+            return false;
+        }
+    }
+
+    InlineVector<int, 4> asked_;               // their places among the items; -1: in memory already
+    std::vector<ir::NodeRef> buffers_;         // of these
+    std::uint64_t number_ = ir::next_epoch();  // marks the cells that have been looked at
     InlineVector<Item, 4> items_;
     Request request_;  // a root per item
     // The last member: what the run lets go of, it lets go of without the lock.

@@ -137,7 +137,23 @@ Outgoing& State::send(Cell& cell) {
     Outgoing& entry = outbox_[cell.outbox_slot];
     entry.cell = &cell;
     entry.thread = this_thread();
+    entry.interrupted = false;
     return entry;
+}
+
+void State::note_write(Cell& cell, ir::NodeRef before) {
+    std::vector<Outgoing::Write>& writes = send(cell).writes;
+    // A value that was written over and is part of nothing else is not kept, unless it is the last: a loop that only writes holds two.
+    if (writes.size() > 1)
+        if (const Outgoing::Write& last = writes.back(); !last.group && last.before && last.before->use_count() == 1)
+            writes.pop_back();
+    writes.push_back({std::move(before), current_write_group(), ++next_write_});
+}
+
+void put_value(Cell& cell, const ir::NodeRef& node) {
+    cell.node = node;
+    ++cell.version;
+    if (!cell.requires_grad && node->op != ir::Op::Buffer) state().list(cell);
 }
 
 void State::adopt_outbox() {
@@ -194,13 +210,7 @@ ir::NodeRef let_go(const ir::NodeRef& value) {
     return ir::with_grad(value, input, let_go_rule());
 }
 
-ir::NodeRef keeping_history(const ir::NodeRef& value, const ir::NodeRef& old) {
-    static const auto& pass =
-        *new std::shared_ptr<const ir::GradRuleObject>(std::make_shared<ir::GradRuleObject>(ir::GradRuleObject{
-            "written under no_grad", [](const ir::NodeRef&, const ir::NodeRef& g) { return ir::Grads{g}; }}));
-    const ir::NodeRef inputs[] = {old};
-    return ir::with_grad(value, inputs, pass);
-}
+ir::NodeRef let_go_history(const ir::NodeRef& history) { return let_go(ir::like(history, 0.0)); }
 
 bool gives_up_node(const Cell& cell) { return cell.requires_grad || !cell.node->needs_grad || is_let_go(*cell.node); }
 

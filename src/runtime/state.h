@@ -5,6 +5,8 @@
 #include "ir/node.h"
 #include "tensor/cell.h"
 
+#include <weft/write_group.h>
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -13,15 +15,31 @@
 #include <unordered_map>
 #include <vector>
 
+namespace weft {
+
+const std::shared_ptr<WriteGroup::Fate>& current_write_group();  // of this thread; null: none
+
+}  // namespace weft
+
 namespace weft::runtime {
 
 // A cell that the next run of its thread computes, whether or not anybody asks: it was written in place, it is a gradient or
 // the root of a backward(), or its graph is being let go.
 struct Outgoing {
-    Cell* cell = nullptr;             // alive: a dying cell takes its entry out
-    std::uint64_t thread = 0;         // 0: the thread is gone, anybody may compute it
-    ir::NodeRef last;                 // what a written cell goes back to when the run fails; null: it stays as it is
-    std::weak_ptr<Cell> gradient_of;  // a leaf's first gradient: when the run fails, the leaf has none again
+    // One write since the cell was last computed. Undoing the writes from the last one on, each gives back what was before it.
+    struct Write {
+        ir::NodeRef before;  // null: a leaf's gradient was made
+        std::shared_ptr<WriteGroup::Fate> group;
+        std::uint64_t number = 0;  // counts the writes of the process
+    };
+    Cell* cell = nullptr;      // alive: a dying cell takes its entry out
+    std::uint64_t thread = 0;  // 0: the thread is gone, anybody may compute it
+    bool interrupted = false;  // its run was interrupted: from now on it is computed only when asked for
+    std::vector<Write> writes;
+    std::weak_ptr<Cell> gradient_of;  // the leaf whose gradient this cell is since the first of the writes …
+    Tensor gradient_before;           // … and the one before
+
+    const ir::NodeRef* base() const { return writes.empty() || !writes[0].before ? nullptr : &writes[0].before; }
 };
 
 class State {
@@ -33,6 +51,7 @@ public:
     // Ordered by the time of entry, so that equal steps of a loop make equal plans.
     std::map<std::uint64_t, Outgoing>& outbox() { return outbox_; }
     Outgoing& send(Cell& cell);  // enters the cell, or finds its entry; it now belongs to this thread
+    void note_write(Cell& cell, ir::NodeRef before);  // sends it; `before` as in Outgoing::Write
     void take_back(Cell& cell);
     void adopt_outbox();  // after a fork: the other threads are gone, and this one computes what they wrote
     Outgoing* entry_of(const Cell& cell);  // null: not in the outbox
@@ -43,8 +62,12 @@ public:
 private:
     Cell *first_ = nullptr, *last_ = nullptr;
     std::map<std::uint64_t, Outgoing> outbox_;
-    std::uint64_t next_slot_ = 0;
+    std::uint64_t next_slot_ = 0, next_write_ = 0;
 };
+
+// Undoes, or does again, what a write did to its cell. The caller keeps the list of writes.
+void put_value(Cell& cell, const ir::NodeRef& node);
+void undo_write(Cell& cell);  // the last one in its entry (runtime/recover.cpp)
 
 State& state();
 std::mutex& run_lock();       // runs queue here; never taken while holding the graph lock
@@ -61,8 +84,7 @@ ir::NodeRef stored_value(
 // A value whose history has been let go: it still needs a gradient, and asking for one raises.
 ir::NodeRef let_go(const ir::NodeRef& value);
 
-// A new value with the history of the old one: what PyTorch does when a tensor is written under no_grad.
-ir::NodeRef keeping_history(const ir::NodeRef& value, const ir::NodeRef& old);
+ir::NodeRef let_go_history(const ir::NodeRef& history);  // the same, of a history without a value: holds nothing of it
 
 // Gives a cell the buffer that holds its value now, in the form that its role asks for.
 void bind(Cell& cell, const ir::NodeRef& buffer);

@@ -29,31 +29,43 @@ bool fits(const Shape& value, const Shape& target) {
 }
 
 void rebind(Cell& cell, NodeRef node) {
-    runtime::Outgoing& entry = runtime::state().send(cell);
-    if (!entry.last && cell.outbox_slot != 0) entry.last = cell.node;
+    runtime::state().note_write(cell, cell.node);
     cell.node = std::move(node);
     ++cell.version;
     if (!cell.requires_grad) runtime::state().list(cell);
+}
+
+// Whether a detached tensor may have a history of its own from now on.
+void check_history(const Cell& target) {
+    if (capturing && target.made_in != capturing->id)
+        throw ValueError(
+            "jit: a detached tensor that was there before is written in place with a value that needs a gradient; "
+            "detach it inside of the captured function");
 }
 
 // Writes `value`, already of the target's type and shape.
 void write(Cell& target, NodeRef value) {
     Cell& base = target.view ? *target.view->base : target;
     const NodeRef old = current_node(base);
-    const bool silent = !grad_enabled() || (target.view && target.view->detached());
+    const ViewStep* const detached = target.view ? target.view->detached() : nullptr;
+    const bool silent = !grad_enabled() || detached;
     if (base.requires_grad && !silent)
         throw GradError(str("a leaf that requires a gradient", target.view ? ", or a view of it," : "",
                             " is written in place; write it under no_grad, or write to its detach()"));
-    if (silent && value->needs_grad) value = ir::detach(value);
-    if (base.requires_grad) {
-        const NodeRef inside = old->sources[0];
-        rebind(base, ir::leaf(base.id, target.view ? target.view->write(inside, value) : value));
-    } else if (silent && old->needs_grad) {
-        const NodeRef plain = ir::detach(old);
-        rebind(base, runtime::keeping_history(target.view ? target.view->write(plain, value) : value, old));
-    } else {
-        rebind(base, target.view ? target.view->write(old, value) : value);
-    }
+    if (!grad_enabled() && value->needs_grad) value = ir::detach(value);
+    const bool grows = detached && !detached->no_grad && grad_enabled();
+    if (grows && value->needs_grad) check_history(target);
+    NodeRef own;  // the value of the detached tensor, with its history
+    const auto written_into = [&](const NodeRef& whole) {
+        if (!target.view) return value;
+        ViewOf::Written written = target.view->write(whole, value);
+        own = std::move(written.detached);
+        return written.base;
+    };
+    if (base.requires_grad) rebind(base, ir::leaf(base.id, written_into(old->sources[0])));
+    else if (silent && old->needs_grad) rebind(base, keeping_history(written_into(ir::detach(old)), old));
+    else rebind(base, written_into(old));
+    if (grows) detached->history = own->needs_grad ? own : nullptr;
 }
 
 Tensor& store(Tensor& self, const Tensor& result, const Operand& other, std::string_view name) {

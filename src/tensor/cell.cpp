@@ -2,6 +2,7 @@
 #include "tensor/cell.h"
 
 #include "ir/build.h"
+#include "ir/custom.h"
 
 #include <weft/error.h>
 
@@ -23,7 +24,8 @@ std::vector<const ViewStep*> steps_of(const ViewOf& view) {
 
 ir::NodeRef apply(const ViewStep& step, const ir::NodeRef& value) {
     ir::NodeRef result = step.read(value);
-    return step.detached && result->needs_grad ? ir::detach(result) : result;
+    if (step.detached && result->needs_grad) result = ir::detach(result);
+    return step.history ? keeping_history(result, step.history) : result;
 }
 
 }  // namespace
@@ -52,19 +54,32 @@ ir::NodeRef ViewOf::read(const ir::NodeRef& base_value) const {
     return value;
 }
 
-ir::NodeRef ViewOf::write(const ir::NodeRef& base_value, const ir::NodeRef& value) const {
+ViewOf::Written ViewOf::write(const ir::NodeRef& base_value, const ir::NodeRef& value) const {
     const std::vector<const ViewStep*> steps = steps_of(*this);
     std::vector<ir::NodeRef> inputs{base_value};  // what each step reads
     for (const ViewStep* step : steps) inputs.push_back(apply(*step, inputs.back()));
-    ir::NodeRef result = value;
-    for (std::size_t i = steps.size(); i-- > 0;) result = steps[i]->write(inputs[i], result);
+    Written result{value, nullptr};
+    for (std::size_t i = steps.size(); i-- > 0;) {
+        if (steps[i]->detached) {
+            if (!result.detached) result.detached = result.base;
+            if (result.base->needs_grad) result.base = ir::detach(result.base);
+        }
+        result.base = steps[i]->write(inputs[i], result.base);
+    }
     return result;
 }
 
-bool ViewOf::detached() const {
+const ViewStep* ViewOf::detached() const {
     for (const ViewStep* step = last.get(); step; step = step->before.get())
-        if (step->detached) return true;
-    return false;
+        if (step->detached) return step;
+    return nullptr;
+}
+
+ir::NodeRef keeping_history(const ir::NodeRef& value, const ir::NodeRef& history) {
+    static const auto& pass = *new std::shared_ptr<const ir::GradRuleObject>(std::make_shared<ir::GradRuleObject>(
+        ir::GradRuleObject{"written in place", [](const ir::NodeRef&, const ir::NodeRef& g) { return ir::Grads{g}; }}));
+    const ir::NodeRef inputs[] = {history};
+    return ir::with_grad(value, inputs, pass);
 }
 
 constinit thread_local Capturing* capturing = nullptr;
@@ -124,6 +139,7 @@ Tensor make_view(const Tensor& base, ReadView read, WriteView write, bool detach
     step->read = std::move(read);
     step->write = std::move(write);
     step->detached = detached || !recording;
+    step->no_grad = !detached && !recording;
     cell.node = apply(*step, current_node(*parent));
     parent->used = true;
     cell.view = std::make_unique<ViewOf>();

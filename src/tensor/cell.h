@@ -19,8 +19,11 @@ struct ViewStep {
     std::shared_ptr<const ViewStep> before;
     ReadView read;
     WriteView write;
-    bool detached;  // gives no gradient, and writing through it records none
-    ~ViewStep();    // iterative: chains may be long
+    bool detached = false;  // hands no gradient to the base, and writing through it records none there
+    bool no_grad = false;   // detached because it was made under no_grad, not by detach(): it never has a history
+    // A detached tensor that was written since has a history of its own: its value is the base's, its gradient flows to this node.
+    mutable ir::NodeRef history;
+    ~ViewStep();  // iterative: chains may be long
 };
 
 struct ViewOf {
@@ -29,9 +32,16 @@ struct ViewOf {
     std::uint64_t version = 0, binding = 0;  // of the base, when the view was derived
 
     ir::NodeRef read(const ir::NodeRef& base_value) const;
-    ir::NodeRef write(const ir::NodeRef& base_value, const ir::NodeRef& value) const;
-    bool detached() const;
+    struct Written {
+        ir::NodeRef base;      // the new value of the base
+        ir::NodeRef detached;  // of the detached tensor on the way, with its history; null: there is none
+    };
+    Written write(const ir::NodeRef& base_value, const ir::NodeRef& value) const;
+    const ViewStep* detached() const;  // the last such step; null: none
 };
+
+// A value with the history of another one: what PyTorch has where memory is shared and gradients are not.
+ir::NodeRef keeping_history(const ir::NodeRef& value, const ir::NodeRef& history);
 
 struct CellHooks;
 

@@ -103,9 +103,17 @@ struct Memory {
     int oldest = kNoOp;  // of the ops that a gradient from here may pass
 };
 
+// What a detached tensor has been written with since, and what its views share.
+struct History {
+    std::vector<int> entries;  // by element of the memory
+    bool grown = false;
+    int oldest = kNoOp;
+};
+
 // What handles share. A view has the memory of its base.
 struct Cell {
     std::shared_ptr<Memory> memory;
+    std::shared_ptr<History> history;  // of a detached one; null: it was made under no_grad, and has none
     std::vector<int> positions;
     Shape shape;
     bool view = false, detached = false, writable = true;
@@ -114,20 +122,21 @@ struct Cell {
     std::shared_ptr<Cell> base;  // of a view: lives on, and collects its gradient
 
     bool needs_grad() const {  // certainly
-        if (detached) return false;
-        for (const int at : positions)
-            if (memory->elements[static_cast<std::size_t>(at)].entry >= 0) return true;
+        for (const Number& number : read())
+            if (number.entry >= 0) return true;
         return false;
     }
-    bool may_need_grad() const { return !detached && memory->grown; }
+    bool may_need_grad() const { return detached ? history && history->grown : memory->grown; }
+    int oldest() const { return !detached ? memory->oldest : history ? history->oldest : kNoOp; }
     DType dtype() const { return memory->dtype; }
     std::size_t count() const { return positions.size(); }
 
     Numbers read() const {
         Numbers result;
-        for (const int at : positions) result.push_back(memory->elements[static_cast<std::size_t>(at)]);
-        if (detached)
-            for (Number& number : result) number.entry = -1;
+        for (const int at : positions) {
+            result.push_back(memory->elements[static_cast<std::size_t>(at)]);
+            if (detached) result.back().entry = history ? history->entries[static_cast<std::size_t>(at)] : -1;
+        }
         return result;
     }
     std::vector<double> values() const {
@@ -177,6 +186,12 @@ public:
         cell->view = true;
         cell->base = base;
         cell->detached = base->detached || detached || !tape.recording;
+        if (detached) {
+            cell->history = std::make_shared<History>();
+            cell->history->entries.assign(cell->memory->elements.size(), -1);
+        } else if (tape.recording) {
+            cell->history = base->history;
+        }
         cell->writable = base->writable && writable;
         return cell;
     }
@@ -191,7 +206,15 @@ public:
             Number& element = memory.elements[static_cast<std::size_t>(cell.positions[i])];
             element = {elements[i].value, silent ? element.entry : elements[i].entry};
         }
-        if (silent || !is_float(memory.dtype)) return;
+        if (!is_float(memory.dtype)) return;
+        if (tape.recording && cell.history) {
+            History& history = *cell.history;
+            for (std::size_t i = 0; i < cell.positions.size(); ++i)
+                history.entries[static_cast<std::size_t>(cell.positions[i])] = elements[i].entry;
+            history.grown = history.grown || value.grown;
+            if (history.grown) history.oldest = std::min({history.oldest, value.oldest, ops_++});
+        }
+        if (silent) return;
         memory.grown = memory.grown || value.grown;
         if (memory.grown) memory.oldest = std::min({memory.oldest, value.oldest, ops_++});
     }
@@ -204,6 +227,7 @@ public:
             cell->memory = own->memory;
             cell->positions = own->positions;
             cell->view = cell->detached = false;
+            cell->history = nullptr;
             cell->base = nullptr;
             cell->writable = true;
         }
@@ -224,7 +248,7 @@ public:
 
     // After a backward() that lets go, nothing that was built before is differentiated again. (What exactly can still be, depends on
     // which expressions were equal.)
-    bool let_go(const Cell& cell) const { return cell.memory->oldest < kept_from_; }
+    bool let_go(const Cell& cell) const { return cell.oldest() < kept_from_; }
 
     // False: a gradient would be too large, and nothing has happened.
     bool backward(const Cell& root, const Numbers& seeds, bool retain) {
@@ -252,7 +276,7 @@ public:
     }
 
     Value gradient(const Cell& output, const Cell& leaf, const Numbers& seeds) {
-        Value value{leaf.dtype(), leaf.shape, Numbers(leaf.count()), true, output.memory->oldest};
+        Value value{leaf.dtype(), leaf.shape, Numbers(leaf.count()), true, output.oldest()};
         const auto gradients = tape.differentiate(output.read(), seeds);
         if (const auto found = gradients.find(leaf.leaf_id); found != gradients.end())
             for (const auto& [i, amount] : found->second) value.elements[static_cast<std::size_t>(i)] = amount;

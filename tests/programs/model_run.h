@@ -34,8 +34,7 @@ private:
     using Numbers = eager_model::Numbers;
 
     static Value value_of(const Cell& cell) {
-        return {cell.dtype(), cell.shape, cell.read(), cell.may_need_grad(),
-                cell.detached ? eager_model::kNoOp : cell.memory->oldest};
+        return {cell.dtype(), cell.shape, cell.read(), cell.may_need_grad(), cell.oldest()};
     }
     CellRef& to(const Statement& s) { return variables[static_cast<std::size_t>(s.draft.to)]; }
     CellRef& a(const Statement& s) { return variables[static_cast<std::size_t>(s.draft.a)]; }
@@ -378,7 +377,7 @@ private:
     }
 
     bool gradient(Statement& s, const Cell& cell) {
-        if (!is_float(cell.dtype()) || (!cell.detached && model_.let_go(cell))) return false;
+        if (!is_float(cell.dtype()) || (cell.may_need_grad() && model_.let_go(cell))) return false;
         if (!find(s.draft.b, [](const Cell& c) { return c.memory->leaf && !c.view; })) return false;
         s.number = roll(s.draft.dice[3], 3) + 1;
         const Value value = model_.gradient(cell, *b(s), Numbers(cell.count(), {static_cast<double>(s.number)}));
