@@ -133,7 +133,10 @@ NodeRef shifted_back(const NodeRef& g, int axis, std::int64_t by) {
 
 // The gradient of a sum of products is sums of products again.
 Grads grad_mul(const NodeRef& out, const NodeRef& g) {
-    if (is_fused_product(*out)) return {product(g, src(out, 1)), product(g, src(out, 0))};
+    if (is_fused_product(*out)) {
+        const auto& arg = out->as<FusedArg>();
+        return {product(g, src(out, 1), arg), product(g, src(out, 0), arg)};
+    }
     return {g * src(out, 1), g * src(out, 0)};
 }
 

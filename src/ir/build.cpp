@@ -154,11 +154,11 @@ NodeRef binary(Op op, const NodeRef& a, const NodeRef& b) {
     return graph().make(op, result, shape, {expand(a, shape), expand(b, shape)});
 }
 
-NodeRef product(const NodeRef& a, const NodeRef& b) {
+NodeRef product(const NodeRef& a, const NodeRef& b, const FusedArg& arg) {
     if (!is_float(a->dtype) || is_half(a->dtype)) return a * b;  // exact, or rounded anyway
     require(a->dtype == b->dtype, Op::Mul, "operands of ", a->dtype, " and ", b->dtype);
     const Shape shape = common_shape(Op::Mul, a, b);
-    return graph().make(Op::Mul, a->dtype, shape, {expand(a, shape), expand(b, shape)}, FusedArg{});
+    return graph().make(Op::Mul, a->dtype, shape, {expand(a, shape), expand(b, shape)}, arg);
 }
 
 NodeRef where(const NodeRef& condition, const NodeRef& a, const NodeRef& b) {

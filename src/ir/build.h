@@ -29,7 +29,7 @@ NodeRef unary(Op op, const NodeRef& x);
 NodeRef binary(Op op, const NodeRef& a, const NodeRef& b);  // Add … Shr; comparisons give bool
 // The terms of a sum of products, like a matmul's: reduce(Op::Add, product(a, b), axes) rounds once per multiply-add, and may be a
 // contraction. a * b is a value of its own, rounded whether it is stored or not, and so is each term of its sum.
-NodeRef product(const NodeRef& a, const NodeRef& b);
+NodeRef product(const NodeRef& a, const NodeRef& b, const FusedArg& arg = {});
 NodeRef where(const NodeRef& condition, const NodeRef& a, const NodeRef& b);
 NodeRef cast(const NodeRef& x, DType to);     // x itself if it has that type
 NodeRef bitcast(const NodeRef& x, DType to);  // same width

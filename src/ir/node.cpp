@@ -36,9 +36,8 @@ bool equal(const Arg& a, const Arg& b) {
         [&](const auto& x) {
             using T = std::decay_t<decltype(x)>;
             const T& y = std::get<T>(b);
-            if constexpr (std::is_same_v<T, std::monostate> || std::is_same_v<T, RareArg> ||
-                          std::is_same_v<T, FusedArg>)
-                return true;
+            if constexpr (std::is_same_v<T, std::monostate> || std::is_same_v<T, RareArg>) return true;
+            else if constexpr (std::is_same_v<T, FusedArg>) return x.windows == y.windows;
             else if constexpr (std::is_same_v<T, ConstArg>) return x.value == y.value;
             else if constexpr (std::is_same_v<T, VarArg>) return x.id == y.id;
             else if constexpr (std::is_same_v<T, BufferArg>)
@@ -98,7 +97,7 @@ std::uint64_t hash_of(const Arg& arg) {
                        },
                        [](const LoadArg& x) { return static_cast<std::uint64_t>(x.buffer); },
                        [](const RareArg&) { return std::uint64_t{1}; },
-                       [](const FusedArg&) { return std::uint64_t{2}; },
+                       [](const FusedArg& x) { return std::uint64_t{2} + x.windows; },
                        [](const TableArg& x) { return pointer_bits(x.entries); },
                        [](const WithGradArg& x) { return pointer_bits(x.rule.get()); },
                        [](const CustomArg& x) { return pointer_bits(x.function.get()); },

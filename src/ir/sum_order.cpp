@@ -26,8 +26,9 @@ bool contains(const Dims& axes, std::size_t d) {
 }
 
 // The reduced axes at the end of the shape, axes of size 1 aside, are one axis. Lanes run along it where the last of them fills them, or
-// where all of them fill two vectors: a small window (the 4 x 4 of a pool) is added up one element after the other, in lanes over windows.
-int lane_axes(const Shape& shape, const Dims& axes, int lanes) {
+// where all of them fill two vectors. Of windows only the last axis counts: a small window is added up one element after the other, in
+// lanes over windows.
+int lane_axes(const Shape& shape, const Dims& axes, int lanes, bool windows) {
     int count = 0;
     std::int64_t run = 1, last = 0;
     for (std::size_t d = shape.size(); d-- > 0;) {
@@ -36,6 +37,7 @@ int lane_axes(const Shape& shape, const Dims& axes, int lanes) {
         if (count++ == 0) last = shape[d];
         if (__builtin_mul_overflow(run, shape[d], &run)) run = INT64_MAX;
     }
+    if (windows) return last >= lanes ? 1 : 0;
     return last >= lanes || run >= 2 * lanes ? count : 0;
 }
 
@@ -83,6 +85,12 @@ void choose_contraction_chunks(SumOrder& order, const Contraction& found, const 
 
 }  // namespace
 
+SumOrder plain_order(const Node& source, const Dims& axes, bool windows) {
+    const int run = lane_axes(source.shape, axes, sum_lanes(source.dtype), windows);
+    if (run == 0) return {};
+    return {.kind = SumOrder::Kind::Lanes, .lane_axes = static_cast<std::uint8_t>(run)};
+}
+
 SumOrder sum_order(Op op, const Node& source, const Dims& axes) {
     SumOrder order;
     std::int64_t results = 1, terms = 1;
@@ -92,9 +100,9 @@ SumOrder sum_order(Op op, const Node& source, const Dims& axes) {
     if (contraction) {
         order.kind = SumOrder::Kind::Contraction;
         choose_contraction_chunks(order, *contraction, source.shape, axes, results, terms);
-    } else if (const int run = lane_axes(source.shape, axes, sum_lanes(source.dtype))) {
-        order.kind = SumOrder::Kind::Lanes;
-        order.lane_axes = static_cast<std::uint8_t>(run);
+    } else {
+        const bool windows = is_fused_product(source) && source.as<FusedArg>().windows;
+        order = plain_order(source, axes, windows);
     }
     if (order.chunks == 1) choose_chunks(order, source.shape, axes, results, terms);
     return order;

@@ -36,6 +36,9 @@ inline int sum_lanes(DType dtype) { return size_of(dtype) > 4 ? kSumLanes / 2 : 
 // `axes` ascending, none of size 1.
 SumOrder sum_order(Op op, const Node& source, const Dims& axes);
 
+// … of a sum that is no contraction and is not cut; `windows`: the axes are those of sliding windows, which memory does not run through.
+SumOrder plain_order(const Node& source, const Dims& axes, bool windows);
+
 std::uint64_t bits_of(const SumOrder& order);  // for hashes and keys: different for different orders
 std::string to_string(const SumOrder& order);  // " in lanes", or nothing for a plain chain
 

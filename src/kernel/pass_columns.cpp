@@ -8,7 +8,8 @@
 //       columns:  sum[c] = ((sum[c] + x[k, c]) + x[k + 1, c]) + …
 //     columns:  store what follows from sum[c]
 //
-// Each column's sum has the order that it had. A scatter of whole rows is the same without an array: its columns are in memory.
+// Each column's sum has the order that it had: a sum in lanes has a loop per chain (kernel/reduce.cpp), and an array of their sums per column.
+// A scatter of whole rows is the same without an array: its columns are in memory.
 #include "kernel/lower_special.h"
 #include "kernel/nest.h"
 #include "kernel/passes.h"
@@ -31,8 +32,9 @@ using ir::Op;
 
 constexpr std::int64_t kFewestColumns = 2, kFewestSteps = 16;
 constexpr std::int64_t kNarrowestStrip = 32, kWidestStrip = 2048;  // columns: 8 KB per array
-constexpr std::int64_t kStrips = 4;                                // for threads, where there is no other loop for them
-constexpr std::int64_t kSteps = 8;                                 // of a sum per visit of its column
+constexpr std::int64_t kMostBytes = 96 << 10;  // of all arrays of a strip: most of a second-level cache is left
+constexpr std::int64_t kStrips = 4;            // for threads, where there is no other loop for them
+constexpr std::int64_t kSteps = 8;             // of a sum per visit of its column
 
 class Columns {
 public:
@@ -60,13 +62,14 @@ private:
         return extent_of(column_) >= kFewestColumns;
     }
 
-    // Every access runs along the columns or stands still, locals are single values, and all columns take the same steps.
+    // Every access runs along the columns or stands still, locals are the same for all columns, and all columns take the same steps.
     bool suits(const Body& body) {
         for (const Stmt& stmt : body) {
             if (const Store* store = stmt.store()) {
                 const Buffer& buffer = kernel_.buffers[store->buffer];
                 const bool local = buffer.role == Buffer::Role::Local;
-                if (local ? buffer.size != 1 || buffer.lane_loop >= 0 : stride(store->index) != 1) return false;
+                if (local ? buffer.lane_loop >= 0 || stride(store->index) != 0 : stride(store->index) != 1)
+                    return false;
                 if (local) locals_.insert(store->buffer);
                 if (!suits(store->index) || !suits(store->value)) return false;
                 continue;
@@ -84,11 +87,11 @@ private:
         for (const ir::Node* node : ir::topological_order(std::span(&root, 1))) {
             if (node->op == Op::Check && ir::depends_on(NodeRef(node), id_of(column_)))
                 return false;  // failures are reported in the order of the loops
-            if (node->op != Op::Load || kernel_.buffers[node->as<ir::LoadArg>().buffer].role == Buffer::Role::Local)
-                continue;
+            if (node->op != Op::Load) continue;
             const auto step = stride(node->sources[0]);
             if (!step || (*step != 0 && *step != 1)) return false;
-            along_ += *step == 1;
+            if (kernel_.buffers[node->as<ir::LoadArg>().buffer].role != Buffer::Role::Local) along_ += *step == 1;
+            else if (*step != 0) return false;
         }
         return true;
     }
@@ -103,23 +106,32 @@ private:
 
     void make_arrays() {
         const std::int64_t columns = extent_of(column_), strips = product(outer_) >= kStrips ? 1 : kStrips;
-        const std::int64_t widest = std::min(kWidestStrip, ceil_div(columns, strips));
+        std::int64_t bytes = 0;  // per column
+        for (const int local : locals_)
+            bytes += kernel_.buffers[local].size * static_cast<std::int64_t>(size_of(kernel_.buffers[local].dtype));
+        const std::int64_t widest =
+            std::min({kWidestStrip, kMostBytes / std::max<std::int64_t>(1, bytes), ceil_div(columns, strips)});
         width_ = std::min(columns, std::max(kNarrowestStrip, ceil_div(widest, kMaxLanes) * kMaxLanes));
         lanes_ = lanes_for(kernel_, body_);
         in_strip_ = kernel_.new_var(width_);
         for (const int local : locals_) {
             const Buffer buffer = kernel_.buffers[local];
-            const int array = kernel_.new_local(buffer.name, buffer.dtype, width_);
+            const int array = kernel_.new_local(buffer.name, buffer.dtype, buffer.size * width_);
             kernel_.buffers[array].place = Buffer::Place::Scratch;
             arrays_.emplace(local, array);
         }
+    }
+
+    // Element `index` of a local, of the column in the strip.
+    NodeRef in_array(const NodeRef& index) const {
+        return simple(kernel_.add(kernel_.mul(index, kernel_.index(width_)), in_strip_));
     }
 
     NodeRef with_arrays(const NodeRef& root) const {
         return ir::rebuild(std::span(&root, 1), [&](const ir::Node& node, const ir::Sources& sources) {
             if (node.op == Op::Load)
                 if (const auto found = arrays_.find(node.as<ir::LoadArg>().buffer); found != arrays_.end())
-                    return kernel_.load(found->second, in_strip_);
+                    return kernel_.load(found->second, in_array(sources[0]));
             return sources == node.sources ? NodeRef(&node)
                                            : kernel_.interner->make(node.op, node.dtype, {}, sources, node.arg);
         })[0];
@@ -127,8 +139,9 @@ private:
 
     Store with_arrays(const Store& store) const {
         const auto found = arrays_.find(store.buffer);
-        return Store{found == arrays_.end() ? store.buffer : found->second,
-                     found == arrays_.end() ? with_arrays(store.index) : in_strip_, with_arrays(store.value)};
+        const NodeRef index = with_arrays(store.index);
+        return found == arrays_.end() ? Store{store.buffer, index, with_arrays(store.value)}
+                                      : Store{found->second, in_array(index), with_arrays(store.value)};
     }
 
     struct Strip {
@@ -176,11 +189,13 @@ private:
         return result;
     }
 
-    // A loop that only adds to locals, each of which depends on no other.
+    // A loop that only adds to locals of one element, each of which depends on no other.
     bool is_chain(const Loop& loop) const {
         std::set<int> stored;
         for (const Stmt& stmt : loop.body) {
-            if (!stmt.store() || !arrays_.contains(stmt.store()->buffer)) return false;
+            if (!stmt.store() || !arrays_.contains(stmt.store()->buffer) ||
+                kernel_.buffers[stmt.store()->buffer].size != 1)
+                return false;
             if (!stored.insert(stmt.store()->buffer).second) return false;
         }
         for (const Stmt& stmt : loop.body) {

@@ -4,6 +4,7 @@
 #include "core/checked.h"
 #include "core/str.h"
 #include "ir/symbolic.h"
+#include "ir/walk.h"
 #include "kernel/lower_special.h"
 
 #include <algorithm>
@@ -101,8 +102,8 @@ private:
     std::int64_t longest_chain(const ir::SumOrder& order, const std::vector<NodeRef>& chain) const {
         const std::int64_t terms = product(chain);
         switch (order.kind) {
-            case ir::SumOrder::Kind::Contraction: return terms <= kUnblockedContraction ? terms : kLongestChain;
-            case ir::SumOrder::Kind::Chain: return terms > kVeryLong ? kShorterChain : kLongestChain;
+            case ir::SumOrder::Kind::Contraction: return terms <= kUnblockedContraction ? terms : kContractionBlock;
+            case ir::SumOrder::Kind::Chain: return terms <= kUnblockedChain ? terms : kLongestChain;
             case ir::SumOrder::Kind::Lanes: break;
         }
         const std::int64_t steps = extent_of(lane_var_) / (lanes_ * accumulators_);
@@ -147,11 +148,24 @@ private:
         lanes_ = accumulators_ = 1;
         if (order.kind != ir::SumOrder::Kind::Lanes) return;
         set_lanes(ir::sum_lanes(reductions_[0].dtype));
-        const Uses uses = all_uses();
-        const auto runs_along = [&](const NodeRef& load) {
-            return ir::stride_of(*kernel_.interner, load->sources[0], id_of(vars_.back())) == 1;
-        };
-        across_ = !uses.loads.empty() && std::none_of(uses.loads.begin(), uses.loads.end(), runs_along);
+        // What all rows share (a vector that a matrix is multiplied by) does not count, where there is something else.
+        bool along = false, jumps = false;
+        for (const NodeRef& load : all_uses().loads) {
+            const auto step = ir::stride_of(*kernel_.interner, load->sources[0], id_of(vars_.back()));
+            if (is_shared(load)) continue;
+            along |= !step || *step == 1;
+            jumps |= step && *step != 1 && *step != 0;
+        }
+        across_ = jumps && !along;
+    }
+
+    // Does its address depend on no loop but the reduction's own?
+    bool is_shared(const NodeRef& load) const {
+        for (const ir::Node* node : ir::topological_order(std::span(&load->sources[0], 1)))
+            if (node->op == Op::LoopVar &&
+                std::none_of(vars_.begin(), vars_.end(), [&](const NodeRef& var) { return var.get() == node; }))
+                return false;
+        return true;
     }
 
     void set_lanes(int lanes) {
@@ -191,25 +205,35 @@ private:
         }
         if (g + 2 == groups_.size() && groups_.back().empty() &&
             lanes_ > 1) {  // the lane loop itself is cut into blocks
-            const std::int64_t block = kLongestChain * lanes_ * accumulators_, extent = extent_of(lane_var_);
-            const auto add_block = [&](const NodeRef& base, std::int64_t length) {
-                Body one = lane_range(base, length, parts);
-                append_totals(one, results, parts);
-                return one;
-            };
-            const NodeRef b = kernel_.new_var(extent / block);
-            Body blocks = nested({b}, add_block(kernel_.mul(b, kernel_.index(block)), block), false);
-            std::move(blocks.begin(), blocks.end(), std::back_inserter(inner));
-            if (extent % block) {
-                Body rest = add_block(kernel_.index(extent / block * block), extent % block);
-                std::move(rest.begin(), rest.end(), std::back_inserter(inner));
-            }
+            inner = blocks(kernel_.index(0), extent_of(lane_var_), parts);
         } else {
             inner = level(g + 1, parts);
-            append_totals(inner, results, parts);
         }
+        append_totals(inner, results, parts);
         Body loops = with_counts(nested(groups_[g], std::move(inner), false));
         std::move(loops.begin(), loops.end(), std::back_inserter(body));
+        return body;
+    }
+
+    // A range of the lane loop: one block, or a sum of at most kBlocks shorter ranges and what is left.
+    Body blocks(const NodeRef& base, std::int64_t length, const std::vector<int>& results) {
+        std::int64_t unit = kLongestChain * lanes_ * accumulators_;
+        if (length <= unit) return lane_range(base, length, results);
+        while (ceil_div(length, unit) > kBlocks) unit *= kBlocks;
+        Body body;
+        std::vector<int> parts;
+        for (std::size_t i = 0; i < reductions_.size(); ++i) {
+            body.emplace_back(Store{results[i], kernel_.index(0), identity(kernel_, reductions_[i])});
+            parts.push_back(kernel_.new_local("part", reductions_[i].dtype, 1));
+        }
+        const auto add = [&](const NodeRef& start, std::int64_t count) {
+            Body one = blocks(ir::simplify_index(*kernel_.interner, kernel_.add(base, start)), count, parts);
+            append_totals(one, results, parts);
+            return one;
+        };
+        const NodeRef b = kernel_.new_var(length / unit);
+        append(body, nested({b}, add(kernel_.mul(b, kernel_.index(unit)), unit), false));
+        if (length % unit) append(body, add(kernel_.index(length / unit * unit), length % unit));
         return body;
     }
 

@@ -108,9 +108,9 @@ NodeRef split_reduction(const Match& m) {
             cut.push_back(from->shape[d]);
         }
     }
-    const NodeRef terms = is_fused_product(*from)
-                              ? product(reshape(from->sources[0], cut), reshape(from->sources[1], cut))
-                              : reshape(from, cut);
+    const NodeRef terms = is_fused_product(*from) ? product(reshape(from->sources[0], cut),
+                                                            reshape(from->sources[1], cut), from->as<FusedArg>())
+                                                  : reshape(from, cut);
     const NodeRef parts = reduce(arg.op, terms, inner_axes);
     return reshape(reduce(arg.op, parts, {static_cast<std::int64_t>(first)}), reduce_node.shape);
 }

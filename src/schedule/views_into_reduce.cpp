@@ -18,6 +18,7 @@ struct Sum {
     Op op = Op::Add;
     Shape kept, summed;
     std::vector<NodeRef> factors;
+    FusedArg fused;  // of two factors
 
     Shape domain() const {
         Shape all = kept;
@@ -40,6 +41,7 @@ std::optional<Sum> as_sum(const Node& reduce_node) {
     }
     const Node& source = reduce_node.source();
     const bool fused = sum.op == Op::Add && is_fused_product(source);
+    if (fused) sum.fused = source.as<FusedArg>();
     sum.factors = fused ? std::vector<NodeRef>{source.sources[0], source.sources[1]}
                         : std::vector<NodeRef>{reduce_node.sources[0]};
     for (NodeRef& factor : sum.factors) factor = reshape(permute(factor, order), sum.domain());
@@ -125,7 +127,7 @@ bool reads_alone(const Match& match, std::span<const Node* const> views, const N
 }
 
 // The sum of a product over `axes`. A kept axis of which it does not depend has size 1.
-NodeRef sum_over(NodeRef left, NodeRef right, const Dims& axes) {
+NodeRef sum_over(NodeRef left, NodeRef right, const FusedArg& arg, const Dims& axes) {
     const AxisSet read = axes_read(*left) | axes_read(*right);
     Shape sizes = left->shape;
     for (std::size_t d = 0; d < sizes.size(); ++d) {
@@ -133,12 +135,12 @@ NodeRef sum_over(NodeRef left, NodeRef right, const Dims& axes) {
         if (!summed && !(read >> d & 1) && sizes[d] > 0) sizes[d] = 1;
     }
     const Dims none(sizes.size(), 0);
-    return reduce(Op::Add, product(shrink(left, none, sizes), shrink(right, none, sizes)), axes);
+    return reduce(Op::Add, product(shrink(left, none, sizes), shrink(right, none, sizes), arg), axes);
 }
 
 NodeRef finish(const Sum& sum, Dims axes, const SumOrder* order = nullptr) {
     for (std::size_t i = 0; i < sum.summed.size(); ++i) axes.push_back(static_cast<std::int64_t>(sum.kept.size() + i));
-    const NodeRef term = sum.factors.size() == 2 ? product(sum.factors[0], sum.factors[1]) : sum.factors[0];
+    const NodeRef term = sum.factors.size() == 2 ? product(sum.factors[0], sum.factors[1], sum.fused) : sum.factors[0];
     return reduce(sum.op, term, axes, order);
 }
 
@@ -204,7 +206,8 @@ NodeRef sum_of_products(const Match& match) {
             continue;
         }
         if (!is_fused_product(*term)) return nullptr;
-        parts.push_back(sum_over(permute(term->sources[0], order), permute(term->sources[1], order), arg.axes));
+        parts.push_back(sum_over(permute(term->sources[0], order), permute(term->sources[1], order),
+                                 term->as<FusedArg>(), arg.axes));
         contracts |= find_contraction(*parts.back()).has_value();
     }
     if (!contracts) return nullptr;

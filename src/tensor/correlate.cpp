@@ -120,7 +120,7 @@ ir::Grads gradients(const NodeRef& x, const NodeRef& w, const Windows& windows, 
     for (int s = 0; s < spatial; ++s) order.push_back(3 + spatial + s), summed.push_back(3 + s);
     const NodeRef seen = nodes::add_axis(ir::permute(seen_through(x, w, windows), order), 2);
     for (int s = 0; s <= spatial; ++s) grouped.push_back(1);
-    const NodeRef of_w = ir::reduce(Op::Add, ir::product(seen, ir::reshape(g, grouped)), summed);
+    const NodeRef of_w = ir::reduce(Op::Add, ir::product(seen, ir::reshape(g, grouped), {.windows = true}), summed);
     return {of_x, ir::reshape(of_w, w->shape)};
 }
 
@@ -141,7 +141,7 @@ NodeRef sum_windows(const NodeRef& seen, const NodeRef& w, int spatial) {
         factor[4 + spatial + s] = w->shape[3 + s];
         summed.push_back(4 + spatial + s);
     }
-    const NodeRef total = ir::reduce(Op::Add, ir::product(left, ir::reshape(w, factor)), summed);
+    const NodeRef total = ir::reduce(Op::Add, ir::product(left, ir::reshape(w, factor), {.windows = true}), summed);
     Shape result = {seen->shape[0], w->shape[0] * w->shape[1]};
     for (int s = 0; s < spatial; ++s) result.push_back(left->shape[3 + s]);
     return ir::reshape(total, result);

@@ -144,7 +144,26 @@ NodeRef shifted(const NodeRef& x, const Dims& axes) {
     return x - top;
 }
 
+namespace {
+
+// […, N, K] summed along K, as a matrix of one row: […, 1, N].
+Shape row_shape(const Shape& terms) {
+    Shape shape(terms.begin(), terms.end() - 1);
+    shape.insert(shape.end() - 1, 1);
+    return shape;
+}
+
+}  // namespace
+
 NodeRef contraction(const NodeRef& a, const NodeRef& b) {
+    if (a->shape[a->rank() - 2] ==
+        1) {  // a vector times a matrix: sums along the last axis, as of a matrix times a vector
+        Dims turned;
+        for (int d = 0; d < b->rank(); ++d) turned.push_back(d);
+        std::swap(turned[b->rank() - 2], turned[b->rank() - 1]);
+        const NodeRef product = ir::product(a, ir::permute(b, turned));  // […, 1, K] and […, N, K]
+        return ir::reshape(reduced(Op::Add, product, {product->rank() - 1}, false), row_shape(product->shape));
+    }
     const NodeRef left = add_axis(a, a->rank()), right = add_axis(b, b->rank() - 2);  // […, M, K, 1] and […, 1, K, N]
     const NodeRef product = ir::product(left, right);
     return reduced(Op::Add, product, {product->rank() - 2}, false);

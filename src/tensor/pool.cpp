@@ -163,7 +163,9 @@ Tensor avg_pool(std::string_view name, int spatial, const Tensor& x, const Sizes
     for (const std::int64_t d : options.dilation) check.value(d == 1, "a mean has no dilation");
     const Pooling p = pooling_of(check, input->shape, spatial, window, options);
     const NodeRef wide = ir::cast(input, accumulator_of(x.dtype()));
-    const NodeRef total = nodes::reduced(Op::Add, p.seen(zero_padded(wide, p.padding, p.after)), p.window_axes, false);
+    const NodeRef seen = p.seen(zero_padded(wide, p.padding, p.after));
+    const ir::SumOrder order = ir::plain_order(*seen, p.window_axes, true);
+    const NodeRef total = nodes::drop_axes(ir::reduce(Op::Add, seen, p.window_axes, &order), p.window_axes);
     const bool padded = std::any_of(p.padding.begin(), p.padding.end(), [](std::int64_t n) { return n > 0; });
     std::int64_t elements = 1;
     for (const nodes::Window& w : p.windows) elements *= w.size;
