@@ -149,3 +149,14 @@ TEST_CASE(
     table.realize();
     CHECK(bits(table.sum(0)) == before);
 }
+
+TEST_CASE("sums of one kernel keep their own orders, and no kernel stores a fused product") {
+    const Tensor x = some({50, 300}), y = some({50, 300}) * 1.3, wide = exp(some({50, 300}, f64));
+    const auto stored = [](Tensor t) { return t.realize(), t; };
+    const Tensor along = stored(x.sum(1)), across = stored(y.t().sum(0)), doubles = stored(wide.sum(1));
+    CHECK(bits(x.sum(1) + y.t().sum(0)) == bits(along + across));                  // lanes and a chain
+    CHECK(bits(x.sum(1).to(f64) + wide.sum(1)) == bits(along.to(f64) + doubles));  // 16 lanes and 8
+    const Tensor weights = stored(softmax(x, 1));
+    CHECK(bits(vecdot(softmax(x, 1), y, 0)) ==
+          bits(vecdot(weights, y, 0)));  // a product with what another kernel computes
+}
