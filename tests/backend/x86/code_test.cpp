@@ -236,7 +236,9 @@ TEST_CASE("what is compared with memory is compared where its flags are read") {
     l.add(Id::kIdVmovups, false, {memory(l.base, 0, 64), v(x)});
     l.add(Id::kIdAdd, true, {gp(sum), imm(64)});  // its flags are nobody's, and it has time
     l.code.list.back().reads_first = true;
-    l.add(Id::kIdCmp, false, {memory(sum, 0, 1), imm(0)});
+    Operand compared = memory(l.base, 0, 1);
+    compared.local = true;  // it waits for nothing either
+    l.add(Id::kIdCmp, false, {compared, imm(0)});
     l.add(Id::kIdSetne, true, {gp(truth, 1)});
     l.add(kLoopEnd, false, {});
     const Meaning before = meaning_of(l.code);
@@ -305,6 +307,26 @@ TEST_CASE("what was loaded before a store is not loaded after it, if they may be
         fold_loads(code);
         CHECK(code.list.size() == (stored == kThere ? before : before - 1));
         CHECK((code.list.back().o[2].kind == Operand::Kind::Memory) == (stored != kThere));
+    }
+}
+
+TEST_CASE("what was loaded from an address that has changed since is no operand") {
+    for (const bool changed : {false, true}) {
+        CAPTURE(changed);
+        Listing l;
+        const Reg x = l.vector(), y = l.vector();
+        l.add(Id::kIdVmovups, true, {vec(x, 64), memory(l.base, 0, 64)});
+        if (changed) {
+            l.add(Id::kIdAdd, true, {gp(l.base), imm(64)});
+            l.code.list.back().reads_first = true;
+        }
+        l.add(Id::kIdVaddps, true, {vec(y, 64), vec(y, 64), vec(x, 64)});
+        l.add(Id::kIdVmovups, false, {memory(l.base, 0, 64), vec(y, 64)});
+        const Meaning before = meaning_of(l.code);
+        const std::size_t count = l.code.list.size();
+        fold_loads(l.code);
+        CHECK(l.code.list.size() == (changed ? count : count - 1));
+        CHECK(meaning_of(l.code) == before);
     }
 }
 
