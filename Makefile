@@ -5,7 +5,8 @@ SHELL := /bin/bash
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export JOBS ?= $(shell nproc)
 
-say = @echo "==> $(1)"
+started := $(shell date +%s)
+say = @s=$$(($$(date +%s) - $(started))); printf '==> %d:%02d %s\n' $$((s / 60)) $$((s % 60)) "$(1)"
 build = cmake --preset $(1) $(options) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
 
 .PHONY: help setup demo test parity fuzz bench compare format lint asan tsan clean
@@ -26,13 +27,14 @@ demo:  ## set up, build, and train a small network on MNIST in Python; draws bui
 	@PYTHONPATH=build/release/python .venv/bin/python examples/python/mnist_mlp.py --picture build/demo.png
 
 test: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
-test:  ## set up, build, and run all tests (C++, Python, include directions, install, wheel)
+test:  ## set up, build, and run all tests (C++, Python, include directions, install, wheels for each Python that is here)
 	$(call say,setting up)
-	@tools/setup.sh build python
+	@tools/setup.sh build python wheels
 	$(call say,building (release))
 	@$(call build,release)
 	$(call say,testing)
 	@ctest --preset release -j $(JOBS)
+	$(call say,done)
 
 parity: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 parity:  ## set up with PyTorch (in .venv-parity), build, and compare the Python package with it (ARGS="-k adam")

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what a task needs on Debian or Ubuntu, and nothing that is there already: the second call is instant.
-#   tools/setup.sh [build] [python] [demo] [bench] [lint] [parity] [compare]     (without arguments: all but parity and compare)
-# Packages come with apt-get, as root or through sudo; Python packages go into .venv, other frameworks into .venv-parity and .venv-peers.
+#   tools/setup.sh [build] [python] [demo] [bench] [lint] [wheels] [parity] [compare]     (without arguments: the first five)
+# Packages come with apt-get, as root or through sudo; Python packages go into .venv, what makes wheels
+# into .venv-3.10 … .venv-3.13 (for each Python that is here) and .venv-audit, other frameworks into .venv-parity and .venv-peers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,6 +24,9 @@ lint    clang-tidy       clang-tidy                                             
 least_cmake=3.25
 python_packages="nanobind==3.1.0 scikit-build-core==1.1.1 pytest==9.2.0 mypy==2.4.1 numpy scipy" # into .venv
 demo_packages="tqdm==4.70.1"                                                                     # into .venv
+python_versions="3.10 3.11 3.12 3.13"                                                            # a wheel is tried with each
+wheel_packages="nanobind==3.1.0 scikit-build-core==1.1.1 pytest==9.2.0 numpy"                    # into .venv-<version>
+audit_packages="auditwheel==6.8.2"                                                               # into .venv-audit
 parity_packages="torch==2.13.0 pytest==9.2.0 numpy scipy array-api-strict==2.6.1"                # into .venv-parity
 compare_packages="torch==2.13.0 jax==0.10.2 numpy"                                               # into .venv-peers
 venv_cmake=3.31.6 # goes into .venv where the system's CMake is older than least_cmake
@@ -67,16 +71,17 @@ install_packages() { # the tasks
     as_root apt-get -qq install -y --no-install-recommends "${needed[@]}" "${found[@]}" >/dev/null
 }
 
-make_venv() { # where
+make_venv() { # where, from which Python
     [ -x "$1/bin/pip" ] && return 0
-    if ! python3 -c 'import ensurepip' 2>/dev/null; then
+    local python=${2:-python3}
+    if ! "$python" -c 'import ensurepip' 2>/dev/null; then
         can_install || { say "missing: python3-venv. Ask whoever may for:  apt-get install python3-venv"; exit 1; }
         say "installing python3-venv"
         as_root apt-get -qq update
         as_root apt-get -qq install -y --no-install-recommends python3-venv >/dev/null
     fi
     say "making $1"
-    python3 -m venv "$1"
+    "$python" -m venv "$1"
 }
 
 # Python's headers, for the Python that .venv is made from, and the packages.
@@ -110,12 +115,41 @@ install_demo() {
     fi
 }
 
-# Other frameworks, to compare with, in an environment of their own: nothing else ever sees them.
-install_frameworks() { # where, packages
+# The Python of a version, if it is here with all that a wheel needs: on the path, or one of pyenv's.
+find_python() { # version
+    local python
+    for python in "python$1" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/"$1".*/bin/"python$1"; do
+        if "$python" -c "import ensurepip, os, sys, sysconfig
+ready = '%d.%d' % sys.version_info[:2] == '$1' and os.path.exists(sysconfig.get_path('include') + '/Python.h')
+raise SystemExit(not ready or sysconfig.get_config_var('Py_GIL_DISABLED') == 1)" 2>/dev/null; then
+            command -v "$python"
+            return
+        fi
+    done
+}
+
+# What builds and tries a wheel, for each version of Python that is here; .venv serves its own version.
+install_wheels() {
+    local version python own=""
+    [ ! -x .venv/bin/python ] || own=$(.venv/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+    for version in $python_versions; do
+        [ "$version" != "$own" ] || continue
+        python=$(find_python "$version")
+        if [ -n "$python" ]; then
+            install_into ".venv-$version" "$wheel_packages" "$python"
+        else
+            say "no Python $version with headers and venv here; going on without its wheel"
+        fi
+    done
+    install_into .venv-audit "$audit_packages"
+}
+
+# Packages in an environment of their own: nothing else ever sees them.
+install_into() { # where, packages, from which Python
     local stamp=$1/.weft-packages
     [ "$(cat "$stamp" 2>/dev/null)" = "$2" ] && return 0
-    make_venv "$1"
-    say "installing $2 into $1 (the first time this takes minutes)"
+    make_venv "$1" "${3:-python3}"
+    say "installing $2 into $1"
     # shellcheck disable=SC2086  # a list
     "$1/bin/pip" install --quiet --disable-pip-version-check $2
     echo "$2" >"$stamp"
@@ -136,5 +170,6 @@ if ! new_enough_cmake; then
 fi
 if [[ " ${*:-python} " == *" python "* ]]; then install_python; fi
 if [[ " ${*:-demo} " == *" demo "* ]]; then install_demo; fi
-if [[ " ${*:-} " == *" parity "* ]]; then install_frameworks .venv-parity "$parity_packages"; fi
-if [[ " ${*:-} " == *" compare "* ]]; then install_frameworks .venv-peers "$compare_packages"; fi
+if [[ " ${*:-} " == *" wheels "* ]]; then install_wheels; fi
+if [[ " ${*:-} " == *" parity "* ]]; then install_into .venv-parity "$parity_packages"; fi
+if [[ " ${*:-} " == *" compare "* ]]; then install_into .venv-peers "$compare_packages"; fi

@@ -27,11 +27,11 @@ Tensor einsum_of(nb::handle arguments) {
     const nb::tuple given = nb::cast<nb::tuple>(arguments);
     if (given.size() == 0) raise(PyExc_ValueError, "einsum(): an equation or operands are needed");
     if (nb::isinstance<nb::str>(given[0])) {
-        nb::object rest = nb::steal(PyTuple_GetSlice(given.ptr(), 1, PY_SSIZE_T_MAX));
-        if (PyTuple_GET_SIZE(rest.ptr()) == 1 && !is_tensor(PyTuple_GET_ITEM(rest.ptr(), 0)))
-            rest = nb::borrow(PyTuple_GET_ITEM(rest.ptr(), 0));
+        const auto rest = nb::steal<nb::tuple>(PyTuple_GetSlice(given.ptr(), 1, PY_SSIZE_T_MAX));
+        nb::object operands = rest;
+        if (rest.size() == 1 && !is_tensor(nb::object(rest[0]).ptr())) operands = rest[0];
         return einsum(to_text(nb::object(given[0]).ptr(), {"einsum", "equation"}),
-                      Converter<std::vector<Tensor>>(rest.ptr(), {"einsum", "operands"}).get());
+                      Converter<std::vector<Tensor>>(operands.ptr(), {"einsum", "operands"}).get());
     }
     std::string equation;
     std::vector<Tensor> operands;

@@ -3,6 +3,7 @@
 // multiply-add is fused).
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -56,6 +57,14 @@ void add_scaled(double* y, double factor, const double* x, std::int64_t count); 
 double dot(const double* x, const double* y, std::int64_t count);
 void rotate(double* x, double* y, double c, double s, std::int64_t count);  // (x, y) = (c x - s y, s x + c y)
 void add_product(const Matrix& c, double factor, const Strided& a, const Strided& b);  // c += factor * a b
+
+// sqrt(a² + b²) without overflow in between. Not std::hypot: its bits changed with glibc 2.35, which a wheel would then need.
+inline double hypotenuse(double a, double b) {
+    const double x = std::fabs(a), y = std::fabs(b), large = x > y ? x : y, small = x > y ? y : x;
+    if (large == 0 || std::isinf(large)) return large;
+    const double ratio = small / large;
+    return large * std::sqrt(1 + ratio * ratio);
+}
 
 void copy(const Strided& from, const Matrix& to);
 void set_identity(const Matrix& a);

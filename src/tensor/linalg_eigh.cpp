@@ -28,7 +28,7 @@ void tridiagonalise(const Matrix& a, double* diagonal, double* off, std::vector<
             std::fill(v + 1, v + count, 0.0);
             continue;
         }
-        const double alpha = v[0], beta = -std::copysign(std::hypot(alpha, below), alpha);
+        const double alpha = v[0], beta = -std::copysign(hypotenuse(alpha, below), alpha);
         tau[k] = (beta - alpha) / beta;
         for (std::int64_t i = 1; i < count; ++i) v[i] /= alpha - beta;
         v[0] = 1, off[k] = beta;
@@ -67,14 +67,14 @@ bool diagonalise(double* d, double* e, std::int64_t n, const Matrix* vectors) {
             while (m + 1 < n && std::fabs(e[m]) > kEps * (std::fabs(d[m]) + std::fabs(d[m + 1])) + 1e-300) ++m;
             if (m == l) break;
             if (step == kMostSteps) return false;
-            double g = (d[l + 1] - d[l]) / (2 * e[l]), r = std::hypot(g, 1.0);
+            double g = (d[l + 1] - d[l]) / (2 * e[l]), r = hypotenuse(g, 1.0);
             g = d[m] - d[l] + e[l] / (g + std::copysign(r, g));
             double s = 1, c = 1, p = 0;
             std::int64_t i = m;
             while (i-- > l) {
                 double f = s * e[i];
                 const double b = c * e[i];
-                e[i + 1] = r = std::hypot(f, g);
+                e[i + 1] = r = hypotenuse(f, g);
                 if (r == 0) {  // it falls into two parts
                     d[i + 1] -= p;
                     e[m] = 0;

@@ -27,7 +27,7 @@ double column_norm(const Matrix& a, std::int64_t column, std::int64_t first) {
 double reflect_column(const Matrix& a, std::int64_t column, std::int64_t row) {
     const double below = column_norm(a, column, row + 1);
     if (below == 0) return 0;  // it is one already
-    const double alpha = a[row][column], beta = -std::copysign(std::hypot(alpha, below), alpha);
+    const double alpha = a[row][column], beta = -std::copysign(hypotenuse(alpha, below), alpha);
     for (std::int64_t i = row + 1; i < a.rows; ++i) a[i][column] /= alpha - beta;
     a[row][column] = beta;
     return (beta - alpha) / beta;

@@ -28,7 +28,7 @@ bool orthogonalise(const Matrix& x, const Matrix* w, std::vector<double>& norms)
                 if (!(std::fabs(both) > kEps * std::sqrt(squares[i]) * std::sqrt(squares[j]))) continue;
                 rotated = true;
                 const double zeta = (squares[j] - squares[i]) / (2 * both);
-                const double t = std::copysign(1 / (std::fabs(zeta) + std::hypot(1.0, zeta)), zeta);
+                const double t = std::copysign(1 / (std::fabs(zeta) + hypotenuse(1.0, zeta)), zeta);
                 const double c = 1 / std::sqrt(1 + t * t), s = c * t;
                 rotate(x[i], x[j], c, s, x.columns);
                 if (w) rotate((*w)[i], (*w)[j], c, s, w->columns);

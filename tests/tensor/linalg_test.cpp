@@ -9,6 +9,7 @@
 #include <weft/linalg.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 
 using namespace weft;
@@ -96,6 +97,24 @@ TEST_CASE("dense: products of all sizes") {
             dense::add_product(c, -2, a, b);
             CHECK(distance(c, expected) < 1e-12);
         }
+}
+
+TEST_CASE("dense: the hypotenuse of any two numbers") {
+    const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+    CHECK(dense::hypotenuse(3, -4) == 5);
+    CHECK(dense::hypotenuse(-5e300, 12e300) == doctest::Approx(13e300));
+    CHECK(dense::hypotenuse(5e-320, 12e-320) == doctest::Approx(13e-320).epsilon(1e-3));
+    CHECK(dense::hypotenuse(0, -0.0) == 0);
+    CHECK(dense::hypotenuse(0, -2) == 2);
+    CHECK(dense::hypotenuse(-inf, inf) == inf);
+    CHECK(std::isnan(dense::hypotenuse(1, nan)));
+    CHECK(std::isnan(dense::hypotenuse(nan, 1)));
+    std::mt19937 generator(1);
+    std::normal_distribution<double> normal;
+    for (int i = 0; i < 1000; ++i) {
+        const double a = normal(generator), b = normal(generator);
+        CHECK(dense::hypotenuse(a, b) == doctest::Approx(std::hypot(a, b)).epsilon(1e-15));
+    }
 }
 
 TEST_CASE("dense: LU, Cholesky and QR multiply back") {

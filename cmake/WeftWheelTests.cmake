@@ -1,0 +1,37 @@
+# Tests of the wheels: one is built for 3.10, one for 3.11 and one for all from 3.12 on, and each Python tries the one that serves it.
+# tools/setup.sh has made an environment for each Python that is on this machine; the others are skipped.
+set(install_tests "${PROJECT_SOURCE_DIR}/tests/install")
+set(own_version "${Python_VERSION_MAJOR}.${Python_VERSION_MINOR}")
+set(versions 3.10 3.11 3.12 3.13 ${own_version})
+list(REMOVE_DUPLICATES versions)
+
+# weft_wheel_test(<name> <python> <file> <folder>): runs a file of tests/install with a Python; the wheel is, or will be, in the folder.
+function(weft_wheel_test name python file folder)
+  add_test(NAME ${name} COMMAND "${python}" -m pytest -q -p no:cacheprovider "${install_tests}/${file}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT 900 ENVIRONMENT "WEFT_WHEEL=${folder}")
+endfunction()
+
+weft_wheel_test(sources "${Python_EXECUTABLE}" test_sources.py "")
+foreach(version IN LISTS versions)
+  set(python "${PROJECT_SOURCE_DIR}/.venv-${version}/bin/python")
+  if(version VERSION_EQUAL own_version)
+    set(python "${Python_EXECUTABLE}")
+  elseif(NOT EXISTS "${python}")
+    add_test(NAME python_${version} COMMAND "${CMAKE_COMMAND}" -E echo "no Python ${version} on this machine: its wheel is not tried")
+    set_tests_properties(python_${version} PROPERTIES SKIP_REGULAR_EXPRESSION "no Python")
+    continue()
+  endif()
+  if(version VERSION_LESS 3.12)
+    set(wheel ${version})
+  else()
+    set(wheel abi3)
+  endif()
+  set(folder "${PROJECT_BINARY_DIR}/wheels/${wheel}")
+  if(NOT TEST wheel_${wheel})  # the first Python that can builds it
+    weft_wheel_test(wheel_${wheel} "${python}" test_wheel.py "${folder}")
+    cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
+    set_tests_properties(wheel_${wheel} PROPERTIES FIXTURES_SETUP wheel_${wheel} PROCESSORS ${cores})
+  endif()
+  weft_wheel_test(python_${version} "${python}" test_installed.py "${folder}")
+  set_tests_properties(python_${version} PROPERTIES FIXTURES_REQUIRED wheel_${wheel})
+endforeach()
