@@ -139,36 +139,74 @@ TEST_CASE("c: the cache is private, found again, and damage is mended") {
     check_scaled(scaled(2.75f), 2.75f);
 }
 
-TEST_CASE("c: a cache folder that is not ours alone is not used as it is") {
+TEST_CASE("c: a cache folder that others can write to is refused, and left as it is") {
     const TemporaryFolder folder;
-    const fs::path open = folder.path / "open", file = folder.path / "file";
-    fs::create_directory(open);
-    fs::permissions(open, fs::perms::all);
-    {
-        const Setting cache("WEFT_CACHE", open.string());
-        check_scaled(scaled(3.5f), 3.5f);
-        struct stat info = {};
-        REQUIRE(::stat(open.c_str(), &info) == 0);
-        CHECK((info.st_mode & 077) == 0);
+    fs::permissions(folder.path, fs::perms(0755));  // beneath a folder that others cannot enter, nothing is open
+    for (const unsigned rights : {0777u, 0720u}) {
+        const fs::path open = folder.path / str("open-", rights), inner = open / "inner";
+        fs::create_directory(open);
+        std::ofstream(open / "theirs") << "planted";
+        fs::permissions(open, fs::perms(rights));
+        for (const fs::path& chosen : {open, inner}) {  // whoever can write to `open` can replace `inner`
+            CAPTURE(chosen);
+            const Setting cache("WEFT_CACHE", chosen.string());
+            CHECK(backend::c::Cache::instance().folder() != chosen);
+            check_scaled(scaled(3.5f), 3.5f);
+        }
+        CHECK(fs::status(open).permissions() == fs::perms(rights));
+        CHECK(files_in(open).size() == 2);  // "theirs" and "inner"
+        CHECK(files_in(inner).empty());
     }
+    const fs::path file = folder.path / "file";
     std::ofstream(file) << "no folder";
     const Setting cache("WEFT_CACHE", file.string());
     check_scaled(scaled(3.75f), 3.75f);  // in a temporary folder
 }
 
-TEST_CASE("c: the cache is bounded, and the oldest go first") {
+TEST_CASE("c: a kernel in the cache that others could have written is not run") {
+    const TemporaryFolder folder;
+    const Setting cache("WEFT_CACHE", folder.path.string());
+    const Nest n = scaled(3.25f);
+    check_scaled(n, 3.25f);
+    REQUIRE(files_in(folder.path).size() == 1);
+    const fs::path file = files_in(folder.path)[0];
+    CHECK((fs::status(file).permissions() & (fs::perms::group_write | fs::perms::others_write)) == fs::perms::none);
+    CHECK(backend::c::Cache::instance().intact(file));
+    fs::permissions(file, fs::perms::all);
+    CHECK(!backend::c::Cache::instance().intact(file));
+    fs::permissions(file, fs::perms::owner_all);
+    const fs::path link = folder.path / "link.so";
+    fs::create_symlink(file, link);
+    CHECK(!backend::c::Cache::instance().intact(link));
+}
+
+TEST_CASE("c: the cache is bounded, the oldest go first, and what is not ours stays") {
     const TemporaryFolder folder;
     const Setting cache("WEFT_CACHE", folder.path.string());
     const auto now = fs::file_time_type::clock::now();
+    const auto kernel = [&](int i) { return folder.path / (backend::c::Hash().add(str(i)).hex() + ".so"); };
+    const auto write = [&](const fs::path& file, int hours) {
+        std::ofstream(file) << hours;
+        fs::last_write_time(file, now - std::chrono::hours(hours));
+    };
     for (int i = 0; i < 2100; ++i) {
-        const fs::path file = folder.path / str("old-", i, ".so");
-        std::ofstream(file) << i;
-        fs::last_write_time(file, now - std::chrono::hours(1 + i));
+        write(kernel(i), 1 + i);
+        write(folder.path / str("thesis-", i, ".so"), 5000);
     }
+    const std::vector<fs::path> foreign = {
+        "0123456789abcdef.so", "tmp-report.c", "tmp-1.c",
+        "tmp-1-2.txt",         "tmp-1-2-3.so", kernel(1).filename().string() + ".bak"};
+    for (const fs::path& name : foreign) write(folder.path / name, 5000);
+    write(folder.path / "tmp-12-3.so", 25);
+    write(folder.path / "tmp-12-4.c", 1);
     check_scaled(scaled(4.5f), 4.5f);
-    CHECK(files_in(folder.path).size() <= backend::c::Cache::kMostFiles);
-    CHECK(fs::exists(folder.path / "old-0.so"));
-    CHECK(!fs::exists(folder.path / "old-2099.so"));
+    CHECK(files_in(folder.path).size() <= backend::c::Cache::kMostFiles + 2100 + foreign.size() + 1);
+    CHECK(fs::exists(kernel(0)));
+    CHECK(!fs::exists(kernel(2099)));
+    for (int i = 0; i < 2100; ++i) REQUIRE(fs::exists(folder.path / str("thesis-", i, ".so")));
+    for (const fs::path& name : foreign) CHECK(fs::exists(folder.path / name));
+    CHECK(!fs::exists(folder.path / "tmp-12-3.so"));  // left by a process that was killed
+    CHECK(fs::exists(folder.path / "tmp-12-4.c"));    // perhaps in use
 }
 
 TEST_CASE("c: a kernel whose vectors crash the compiler does without them") {

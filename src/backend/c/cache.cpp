@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iostream>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -46,15 +48,36 @@ namespace {
 
 constexpr std::string_view kSeal = "weft-kernels:";  // then 32 digits
 
-// Makes the folder if need be; whether it is ours alone.
-bool usable(const fs::path& folder) {
+constexpr mode_t kWrittenByOthers = S_IWGRP | S_IWOTH;
+
+// Whoever may rename a folder above ours can put another one in its place. What is written by all and sticky, as /tmp, is safe; so is
+// everything beneath a folder of ours that others cannot enter.
+std::string objection_above(const fs::path& folder) {
+    fs::path above;
+    for (const fs::path& name : fs::canonical(folder).parent_path()) {
+        above /= name;
+        struct stat info = {};
+        if (::stat(above.c_str(), &info) != 0) return str("cannot look at ", above.string());
+        if (info.st_uid != 0 && info.st_uid != ::geteuid()) return str(above.string(), " belongs to someone else");
+        if ((info.st_mode & kWrittenByOthers) != 0 && (info.st_mode & S_ISVTX) == 0)
+            return str("others can write to ", above.string());
+        if (info.st_uid == ::geteuid() && (info.st_mode & (S_IXGRP | S_IXOTH)) == 0) return {};
+    }
+    return {};
+}
+
+// Makes the folder if need be. Why it cannot be trusted or used, or nothing: what lies in it is run. Its rights are its owner's affair.
+std::string objection(const fs::path& folder) {
     std::error_code error;
     fs::create_directories(folder.parent_path(), error);
-    if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return false;
+    if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return std::strerror(errno);
     struct stat info = {};
-    if (::lstat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != ::geteuid()) return false;
-    if ((info.st_mode & 077) != 0 && ::chmod(folder.c_str(), 0700) != 0) return false;
-    return ::access(folder.c_str(), R_OK | W_OK | X_OK) == 0;
+    if (::lstat(folder.c_str(), &info) != 0) return std::strerror(errno);
+    if (!S_ISDIR(info.st_mode)) return "it is not a folder";
+    if (info.st_uid != ::geteuid()) return "it belongs to someone else";
+    if ((info.st_mode & kWrittenByOthers) != 0) return "others can write to it";
+    if (::access(folder.c_str(), R_OK | W_OK | X_OK) != 0) return std::strerror(errno);
+    return objection_above(folder);
 }
 
 std::optional<std::string> environment(const char* name) {
@@ -86,13 +109,29 @@ const fs::path& private_folder() {
 fs::path choose_folder() {
     if (const auto chosen = environment("WEFT_CACHE")) {
         const fs::path folder = fs::absolute(*chosen);
-        return usable(folder) ? folder : private_folder();
+        const std::string why = objection(folder);
+        if (why.empty()) return folder;
+        std::cerr << "weft: WEFT_CACHE=" << *chosen << " is not used for compiled kernels: " << why
+                  << ". Name a folder that is yours and that only you can write to.\n";
+        return private_folder();
     }
-    if (const auto caches = environment("XDG_CACHE_HOME"); caches && usable(fs::path(*caches) / "weft"))
+    if (const auto caches = environment("XDG_CACHE_HOME"); caches && objection(fs::path(*caches) / "weft").empty())
         return fs::path(*caches) / "weft";
-    if (const auto home = environment("HOME"); home && usable(fs::path(*home) / ".cache" / "weft"))
+    if (const auto home = environment("HOME"); home && objection(fs::path(*home) / ".cache" / "weft").empty())
         return fs::path(*home) / ".cache" / "weft";
     return private_folder();
+}
+
+// Whether a name is one that path_of() or temporary() gives: whatever else is in the folder belongs to someone else.
+bool is_kernel(const std::string& name) {
+    return name.size() == 35 && name.ends_with(".so") && name.find_first_not_of("0123456789abcdef") == 32;
+}
+
+bool is_temporary(const std::string& name) {
+    if (!name.starts_with("tmp-") || !(name.ends_with(".so") || name.ends_with(".c"))) return false;
+    const std::string_view numbers = std::string_view(name).substr(4, name.rfind('.') - 4);
+    return std::count(numbers.begin(), numbers.end(), '-') == 1 &&
+           numbers.find_first_not_of("0123456789-") == std::string_view::npos;
 }
 
 // Changes whenever the file's bytes do.
@@ -138,6 +177,10 @@ fs::path Cache::temporary(std::string_view suffix) {
 }
 
 bool Cache::intact(const fs::path& file) {
+    struct stat info = {};
+    if (::lstat(file.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
+    if (info.st_uid != ::geteuid() || (info.st_mode & kWrittenByOthers) != 0)
+        return false;  // others may have put it there
     {
         const std::lock_guard lock(mutex_);
         if (verified_.contains(identity_of(file))) return true;
@@ -159,14 +202,21 @@ void Cache::seal(const fs::path& file) const {
     const std::string seal = str(kSeal, Hash().add(read_file(file)).hex());
     std::ofstream out(file, std::ios::binary | std::ios::app);
     out << seal;
-    if (!out.flush()) throw BackendError(str("the c backend cannot write ", file.string(), "; is the disk full?"));
+    if (!out.flush() || ::chmod(file.c_str(), 0700) != 0)
+        throw BackendError(str("the c backend cannot write ", file.string(), "; is the disk full?"));
 }
 
 void Cache::trim() {
     std::error_code error;
     std::vector<std::pair<fs::file_time_type, fs::path>> files;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder(), error))
-        files.emplace_back(entry.last_write_time(error), entry.path());
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder(), error)) {
+        const std::string name = entry.path().filename().string();
+        if (!entry.is_regular_file(error)) continue;
+        if (is_kernel(name)) files.emplace_back(entry.last_write_time(error), entry.path());
+        if (is_temporary(name) &&
+            entry.last_write_time(error) < fs::file_time_type::clock::now() - std::chrono::hours(24))
+            fs::remove(entry.path(), error);  // of a process that was killed
+    }
     if (files.size() <= kMostFiles) return;
     // Down to three quarters, so that the next few calls have nothing to do.
     const std::size_t excess = files.size() - kMostFiles * 3 / 4;

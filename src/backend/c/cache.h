@@ -1,6 +1,6 @@
-// backend/c/cache.h: compiled kernels on disk, in a folder that only its owner can read or write. A file is named by
-// the hash of all that went into it, and ends with a hash of its own bytes: one that was cut short or damaged counts as
-// absent.
+// backend/c/cache.h: compiled kernels on disk, in a folder that only its owner can write to. A file is named by the hash of
+// all that went into it, and ends with a hash of its own bytes: one that was cut short or damaged counts as absent. So does
+// one that somebody else owns or can write to. Files with other names are not ours, and are left alone.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ public:
     std::filesystem::path temporary(std::string_view suffix);  // a name that nobody else uses
 
     bool intact(const std::filesystem::path& file);      // its bytes are those that were sealed
-    void seal(const std::filesystem::path& file) const;  // appends the hash of its bytes
-    void trim();                                         // deletes the oldest files beyond kMostFiles
+    void seal(const std::filesystem::path& file) const;  // appends the hash of its bytes; then only we can write to it
+    void trim();                                         // deletes the oldest kernels beyond kMostFiles
 
     static constexpr std::size_t kMostFiles = 2000;
 
