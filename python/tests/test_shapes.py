@@ -2,7 +2,6 @@
 
 import io
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -112,31 +111,6 @@ def test_print_options():
         weft.set_printoptions(profile="long")
     with pytest.raises(ValueError, match="negative"):
         weft.set_printoptions(edgeitems=-1)
-
-
-class Other:
-    pass
-
-
-def test_load_admits_tensors_only():
-    state = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3)).state_dict()
-    file = io.BytesIO()
-    weft.save({"state": state, "kind": weft.float16, "half": weft.ones(2, dtype=weft.float16), "parameter": nn.Parameter(weft.ones(2)), "plain": [1, 2.5, None, "a"]}, file)
-    for settings in ({"weights_only": True}, {"map_location": "cpu"}, {"map_location": weft.device("cpu"), "weights_only": True, "mmap": True}):
-        file.seek(0)
-        found = weft.load(file, **settings)
-        assert found["plain"] == [1, 2.5, None, "a"] and found["kind"] is weft.float16 and isinstance(found["parameter"], nn.Parameter)
-        assert all(weft.equal(found["state"][name], value) for name, value in state.items())
-    file = io.BytesIO()
-    weft.save(Other(), file)
-    file.seek(0)
-    with pytest.raises(pickle.UnpicklingError, match="Other"):
-        weft.load(file, weights_only=True)
-    file.seek(0)
-    assert isinstance(weft.load(file), Other)
-    for harm in (b"cos\nsystem\n(S'true'\ntR.", b"cweft._functions\nos.system\n(S'true'\ntR.", b"cweft\nload\n(S'x'\ntR."):
-        with pytest.raises((pickle.UnpicklingError, AttributeError)):
-            weft.load(io.BytesIO(harm), weights_only=True)
 
 
 def test_frombuffer_reads_when_the_graph_runs():

@@ -10,7 +10,13 @@ from __future__ import annotations
 
 import builtins
 
-from . import _types, _weft
+try:
+    from . import _types, _weft
+except ImportError as error:
+    import sysconfig
+
+    this = sysconfig.get_config_var("SOABI")
+    raise ImportError(f"weft has no compiled module for this Python ({this}); install it with this Python's pip ({error})") from error
 
 _weft._set_size_type(_types.Size)
 _weft._set_device(_types.device("cpu"))
@@ -31,9 +37,10 @@ __version__ = "0.1.0"
 from math import e as e, inf as inf, nan as nan, pi as pi
 
 from . import (
-    array_api as array_api, autograd as autograd, datasets as datasets, linalg as linalg, nn as nn, optim as optim, special as special,
-    utils as utils,
+    array_api as array_api, autograd as autograd, datasets as datasets, linalg as linalg, nn as nn, optim as optim,
+    serialization as serialization, special as special, utils as utils,
 )  # fmt: skip
+from .serialization import load as load, save as save
 from .linalg import _lu_unpack as lu_unpack, _old_qr as qr, _old_svd as svd, slogdet as slogdet
 
 # The array API's functions that PyTorch has not, or has with the same meaning.

@@ -1,4 +1,4 @@
-"""Functions made of other ops, limits of the element types, files, and help by name. What they import late keeps `import weft` quick."""
+"""Functions made of other ops, limits of the element types, and help by name. What they import late keeps `import weft` quick."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from ._tensor import Tensor
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from os import PathLike
-    from typing import IO, Any
+    from typing import Any
 
     from ._types import Size
 
-__all__ = ["asarray", "broadcast_shapes", "describe_api", "finfo", "frombuffer", "iinfo", "load", "save", "search_api"]
+__all__ = ["asarray", "broadcast_shapes", "describe_api", "finfo", "frombuffer", "iinfo", "search_api"]
 
 
 def broadcast_shapes(*shapes: int | Sequence[int]) -> Size:
@@ -61,49 +60,6 @@ class iinfo:
 
     def __repr__(self) -> str:
         return f"iinfo(dtype={self.dtype!r}, min={self.min}, max={self.max})"
-
-
-def save(obj: object, f: str | PathLike[str] | IO[bytes]) -> None:
-    """Writes tensors, state dicts and whatever else pickle knows to a file (a path or an open binary file)."""
-    import pickle
-
-    if not isinstance(f, (str, os.PathLike)):
-        pickle.dump(obj, f, protocol=5)
-        return
-    with open(f, "wb") as file:
-        pickle.dump(obj, file, protocol=5)
-
-
-def load(
-    f: str | PathLike[str] | IO[bytes], map_location: Any = None, pickle_module: Any = None, *, weights_only: bool = False, mmap: bool | None = None
-) -> Any:
-    """Reads what save() wrote. Like all of pickle: only from those whom you trust, unless `weights_only` admits tensors and
-    plain containers alone. Tensors live on the CPU whatever `map_location` says; `mmap` is not needed."""
-    if not isinstance(f, (str, os.PathLike)):
-        return _unpickle(f, pickle_module, weights_only)
-    with open(f, "rb") as file:
-        return _unpickle(file, pickle_module, weights_only)
-
-
-def _unpickle(file: IO[bytes], module: Any, weights_only: bool) -> Any:
-    import pickle
-
-    if not weights_only:
-        return (module or pickle).load(file)
-
-    class TensorsOnly(pickle.Unpickler):
-        def find_class(self, place: str, name: str) -> Any:
-            if place.split(".")[0] == "weft" or (place, name) in _CONTAINERS:
-                found = super().find_class(place, name)
-                if place.split(".")[0] != "weft" or name in _WEIGHTS or isinstance(found, _weft.dtype):
-                    return found
-            raise pickle.UnpicklingError(f"load(): weights_only admits tensors and containers, and the file has {place}.{name}")
-
-    return TensorsOnly(file).load()
-
-
-_WEIGHTS = {"_rebuild", "Tensor", "Parameter", "Size", "device"}
-_CONTAINERS = {("collections", "OrderedDict"), ("collections", "defaultdict"), ("builtins", "set"), ("builtins", "slice"), ("builtins", "complex")}
 
 
 def frombuffer(buffer: Any, *, dtype: _weft.dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:

@@ -12,21 +12,24 @@ if TYPE_CHECKING:
 Tensor = _weft.Tensor
 
 
-def _rebuild(values: Any, dtype: _weft.dtype, requires_grad: bool, kind: Any, shape: tuple[int, ...]) -> Tensor:
-    tensor: Tensor = _weft.tensor(values, dtype=dtype).reshape(shape) if isinstance(values, list) else _from_bytes(values, dtype, shape)
+def _rebuild(values: bytes, dtype: _weft.dtype, requires_grad: bool, kind: Any, shape: tuple[int, ...]) -> Tensor:
+    tensor = _from_bytes(values, dtype, shape)
     if kind is not Tensor:
-        tensor = kind(tensor, requires_grad)
-        return tensor
+        special: Tensor = kind(tensor, requires_grad)
+        return special
     return tensor.requires_grad_(requires_grad) if requires_grad else tensor
 
 
 def _from_bytes(values: bytes, dtype: _weft.dtype, shape: tuple[int, ...]) -> Tensor:
-    if dtype is _weft.bfloat16:
-        return _weft.as_tensor(memoryview(values).cast("f")).to(dtype).reshape(shape)
-    code: Any = _CODES[dtype]
-    return _weft.tensor(memoryview(values).cast(code)).reshape(shape) if values else _weft.zeros(shape, dtype=dtype)
+    if not values:
+        return _weft.zeros(shape, dtype=dtype)
+    halves = dtype in _HALVES
+    code: Any = "H" if halves else _CODES[dtype]
+    tensor = _weft.tensor(memoryview(values).cast(code))
+    return (tensor.view(dtype) if halves else tensor).reshape(shape)
 
 
+_HALVES = (_weft.float16, _weft.bfloat16)  # memoryviews do not know them: their bits are stored
 _CODES = {
     _weft.bool: "?", _weft.uint8: "B", _weft.uint16: "H", _weft.uint32: "I", _weft.uint64: "L",
     _weft.int8: "b", _weft.int16: "h", _weft.int32: "i", _weft.int64: "l", _weft.float32: "f", _weft.float64: "d",
@@ -34,11 +37,8 @@ _CODES = {
 
 
 def _reduce(self: Tensor, protocol: int | None = None) -> Any:
-    value = self.detach()
-    if self.dtype in (_weft.float16, _weft.bfloat16):  # memoryviews know no half floats; lists do
-        values = value.float().flatten().tolist()
-    else:
-        values = memoryview(value.contiguous()).tobytes()
+    value = self.detach().contiguous()
+    values = memoryview(value.view(_weft.uint16) if self.dtype in _HALVES else value).tobytes()
     return _rebuild, (values, self.dtype, self.requires_grad, type(self), tuple(self.shape))
 
 
