@@ -60,13 +60,14 @@ def verdict(text: str, settings: dict[str, str]) -> str:
     """Runs on Weft and on the reference. Empty: equal; "invalid": no program."""
     import weft
 
+    dtype = "float64" if text.startswith("# float64") else "float32"
     try:
-        rounded, exact = reference(text, "float32"), reference(text, "float64")
+        rounded, exact = reference(text, dtype), reference(text, "float64")
     except Exception:
         return "invalid"
     try:
         weft_build.configure(settings)
-        got = sides.run(weft, text, "float32")
+        got = sides.run(weft, text, dtype)
     except Exception as error:
         return "" if any(text in str(error) for text in REFUSED) else f"{type(error).__name__}: {error}"
     return sides.difference(got, exact, rounded)

@@ -15,8 +15,6 @@
 namespace weft::testing::fuzz {
 namespace {
 
-constexpr std::int64_t kMostElements = 20000, kMostProducts = 300000;
-
 std::string shape_text(const Shape& shape) {
     std::string text = "{";
     for (const std::int64_t n : shape) text += str(text.size() > 1 ? ", " : "", n);
@@ -154,11 +152,11 @@ private:
         if (is_product(row.text) && o.x.rank() > 0) {
             const std::int64_t longest = std::max(o.x.size(-1), o.x.size(0));
             const std::int64_t other = row.operands > 1 ? o.y.numel() : o.x.numel();
-            if (o.x.numel() * std::max<std::int64_t>(1, other / std::max<std::int64_t>(1, longest)) > kMostProducts)
+            if (o.x.numel() * std::max<std::int64_t>(1, other / std::max<std::int64_t>(1, longest)) > 15 * program_.most_elements)
                 return false;
         }
         const Tensor result = row.apply(o);
-        if (result.numel() > kMostElements) return false;
+        if (result.numel() > program_.most_elements) return false;
         at(s.to) = result;
         write_down(s, str("Tensor ", name(s.to), " = ", filled_in(row.text, s, o), ";"));
         return true;
@@ -201,7 +199,7 @@ private:
             if (s.flag) result = jitted(o.x, o.y);
             result = jitted(o.x, o.y);
         }
-        if (result.first.numel() > kMostElements || result.second.numel() > kMostElements) return false;
+        if (result.first.numel() > program_.most_elements || result.second.numel() > program_.most_elements) return false;
         at(s.to) = result.second;
         write_down(s, str("Tensor ", name(s.to), " = jit([&](Tensor x, Tensor y) { Tensor z = y; y = z = ",
                           filled_in_jit(first.text, o), "; return ", filled_in_jit(second.text, o), "; })(",
@@ -313,13 +311,17 @@ public:
         for (int i = 0; i < 3; ++i) sizes_.push_back(rng_.pick(kSizes));
         if (rng_.chance(0.06)) sizes_.push_back(0);
         if (rng_.chance(0.05)) sizes_.push_back(rng_.pick({200, 257, 513, 1000, 4099}));
+        if (rng_.chance(0.03)) {  // beyond a tile, a cache, a thread's chunk
+            program_.most_elements = 300000;
+            sizes_ = {rng_.pick(kSizes), rng_.pick({257, 513, 1000}), rng_.pick({1025, 4099, 70001})};
+        }
         gradients_ = rng_.chance(0.6);
         mixed_ = rng_.chance(0.25);
         half_ = rng_.chance(0.1) ? rng_.pick({f16, bf16, f64}) : f32;
     }
 
     Program program() {
-        const std::int64_t leaves = rng_.within(1, 4), length = rng_.within(2, 14);
+        const std::int64_t leaves = rng_.within(1, 4), length = rng_.within(2, program_.most_elements > 20000 ? 5 : 14);
         for (std::int64_t i = 0; i < leaves; ++i) make();
         for (std::int64_t i = 0; i < length; ++i) any();
         last_reads();
@@ -350,7 +352,7 @@ private:
         std::int64_t elements = 1;
         for (std::int64_t d = 0; d < rank; ++d) {
             const std::int64_t n = rng_.pick(sizes_);
-            if (elements * n > kMostElements) break;
+            if (elements * n > program_.most_elements) break;
             s.shape.push_back(n);
             elements *= n;
         }

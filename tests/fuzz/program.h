@@ -30,6 +30,7 @@ struct Statement {
 struct Program {
     std::vector<Statement> statements;
     int variables = 0;
+    std::int64_t most_elements = 20000;  // of a tensor; products have at most 15 times as many terms
 };
 
 struct Reading {
