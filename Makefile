@@ -47,7 +47,7 @@ parity:  ## set up with PyTorch (in .venv-parity), build, and compare the Python
 
 fuzz: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 fuzz: MINUTES ?= 2
-fuzz:  ## random programs against an oracle (C++), and training programs against PyTorch (MINUTES=60 SEED=n)
+fuzz:  ## random programs against an oracle (C++) and PyTorch (Python), fresh ones each time (MINUTES=60 SEED=n)
 	$(call say,setting up)
 	@tools/setup.sh build python parity
 	$(call say,building (release))

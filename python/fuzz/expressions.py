@@ -212,7 +212,8 @@ class Expressions:
             self.rng.shuffle(axes)
             ways += [(f"{x.name}.permute({', '.join(map(str, axes))})", tuple(x.shape[a] for a in axes))]
             flat = x.shape[:-2] + (x.shape[-2] * x.shape[-1],)
-            ways += [(f"{x.name}.reshape({', '.join(map(str, flat))})", flat), (f"{x.name}[{self.rng.randrange(x.shape[0])}]", x.shape[1:])] if x.shape[0] else []
+            ways += [(f"{x.name}.reshape({', '.join(map(str, flat))})", flat)]
+            ways += [(f"{x.name}[{self.rng.randrange(x.shape[0])}]", x.shape[1:])] if x.shape[0] else []
         if n > 1:
             a = self.rng.randrange(n)
             b = self.rng.randint(a + 1, n)
@@ -255,7 +256,8 @@ class Expressions:
         if not x:
             return None
         d = self.rng.randrange(x.rank)
-        text = self.rng.choice(["{x} - {x}.amax({d}, keepdim=True)", "{x} * {x}.sum({d}, keepdim=True) * 0.1", "({x} - {x}.mean({d}, keepdim=True)) / ({x}.var({d}, keepdim=True, correction=0) + 0.1).sqrt()"])
+        normed = "({x} - {x}.mean({d}, keepdim=True)) / ({x}.var({d}, keepdim=True, correction=0) + 0.1).sqrt()"
+        text = self.rng.choice(["{x} - {x}.amax({d}, keepdim=True)", "{x} * {x}.sum({d}, keepdim=True) * 0.1", normed])
         return self.make(text.format(x=x.name, d=d), x.shape)
 
     def norm(self):

@@ -37,7 +37,8 @@ def namespace(torch, dtype: str, shown: list, captured: bool = True, seed: int =
     def jit(function):
         return torch.jit(function) if is_weft and captured else function
 
-    return {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "np": np, "data": data, "ints": ints, "load": load, "show": show, "sync": sync, "jit": jit}
+    helpers = {"data": data, "ints": ints, "load": load, "show": show, "sync": sync, "jit": jit}
+    return {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "np": np, **helpers}
 
 
 def run(torch, text: str, dtype: str = "float32", captured: bool = True) -> list:
@@ -46,10 +47,11 @@ def run(torch, text: str, dtype: str = "float32", captured: bool = True) -> list
     return shown
 
 
-def difference(got: list, exact: list, rounded: list, factor: float = 30.0) -> str:
+def difference(got: list, exact: list, rounded: list, unit: float, factor: float = 30.0) -> str:
     """What differs between Weft's results and those of a reference in f64 (`exact`) and in the type of the program (`rounded`).
 
-    How far the two references are apart says how well a value is determined: that is the tolerance, and a few units more.
+    How far the two references are apart says how well a value is determined: a multiple of that is the tolerance, and a `unit`,
+    the relative error of what is as exact as can be.
     """
     if len(got) != len(rounded):
         return f"{len(got)} values shown instead of {len(rounded)}"
@@ -74,8 +76,7 @@ def difference(got: list, exact: list, rounded: list, factor: float = 30.0) -> s
         spread = np.abs(e64 - r64)[known].max()
         if spread > 1e-2 * scale:  # not determined; nor is what follows from it
             return ""
-        eps = 1e-5 if r.dtype == np.float32 else 1e-11
-        tolerance = eps * scale + factor * spread + (1e-7 if eps == 1e-5 else 1e-13)
+        tolerance = unit * (scale + 0.01) + factor * spread
         with np.errstate(invalid="ignore"):
             off = np.where(known, np.abs(g64 - r64), 0)
         off = np.where(np.isnan(off), np.inf, off)

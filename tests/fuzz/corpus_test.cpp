@@ -8,6 +8,31 @@
 namespace weft::testing::fuzz {
 namespace {
 
+TEST_CASE("a written tensor that stands in a join twice") {
+    replay([](const Show& show) {
+        Tensor v0 = filled(f32, {2}, 662);
+        select(v0, 0, 1).fill_(2);
+        Tensor v1 = cat({v0, v0}, 0);
+        show(v1);
+        show(v0);
+    });
+    replay([](const Show& show) {
+        Tensor v0 = filled(f32, {15, 15}, 789);
+        v0.slice(0, {8}).fill_(0.2);
+        Tensor v1 = cat({v0, v0, v0}, 0);
+        show(v1);
+    });
+}
+
+TEST_CASE("a written tensor that is joined with its scan") {
+    replay([](const Show& show) {
+        Tensor v0 = filled(f32, {1, 2}, 204);
+        select(v0, 1, 0).fill_(0.5);
+        Tensor v3 = stack({v0, cumsum(v0, 0)});
+        show(v3);
+    });
+}
+
 TEST_CASE("a scan that stands in a join twice") {
     replay([](const Show& show) {
         Tensor v2 = filled(f32, {2}, 975);
@@ -38,6 +63,17 @@ TEST_CASE("an update in place of what a transposed operand was read for") {
             Tensor(v5).add_(-1.5);
         }
         show(v5);
+    });
+}
+
+TEST_CASE("a written tensor that is joined with others") {
+    replay([](const Show& show) {
+        Tensor v2 = filled(f64, {2, 5}, 320);
+        Tensor v7 = pad(tanh(v2), {1, 2});
+        v7.realize();
+        select(v7, 0, 1).fill_(0.3);
+        Tensor v8 = cat({cat({v2, v2}, 1), v7}, 1);
+        show(v8);
     });
 }
 

@@ -81,7 +81,7 @@ std::pair<int, std::string> run_batch(std::uint64_t first, int count) {
         close(ends[0]);
         default_signals();
         for (int i = 0; i < count; ++i) {
-            alarm(60);
+            alarm(300);  // the c backend starts a compiler
             const Trial trial = trial_of(first + static_cast<std::uint64_t>(i));
             const std::string text = verdict(trial.program, trial.configuration, trial.other);
             const std::string sent = text.empty() ? "." : text;

@@ -152,7 +152,8 @@ private:
         if (is_product(row.text) && o.x.rank() > 0) {
             const std::int64_t longest = std::max(o.x.size(-1), o.x.size(0));
             const std::int64_t other = row.operands > 1 ? o.y.numel() : o.x.numel();
-            if (o.x.numel() * std::max<std::int64_t>(1, other / std::max<std::int64_t>(1, longest)) > 15 * program_.most_elements)
+            if (o.x.numel() * std::max<std::int64_t>(1, other / std::max<std::int64_t>(1, longest)) >
+                15 * program_.most_elements)
                 return false;
         }
         const Tensor result = row.apply(o);
@@ -199,7 +200,8 @@ private:
             if (s.flag) result = jitted(o.x, o.y);
             result = jitted(o.x, o.y);
         }
-        if (result.first.numel() > program_.most_elements || result.second.numel() > program_.most_elements) return false;
+        if (result.first.numel() > program_.most_elements || result.second.numel() > program_.most_elements)
+            return false;
         at(s.to) = result.second;
         write_down(s, str("Tensor ", name(s.to), " = jit([&](Tensor x, Tensor y) { Tensor z = y; y = z = ",
                           filled_in_jit(first.text, o), "; return ", filled_in_jit(second.text, o), "; })(",

@@ -156,7 +156,7 @@ std::string verdict_in_child(const Program& program, const Configuration& config
     if (child == 0) {
         close(ends[0]);
         default_signals();
-        alarm(20);
+        alarm(300);
         const std::string text = verdict(program, configuration, other);
         [[maybe_unused]] const ssize_t written = write(ends[1], text.data(), text.size());
         _exit(0);
