@@ -1,6 +1,7 @@
 // core/config.cpp: reads the environment once. A value that makes no sense is refused with the variable's name and the choices.
 #include "core/config.h"
 
+#include "core/optimisations.h"
 #include "core/str.h"
 
 #include <weft/error.h>
@@ -38,14 +39,19 @@ std::string choice(const char* name, std::initializer_list<std::string_view> cho
     throw ValueError(str(name, "=", text, ": must be one of ", list));
 }
 
-std::set<std::string, std::less<>> names(std::string_view text) {
+std::set<std::string, std::less<>> optimisations(const char* variable_name) {
+    const std::string_view all = variable(variable_name);
     std::set<std::string, std::less<>> result;
+    std::string_view text = all;
     while (!text.empty()) {
         const std::size_t comma = std::min(text.find(','), text.size());
         std::string_view name = text.substr(0, comma);
         while (name.starts_with(' ')) name.remove_prefix(1);
         while (name.ends_with(' ')) name.remove_suffix(1);
-        if (!name.empty()) result.emplace(name);
+        if (!name.empty()) {
+            check_optimisation(name, str(variable_name, "=", all));
+            result.emplace(name);
+        }
         text.remove_prefix(std::min(comma + 1, text.size()));
     }
     return result;
@@ -53,12 +59,22 @@ std::set<std::string, std::less<>> names(std::string_view text) {
 
 }  // namespace
 
+void check_optimisation(std::string_view name, std::string_view where) {
+    std::string list;
+    for (const std::string_view known : kPassNames) {
+        if (name == known) return;
+        list += str(known, ", ");
+    }
+    if (name == "donate" || name == "all") return;
+    throw ValueError(str(where, ": there is no optimisation \"", name, "\"; must be among ", list, "donate, all"));
+}
+
 Config read_environment() {
     Config c;
     c.debug = integer("WEFT_DEBUG", 0, 5, c.debug);
     c.backend = choice("WEFT_BACKEND", {"auto", "x86", "c", "ref"}, c.backend);
     c.threads = integer("WEFT_THREADS", 0, 1024, c.threads);
-    c.off = names(variable("WEFT_OPT"));
+    c.off = optimisations("WEFT_OPT");
     c.keep_denormals = choice("WEFT_DENORMALS", {"keep", "flush"}, "flush") == "keep";
     c.plain_convolution = choice("WEFT_CONV", {"fast", "plain"}, "fast") == "plain";
     c.cpu = choice("WEFT_CPU", {"native", "avx512", "avx2", "sse"}, c.cpu);

@@ -5,7 +5,10 @@
 #include "kernel/optimise.h"
 
 #include "core/config.h"
+#include "core/optimisations.h"
 #include "kernel/passes.h"
+
+#include <algorithm>
 
 namespace weft::kernel {
 namespace {
@@ -27,6 +30,7 @@ constexpr Pass kPasses[] = {{"tile", tile_contraction},
                             {"pairs", pair_vectors},
                             {"ahead", fetch_rows},
                             {"stream", mark_streams}};
+static_assert(std::ranges::equal(kPasses, kPassNames, {}, &Pass::name));  // what WEFT_OPT accepts
 
 constexpr std::size_t kLine = 64;
 

@@ -1,6 +1,7 @@
 // runtime/debug.cpp: the counters and scopes of weft/debug.h.
 #include "backend/backend.h"
 #include "core/config.h"
+#include "core/optimisations.h"
 #include "core/str.h"
 #include "ir/node.h"
 #include "runtime/counters.h"
@@ -48,6 +49,7 @@ ThreadScope::~ThreadScope() { config().threads = before_; }
 
 OptScope::OptScope(std::initializer_list<std::string_view> off)
     : before_(config().off), donate_before_(config().donate) {
+    for (const std::string_view name : off) check_optimisation(name, "OptScope");
     for (const std::string_view name : off) config().off.emplace(name);
     config().donate = donate_before_ && !config().switched_off("donate");
 }

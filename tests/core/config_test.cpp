@@ -36,13 +36,13 @@ private:
 
 TEST_CASE("variables are read") {
     const Environment debug("WEFT_DEBUG", "2"), backend("WEFT_BACKEND", "ref"), threads("WEFT_THREADS", "3"),
-        off("WEFT_OPT", "fuse, donate,,"), keep("WEFT_DENORMALS", "keep"), conv("WEFT_CONV", "plain");
+        off("WEFT_OPT", "tile, donate,,"), keep("WEFT_DENORMALS", "keep"), conv("WEFT_CONV", "plain");
     const Config c = read_environment();
     CHECK(c.debug == 2);
     CHECK(c.backend == "ref");
     CHECK(c.threads == 3);
     CHECK(c.off.size() == 2);
-    CHECK(c.switched_off("fuse"));
+    CHECK(c.switched_off("tile"));
     CHECK_FALSE(c.switched_off("vector"));
     CHECK_FALSE(c.donate);
     CHECK(c.keep_denormals);
@@ -67,6 +67,14 @@ TEST_CASE("bad values are refused") {
         CHECK_THROWS_WITH_AS(read_environment(),
                              ("WEFT_DEBUG=" + std::string(bad) + ": must be a whole number from 0 to 5").c_str(),
                              ValueError);
+    }
+    {
+        const Environment off("WEFT_OPT", "tile,fuse");
+        CHECK_THROWS_WITH_AS(
+            read_environment(),
+            "WEFT_OPT=tile,fuse: there is no optimisation \"fuse\"; must be among tile, unflatten, columns, "
+            "transpose, peel, parallel, distribute, vector, segments, rows, pairs, ahead, stream, donate, all",
+            ValueError);
     }
     const Environment backend("WEFT_BACKEND", "gpu");
     try {

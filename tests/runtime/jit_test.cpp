@@ -467,7 +467,9 @@ TEST_CASE("a captured function inside another is part of it; jit follows a chang
         CHECK(values(inner(stored({1, 1}))) == Floats{2, 3});
     }
     {
-        const OptScope off{"fuse"};
+        CHECK_THROWS_WITH_AS(OptScope{"fuse"}, doctest::Contains("OptScope: there is no optimisation \"fuse\""),
+                             ValueError);
+        const OptScope off{"vector"};
         CHECK(values(outer(stored({1, 1}))) == Floats{6, 9});
     }
     const Tensor p = leaf({1, 1});

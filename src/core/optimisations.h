@@ -1,0 +1,16 @@
+// core/optimisations.h: what WEFT_OPT and OptScope can switch off, by name: the passes of kernel/optimise.cpp, which checks that they are
+// these and in this order, and donation (schedule/plan.cpp). "all" is every one.
+#pragma once
+
+#include <string_view>
+
+namespace weft {
+
+inline constexpr std::string_view kPassNames[] = {"tile",     "unflatten",  "columns", "transpose", "peel",
+                                                  "parallel", "distribute", "vector",  "segments",  "rows",
+                                                  "pairs",    "ahead",      "stream"};
+
+// ValueError, opening with `where` ("WEFT_OPT=til") and listing the names there are.
+void check_optimisation(std::string_view name, std::string_view where);
+
+}  // namespace weft
