@@ -168,6 +168,7 @@ Tensor gumbel_softmax(const Tensor& logits, double tau, bool hard, int axis) {
     const Checker check("gumbel_softmax", {{"logits", logits}, {"tau", tau}, {"axis", axis}});
     check.dtype(is_float(logits.dtype()), "the logits must be floats, not ", logits.dtype());
     check.value(tau > 0, "tau must be positive");
+    if (check.axes({axis}, logits.rank()).empty()) return gumbel_softmax(logits.reshape({1}), tau, hard, 0).reshape({});
     const int at = check.axis(axis, logits.rank());
     const DType wide = accumulator_of(logits.dtype());
     const Tensor noise = -log(-log1p(-rand(logits.shape(), wide)));  // 1 - u, which is never 0

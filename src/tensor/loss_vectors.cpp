@@ -21,7 +21,7 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int axis, double ep
     const Checker check("cosine_similarity", {{"x1", x1}, {"x2", x2}, {"axis", axis}});
     const Shape shape = check.broadcast(x1.shape(), x2.shape());
     const DType result = float_result(check, x1, x2), wide = accumulator_of(result);
-    const int along = check.axis(axis, static_cast<int>(shape.size()));
+    const Axes along(check.axes({axis}, static_cast<int>(shape.size())));  // of scalars: none
     const Tensor a = broadcast_to(x1.to(wide), shape), b = broadcast_to(x2.to(wide), shape);
     const Tensor unit_a = a / at_least(norm(a, 2, along, true), eps),
                  unit_b = b / at_least(norm(b, 2, along, true), eps);

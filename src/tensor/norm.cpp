@@ -69,11 +69,11 @@ NodeRef affine(NodeRef x, const Tensor& weight, const Tensor& bias, const Shape&
 
 Tensor softmax(const Tensor& x, int axis) {
     const Checker check("softmax", {{"x", x}, {"axis", axis}});
+    const Dims axes = check.axes({axis}, x.rank());
+    if (axes.empty()) return softmax(x.reshape({1}), 0).reshape({});  // of a scalar: 1, whose gradient is 0
     const NodeRef wide = widened(x);
     const DType result = float_type(x.dtype());
-    const Dims axes = check.axes({axis}, x.rank());
     const NodeRef powers = ir::unary(Op::Exp, nodes::shifted(wide, axes));
-    if (axes.empty()) return make_tensor(ir::cast(powers, result));  // of a scalar: 1
     // One division per row; the products are within 1.5 ULP of the quotients.
     const NodeRef value = powers * ir::unary(Op::Recip, ir::reduce(Op::Add, powers, axes));
     return make_tensor(ir::cast(nodes::with_grad(value, wide, softmax_rule(static_cast<int>(axes[0]))), result));

@@ -4,6 +4,22 @@
 using namespace weft;
 using namespace weft::testing;
 
+TEST_CASE("softmax of a scalar is 1, whatever the scalar: the gradient is 0") {
+    for (const int axis : {0, -1}) {
+        for (const auto function : {+[](const Tensor&x, int d) { return softmax(x, d); },
+                                    +[](const Tensor&x, int d) { return softmin(x, d); },
+                                    +[](const Tensor&x, int d) { return gumbel_softmax(x, 1, false, d); }}) {
+            Tensor x = tensor(3.0, f32);
+            x.set_requires_grad();
+            const Tensor y = function(x, axis);
+            y.backward();
+            CHECK(y.shape() == Shape{});
+            CHECK(y.item() == 1);
+            CHECK(x.grad().item() == 0);
+        }
+    }
+}
+
 TEST_CASE("softmax and log_softmax") {
     const Tensor x = tensor({{1.0, 2.0, 3.0}, {1000.0, 1000.0, -1000.0}});
     const double e = std::exp(1), total = 1 + e + e * e;
