@@ -46,8 +46,9 @@ std::vector<Tensor> positions(const Tensor& mask) {
 }
 
 Tensor pick_in(PyObject* object) {
-    if (is_tensor(object)) return tensor_in(object);
-    if (has_buffer(object)) return tensor_from_buffer(object, true, kSite);
+    if (is_tensor(object)) return understood_index(tensor_in(object));
+    const bool bytes = PyBytes_Check(object) || PyByteArray_Check(object);  // numbers, as in PyTorch
+    if (has_buffer(object) && !bytes) return understood_index(tensor_from_buffer(object, true, kSite));
     const bool sequence = PySequence_Check(object) && !PyUnicode_Check(object);
     if (!sequence)
         raise(PyExc_TypeError,
@@ -157,6 +158,16 @@ std::vector<Tensor> by_axis(const Taken& taken) {
 Tensor viewed(const Tensor& x, const Taken& taken) { return x.index_by(taken.view); }
 
 }  // namespace
+
+Tensor understood_index(const Tensor& given) {
+    if (given.dtype() != u8) return given;
+    if (PyErr_WarnEx(PyExc_UserWarning,
+                     "x[…]: an index of uint8 is taken for a mask, as in PyTorch; say so with mask.bool(), or write "
+                     "index.long() if it holds positions",
+                     1) != 0)
+        throw nb::python_error();
+    return given != 0;
+}
 
 Tensor index_with(const Tensor& x, PyObject* index) {
     if (PyLong_Check(index) && !PyBool_Check(index)) return x[to_int(index, kSite)];

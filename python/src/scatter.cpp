@@ -1,5 +1,6 @@
 // python/src/scatter.cpp: writes at indices that are data, as functions, methods and in-place methods.
 #include "arguments.h"
+#include "indexing.h"
 #include "interrupt.h"
 #include "topics.h"
 
@@ -53,7 +54,8 @@ Tensor scattered(const Tensor& x, int dim, const Tensor& index, nb::handle sourc
 
 std::vector<Tensor> positions_in(const std::vector<MaybeTensor>& indices) {
     std::vector<Tensor> positions;
-    for (const MaybeTensor& each : indices) positions.push_back(each.tensor);
+    for (const MaybeTensor& each : indices)
+        positions.push_back(each.tensor.defined() ? understood_index(each.tensor) : Tensor());
     return positions;
 }
 

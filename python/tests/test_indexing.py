@@ -102,3 +102,25 @@ def test_an_index_out_of_range_raises_when_it_runs():
     x[[0, 5]] = 1
     with pytest.raises(IndexError):
         x.realize()
+
+
+def test_an_index_of_uint8_is_a_mask():
+    x = weft.arange(12.0).reshape(3, 4)
+    mask = weft.tensor([1, 0, 2], dtype=weft.uint8)
+    with pytest.warns(UserWarning, match="uint8"):
+        assert x[mask].tolist() == x[weft.tensor([True, False, True])].tolist()
+    with pytest.warns(UserWarning, match="uint8"):
+        assert x[np.array([1, 0, 1], np.uint8)].shape == (2, 4)
+        assert x[:, weft.tensor([1, 0, 0, 1], dtype=weft.uint8)].tolist() == x[:, [0, 3]].tolist()
+        assert x[(x > 5).to(weft.uint8)].tolist() == [6, 7, 8, 9, 10, 11]
+        assert x[weft.tensor(1, dtype=weft.uint8)].shape == (1, 3, 4) and x[weft.tensor(0, dtype=weft.uint8)].shape == (0, 3, 4)
+        y = x.clone()
+        y[mask] = weft.zeros(2, 4)
+        assert y.tolist() == [[0] * 4, [4, 5, 6, 7], [0] * 4]
+        y[mask] = 1.0
+        assert y[:, 0].tolist() == [1, 4, 1]
+        assert weft.index_put(x, (mask,), weft.tensor(7.0))[:, 0].tolist() == [7, 4, 7]
+        with pytest.raises(IndexError, match="mask"):
+            x[weft.tensor([1, 0], dtype=weft.uint8)]
+    for positions in ([1, 0, 1], bytearray([1, 0, 1]), weft.tensor([1, 0, 1], dtype=weft.int32), np.array([1, 0, 1])):
+        assert x[positions][:, 0].tolist() == [4, 0, 4]
