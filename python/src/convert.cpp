@@ -256,7 +256,16 @@ bool OperandHolder::make(PyObject* object, OperandHolder& result) { return resul
 
 namespace {
 
-Nested nested_from(PyObject* data, const Site& site) {
+// A list that contains itself has no end.
+void check_depth(int depth, const Site& site) {
+    constexpr int kDeepest = 64;
+    if (depth <= kDeepest) return;
+    throw ValueError(std::string(site.function) + "(): argument '" + site.parameter +
+                     "' has lists in lists more than " + std::to_string(kDeepest) + " deep; does one contain itself?");
+}
+
+Nested nested_from(PyObject* data, const Site& site, int depth) {
+    check_depth(depth, site);
     if (const std::optional<Scalar> number = number_in(data)) return Nested(*number);
     if (is_tensor(data) && tensor_in(data).rank() == 0) {
         const Tensor& tensor = tensor_in(data);
@@ -271,7 +280,7 @@ Nested nested_from(PyObject* data, const Site& site) {
     for (Py_ssize_t i = 0; i < count; ++i) {
         const nb::object item = nb::steal(PySequence_GetItem(data, i));
         if (!item.is_valid()) throw nb::python_error();
-        result.list.push_back(nested_from(item.ptr(), site));
+        result.list.push_back(nested_from(item.ptr(), site, depth + 1));
     }
     return result;
 }
@@ -280,7 +289,10 @@ bool is_array_like(PyObject* object) { return is_tensor(object) ? tensor_in(obje
 
 }  // namespace
 
-Tensor tensor_from(PyObject* data, std::optional<DType> dtype, const Site& site) {
+namespace {
+
+Tensor tensor_from(PyObject* data, std::optional<DType> dtype, const Site& site, int depth) {
+    check_depth(depth, site);
     const auto as_wanted = [&](const Tensor& tensor) {
         return dtype && *dtype != tensor.dtype() ? tensor.to(*dtype) : tensor;
     };
@@ -291,11 +303,17 @@ Tensor tensor_from(PyObject* data, std::optional<DType> dtype, const Site& site)
         if (is_array_like(first.ptr()) && !number_in(first.ptr())) {  // a list of arrays
             std::vector<Tensor> parts;
             for (Py_ssize_t i = 0; i < PySequence_Size(data); ++i)
-                parts.push_back(tensor_from(nb::steal(PySequence_GetItem(data, i)).ptr(), dtype, site));
+                parts.push_back(tensor_from(nb::steal(PySequence_GetItem(data, i)).ptr(), dtype, site, depth + 1));
             return stack(parts);
         }
     }
-    return tensor(nested_from(data, site), dtype);
+    return tensor(nested_from(data, site, depth), dtype);
+}
+
+}  // namespace
+
+Tensor tensor_from(PyObject* data, std::optional<DType> dtype, const Site& site) {
+    return tensor_from(data, dtype, site, 0);
 }
 
 }  // namespace weft::python

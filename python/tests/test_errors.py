@@ -86,3 +86,27 @@ def test_children_parameters_and_optimisers_of_the_wrong_kind():
         nn.Parameter([1.0, 2.0])
     with pytest.raises(TypeError, match="SGD\\(\\): argument 'params' is a Linear; pass its parameters"):
         weft.optim.SGD(nn.Linear(2, 2))
+
+
+def test_lists_that_contain_themselves():
+    inside = [1.0]
+    inside.append(inside)
+    arrays = [X]
+    arrays.append(arrays)
+    pair = [[]]
+    pair[0].append(pair)
+    deep = 1.0
+    for _ in range(1000):
+        deep = [deep]
+    for data in (inside, arrays, pair, deep):
+        for function in (weft.tensor, weft.as_tensor, weft.asarray, X.new_tensor):
+            with pytest.raises((ValueError, TypeError)):
+                function(data)
+        with pytest.raises((ValueError, TypeError, IndexError)):
+            X[data]
+    with pytest.raises(ValueError, match="tensor\\(\\): argument 'data' has lists in lists more than 64 deep; does one contain itself"):
+        weft.tensor(inside)
+    deep = 1.0
+    for _ in range(30):
+        deep = [deep]
+    assert weft.tensor(deep).ndim == 30

@@ -212,3 +212,51 @@ def test_a_child_or_parameter_that_is_replaced_keeps_its_place():
     model[2].bias = None
     model[2].register_module("weight", nn.ReLU())  # what was a parameter is a child now
     assert list(model[2].named_parameters()) == [] and [name for name, _ in model[2].named_children()] == ["weight"]
+
+
+def test_a_module_under_two_names_is_stored_under_both_and_walked_once():
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a = nn.Linear(2, 2)
+            self.b = self.a
+            self.c = nn.Sequential(self.a, nn.BatchNorm1d(2))
+
+    model = Tied()
+    state = model.state_dict()
+    assert list(state) == ["a.weight", "a.bias", "b.weight", "b.bias", "c.0.weight", "c.0.bias", "c.1.weight", "c.1.bias",
+                           "c.1.running_mean", "c.1.running_var", "c.1.num_batches_tracked"]  # fmt: skip
+    assert [name for name, _ in model.named_children()] == ["a", "c"] and len(list(model.children())) == 2
+    assert [name for name, _ in model.named_modules()] == ["", "a", "c", "c.1"]
+    assert [name for name, _ in model.named_modules(remove_duplicate=False)] == ["", "a", "b", "c", "c.0", "c.1"]
+    assert [name for name, _ in model.named_parameters()] == ["a.weight", "a.bias", "c.1.weight", "c.1.bias"]
+    assert len(list(model.named_parameters(remove_duplicate=False))) == 8
+    assert len(list(model.named_buffers(remove_duplicate=False))) == 3
+    calls = []
+    model.apply(lambda module: calls.append(module))
+    assert calls.count(model.a) == 2  # once as a child, once as a child of c, as in PyTorch
+    other = Tied()
+    assert repr(other.load_state_dict(state)) == "<All keys matched successfully>"
+    assert weft.equal(other.a.weight, model.a.weight)
+    with pytest.raises(RuntimeError, match="missing: b.weight, b.bias"):
+        other.load_state_dict({name: value for name, value in state.items() if not name.startswith("b.")})
+
+
+def test_states_that_are_none():
+    model, optimizer = nn.Linear(2, 1), weft.optim.SGD(nn.Linear(2, 1).parameters(), lr=0.1)
+    scheduler = weft.optim.lr_scheduler.StepLR(optimizer, 1)
+    for wrong in ([1], None, 5, "state"):
+        with pytest.raises(TypeError, match=r"load_state_dict\(\) of Linear: the state must be a dict, .*not \w+"):
+            model.load_state_dict(wrong)
+        with pytest.raises(TypeError, match=r"load_state_dict\(\) of SGD: the state must be a dict, .*not \w+"):
+            optimizer.load_state_dict(wrong)
+        with pytest.raises(TypeError, match=r"load_state_dict\(\) of StepLR: the state must be a dict, .*not \w+"):
+            scheduler.load_state_dict(wrong)
+    with pytest.raises(RuntimeError, match=r"missing: weight, bias; unexpected: 1, \(2, 3\)"):
+        model.load_state_dict({1: 2, (2, 3): 4})
+    with pytest.raises(RuntimeError, match="weight must be a tensor, not int"):
+        model.load_state_dict({"weight": 1, "bias": weft.zeros(1)})
+    with pytest.raises(KeyError, match=r"load_state_dict\(\) of SGD: the state has no 'param_groups'"):
+        optimizer.load_state_dict({"state": {}})
+    with pytest.raises(KeyError, match=r"load_state_dict\(\) of SGD: the state has no 'state'"):
+        optimizer.load_state_dict(model.state_dict())

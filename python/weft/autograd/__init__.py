@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 
 def _listed(tensors: _Tensors) -> list[Tensor]:
-    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    one = isinstance(tensors, Tensor) or not hasattr(tensors, "__iter__")  # what is neither is refused by name, like a wrong entry
+    return [tensors] if one else list(tensors)  # type: ignore[list-item]
 
 
 def _seeds(given: _Seeds) -> list[Tensor | None]:

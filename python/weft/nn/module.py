@@ -225,48 +225,56 @@ class Module:
 
     # ---- what it consists of
 
-    def named_modules(self, memo: Any = None, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """(name, module) of this module and all below it, each once."""
+    def named_modules(self, memo: Any = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
+        """(name, module) of this module and all below it, each once, or under each of its names."""
         memo = set() if memo is None else memo
         if self in memo:
             return
-        memo.add(self)
+        if remove_duplicate:
+            memo.add(self)
         yield prefix, self
         for name, module in self._modules.items():
             if module is not None:
-                yield from module.named_modules(memo, prefix + "." + name if prefix else name)
+                yield from module.named_modules(memo, prefix + "." + name if prefix else name, remove_duplicate)
 
     def modules(self) -> Iterator[Module]:
         """This module and all below it."""
         return (module for _, module in self.named_modules())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """(name, module) of the modules right below this one."""
-        return ((name, module) for name, module in self._modules.items() if module is not None)
+        """(name, module) of the modules right below this one, each once."""
+        seen = set()
+        for name, module in self._modules.items():
+            if module is not None and module not in seen:
+                seen.add(module)
+                yield name, module
 
     def children(self) -> Iterator[Module]:
         """The modules right below this one."""
         return (module for _, module in self.named_children())
 
-    def _named(self, place: Any, prefix: str, recurse: bool) -> Iterator[Any]:
+    def _named(self, place: Any, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[Any]:
         seen = set()
-        for path, module in self.named_modules(prefix=prefix) if recurse else [(prefix, self)]:
+        modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
+        for path, module in modules:
             for name, value in getattr(module, place).items():
-                if value is not None and id(value) not in seen:
+                if value is None or id(value) in seen:
+                    continue
+                if remove_duplicate:
                     seen.add(id(value))
-                    yield (path + "." + name if path else name), value
+                yield (path + "." + name if path else name), value
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Parameter]]:
+    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
         """(name, parameter) of this module and all below it, such as ("hidden.weight", …)."""
-        return self._named("_parameters", prefix, recurse)
+        return self._named("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """The parameters of this module and all below it."""
         return (value for _, value in self.named_parameters(recurse=recurse))
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
         """(name, buffer) of this module and all below it."""
-        return self._named("_buffers", prefix, recurse)
+        return self._named("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         """The buffers of this module and all below it."""
@@ -281,8 +289,8 @@ class Module:
 
     # ---- state
 
-    def _entries(self, prefix: str = "") -> Iterator[Any]:
-        for path, module in self.named_modules(prefix=prefix):
+    def _entries(self) -> Iterator[Any]:
+        for path, module in self.named_modules(remove_duplicate=False):  # what has two names is stored under both, as in PyTorch
             start = path + "." if path else ""
             for name, value in module._parameters.items():
                 if value is not None:
@@ -297,6 +305,9 @@ class Module:
 
     def load_state_dict(self, state_dict: Any, strict: bool = True) -> Any:
         """Writes values into the parameters and buffers of the same names. Nothing is written if a name or a shape does not fit."""
+        call = f"load_state_dict() of {type(self).__name__}"
+        if not hasattr(state_dict, "keys"):
+            raise TypeError(f"{call}: the state must be a dict, such as state_dict() gives, not {type(state_dict).__name__}")
         own = dict(self._entries())
         missing = [name for name in own if name not in state_dict]
         unexpected = [name for name in state_dict if name not in own]
@@ -304,12 +315,15 @@ class Module:
         if strict and missing:
             problems.append("missing: " + ", ".join(missing))
         if strict and unexpected:
-            problems.append("unexpected: " + ", ".join(unexpected))
+            problems.append("unexpected: " + ", ".join(map(str, unexpected)))
         for name, value in own.items():
-            if name in state_dict and tuple(state_dict[name].shape) != tuple(value.shape):
-                problems.append(f"{name} has the shape {tuple(state_dict[name].shape)}, here {tuple(value.shape)}")
+            given = state_dict[name] if name in state_dict else value
+            if not hasattr(given, "shape"):
+                problems.append(f"{name} must be a tensor, not {type(given).__name__}")
+            elif tuple(given.shape) != tuple(value.shape):
+                problems.append(f"{name} has the shape {tuple(given.shape)}, here {tuple(value.shape)}")
         if problems:
-            raise RuntimeError(f"load_state_dict() of {type(self).__name__}: " + "; ".join(problems))
+            raise RuntimeError(f"{call}: " + "; ".join(problems))
         with no_grad():
             for name, value in own.items():
                 if name in state_dict:

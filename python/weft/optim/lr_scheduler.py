@@ -6,7 +6,7 @@ import bisect
 import math
 
 from .._weft import _schedules as formulas
-from .optimizer import Optimizer
+from .optimizer import Optimizer, check_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ class LRScheduler:
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Continues from a state of state_dict()."""
+        check_state(self, state_dict)
         self.__dict__.update(state_dict)
 
 
@@ -304,6 +305,7 @@ class _Several(LRScheduler):
         return {**super().state_dict(), "_schedulers": [scheduler.state_dict() for scheduler in self._schedulers]}
 
     def load_state_dict(self, state_dict: Any) -> None:
+        check_state(self, state_dict, ("_schedulers",))
         self.__dict__.update({key: value for key, value in state_dict.items() if key != "_schedulers"})
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"]):
             scheduler.load_state_dict(state)

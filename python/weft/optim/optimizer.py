@@ -29,6 +29,16 @@ class _Group(dict):
         return dict, (dict(self),)
 
 
+def check_state(owner: object, state_dict: Any, keys: tuple[str, ...] = ()) -> None:
+    """Says what is wrong with a state that load_state_dict() cannot take."""
+    call = f"load_state_dict() of {type(owner).__name__}"
+    if not hasattr(state_dict, "keys"):
+        raise TypeError(f"{call}: the state must be a dict, such as state_dict() gives, not {type(state_dict).__name__}")
+    for key in keys:
+        if key not in state_dict:
+            raise KeyError(f"{call}: the state has no {key!r}; is it another object's?")
+
+
 class Optimizer:
     """The base of all optimisers. A subclass names its engine, which reads the settings of a group by their names."""
 
@@ -142,6 +152,7 @@ class Optimizer:
 
     def load_state_dict(self, state_dict: Any) -> None:
         """Continues from a state of state_dict()."""
+        check_state(self, state_dict, ("state", "param_groups"))
         groups = state_dict["param_groups"]
         if len(groups) != len(self.param_groups):
             raise ValueError(
