@@ -131,13 +131,15 @@ NodeRef shifted_back(const NodeRef& g, int axis, std::int64_t by) {
     return pad(shrink_axis(g, axis, by, g->size(axis) - by), before, after);
 }
 
-// The gradient of a sum of products is sums of products again.
+// The gradient of a factor of a sum of products is a sum of products again, if the factor was spread over the products; else it is a
+// value that somebody may read.
 Grads grad_mul(const NodeRef& out, const NodeRef& g) {
-    if (is_fused_product(*out)) {
-        const auto& arg = out->as<FusedArg>();
-        return {product(g, src(out, 1), arg), product(g, src(out, 0), arg)};
-    }
-    return {g * src(out, 1), g * src(out, 0)};
+    const auto gradient = [&](int factor) {
+        const NodeRef& other = src(out, 1 - factor);
+        const bool is_summed = is_fused_product(*out) && src(out, factor)->op == Op::Expand;
+        return is_summed ? product(g, other, out->as<FusedArg>()) : g * other;
+    };
+    return {gradient(0), gradient(1)};
 }
 
 NodeRef product_before(const NodeRef& x, int axis) { return shifted(scan(Op::Mul, x, axis), axis, 1); }

@@ -4,6 +4,7 @@
 
 #include "core/checked.h"
 #include "core/str.h"
+#include "ir/contraction.h"
 #include "ir/verify.h"
 
 #include <weft/error.h>
@@ -357,7 +358,8 @@ NodeRef reduce(Op op, const NodeRef& x, Dims axes, const SumOrder* order) {
         axes.push_back(static_cast<std::int64_t>(d));
         shape[d] = 1;
     }
-    if (axes.empty()) return x;
+    if (axes.empty())  // a product that nothing is added to is a value like others
+        return is_fused_product(*x) ? x->sources[0] * x->sources[1] : x;
     if (is_half(x->dtype)) return cast(reduce(op, cast(x, DType::F32), axes, order), x->dtype);
     return graph().make(Op::Reduce, x->dtype, shape, {x},
                         ReduceArg{op, axes, order ? *order : sum_order(op, *x, axes)});
