@@ -7,6 +7,8 @@
 #include "interrupt.h"
 #include "lifetime.h"
 
+#include <weft/shared_memory.h>
+
 #include <bit>
 #include <memory>
 
@@ -71,7 +73,9 @@ Tensor tensor_from_buffer(PyObject* object, bool copy, const Site& site) {
         strides.push_back(bytes / item);
     }
     const bool aligned = reinterpret_cast<std::uintptr_t>(owner->buf) % static_cast<std::uintptr_t>(item) == 0;
-    if (!copy && whole && aligned) return from_memory(owner->buf, shape, strides, *dtype, owner);
+    if (!copy && whole && aligned)
+        return owner->readonly ? from_memory(owner->buf, shape, strides, *dtype, owner)
+                               : from_shared_memory(owner->buf, shape, strides, *dtype, owner);
     std::vector<std::byte> dense(static_cast<std::size_t>(owner->len));
     if (PyBuffer_ToContiguous(dense.data(), owner.get(), owner->len, 'C') != 0) throw nb::python_error();
     return from_bytes(dense.data(), *dtype, shape);

@@ -7,6 +7,7 @@
 #include "topics.h"
 
 #include <weft/creation.h>
+#include <weft/shared_memory.h>
 
 #include <memory>
 
@@ -156,9 +157,11 @@ Tensor imported(nb::handle source) {
     }
     const Array* array = nullptr;
     std::shared_ptr<void> owner;
-    if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned"))
+    bool read_only = false;
+    if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {
         owner = take_over<Versioned>(capsule.ptr(), "dltensor_versioned", "used_dltensor_versioned", array);
-    else if (PyCapsule_IsValid(capsule.ptr(), "dltensor"))
+        read_only = static_cast<const Versioned*>(owner.get())->flags & kReadOnly;
+    } else if (PyCapsule_IsValid(capsule.ptr(), "dltensor"))
         owner = take_over<Managed>(capsule.ptr(), "dltensor", "used_dltensor", array);
     else raise(PyExc_ValueError, "from_dlpack(): the capsule holds no tensor, or it was used before");
     if (array->device.type != kCpu) raise(PyExc_RuntimeError, "from_dlpack(): the tensor is not in the CPU's memory");
@@ -166,8 +169,8 @@ Tensor imported(nb::handle source) {
     if (!dtype) raise(PyExc_TypeError, "from_dlpack(): Weft has no such element type");
     const Shape shape(array->shape, array->shape + array->rank);
     const Dims strides = array->strides ? Dims(array->strides, array->strides + array->rank) : row_major_strides(shape);
-    return from_memory(static_cast<std::byte*>(array->data) + array->byte_offset, shape, strides, *dtype,
-                       std::move(owner));
+    void* const elements = static_cast<std::byte*>(array->data) + array->byte_offset;
+    return (read_only ? from_memory : from_shared_memory)(elements, shape, strides, *dtype, std::move(owner));
 }
 
 }  // namespace

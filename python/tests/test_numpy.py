@@ -23,14 +23,100 @@ def test_all_types_both_ways(code):
         np.testing.assert_array_equal(weft.tensor(array).numpy(), array)
 
 
-def test_from_numpy_reads_when_the_graph_runs():
-    a = np.ones(3, "f")
-    y = weft.from_numpy(a) * 2
-    a[:] = 5
-    assert y.tolist() == [10, 10, 10]
-    z = weft.tensor(a) * 2
-    a[:] = 0
-    assert z.tolist() == [10, 10, 10]
+def test_an_op_sees_an_array_as_it_is_at_the_call():
+    observation, seen = np.zeros(3, "f"), []
+    for i in range(3):
+        observation[:] = i
+        seen.append(weft.from_numpy(observation) * 1.0)
+    assert [each.tolist() for each in seen] == [[0, 0, 0], [1, 1, 1], [2, 2, 2]]
+    t = weft.from_numpy(observation)
+    a, part, rows = t * 2, t[1:] + 1, t[weft.tensor([0, 2])]
+    observation[:] = 7
+    b = t * 2
+    assert a.tolist() == [4, 4, 4] and part.tolist() == [3, 3] and rows.tolist() == [2, 2] and b.tolist() == [14, 14, 14]
+    observation[0] = 9  # reading the tensor itself sees what is there
+    assert t.tolist() == [9, 7, 7] and t[:1].item() == 9 and np.shares_memory(t.numpy(), observation)
+    copied = weft.tensor(observation) * 2
+    observation[:] = 0
+    assert copied.tolist() == [18, 14, 14]
+
+
+def test_writes_in_place_write_the_array():
+    a = np.arange(6, dtype="f").reshape(2, 3)
+    t = weft.from_numpy(a)
+    t.add_(1)
+    assert a.tolist() == [[1, 2, 3], [4, 5, 6]]
+    t[0] = 10
+    t[:, 1].mul_(2)
+    t.T[2, 1] = -1
+    assert a.tolist() == [[10, 20, 10], [4, 10, -1]] == t.tolist()
+    before = t * 1
+    t[1] += t[0]
+    assert a.tolist() == [[10, 20, 10], [14, 30, 9]] and before.tolist() == [[10, 20, 10], [4, 10, -1]]
+    t.zero_()
+    assert not a.any()
+    with pytest.raises(IndexError):
+        t.add_(weft.arange(3)[weft.tensor([0, 1, 7])])
+    assert not a.any()
+
+
+def test_parameters_in_an_array_are_trained_there():
+    values = np.ones((3, 2), "f")
+    layer = weft.nn.Linear(2, 3)
+    layer.weight = weft.nn.Parameter(weft.from_numpy(values))
+    optimizer = weft.optim.SGD(layer.parameters(), lr=0.5)
+    for _ in range(2):
+        optimizer.zero_grad()
+        layer(weft.ones(4, 2)).sum().backward()
+        optimizer.step()
+    assert layer.weight.tolist() == [[-3, -3]] * 3
+    assert values.tolist() == [[-3, -3]] * 3
+
+
+def test_a_captured_function_reads_and_writes_an_array():
+    a, state = np.ones(3, "f"), np.zeros(3, "f")
+    total = weft.from_numpy(state)
+
+    @weft.jit
+    def add(x):
+        total.add_(x * 2)
+        return x + 1
+
+    for i in range(3):
+        a[:] = i
+        assert add(weft.from_numpy(a)).tolist() == [i + 1] * 3
+    assert state.tolist() == [6, 6, 6] == total.tolist()
+
+
+def test_what_is_copied():
+    def copied(use, writable=True):
+        a = np.ones(1 << 16, "f")
+        a.setflags(write=writable)
+        t = weft.from_numpy(a)
+        before = weft.counters()["buffers_allocated"]
+        results = use(t)
+        return weft.counters()["buffers_allocated"] - before, results
+
+    assert copied(lambda t: [t * 2, t + 1, t.sum()])[0] == 1  # one copy for all ops between two runs
+    assert copied(lambda t: [t[:64] * 2])[0] == 1
+    assert copied(lambda t: [t * 2, t + 1, t[:64] * 2], writable=False)[0] == 0
+    assert copied(lambda t: [t.numpy(), t[:64].numpy(), t.reshape(256, 256).T])[0] == 0
+
+
+def test_a_training_step_fed_by_an_array_is_one_run():
+    layer = weft.nn.Linear(8, 4)
+    optimizer = weft.optim.Adam(layer.parameters())
+    batch = np.ones((16, 8), "f")
+    for _ in range(3):
+        before = weft.counters()
+        optimizer.zero_grad()
+        loss = layer(weft.from_numpy(batch)).square().mean()
+        loss.backward()
+        optimizer.step()
+        after = weft.counters()
+        batch += 1
+        loss.item()
+    assert after["runs"] - before["runs"] == 1 and after["plans_made"] == before["plans_made"]
 
 
 def test_read_only_and_odd_arrays():

@@ -3,6 +3,7 @@
 #include "grad/gradient.h"
 #include "ir/build.h"
 #include "ir/walk.h"
+#include "runtime/recording.h"
 #include "runtime/state.h"
 #include "tensor/hooks.h"
 
@@ -139,6 +140,7 @@ void set_new_gradient(Cell& leaf, const NodeRef& value) {
 void accumulate(Cell& leaf, const NodeRef& value) {
     if (!leaf.grad.defined()) return set_new_gradient(leaf, value);
     Cell& cell = *leaf.grad.cell();
+    if (reads_shared(cell)) return set_new_gradient(leaf, snapshot_of(cell) + value);
     if (value->needs_grad)  // a sum with a history is a tensor of its own
         return set_new_gradient(leaf, current_node(cell) + value);
     Cell& base = cell.view ? *cell.view->base : cell;
@@ -341,7 +343,7 @@ bool Tensor::is_leaf() const {
 Tensor& Tensor::set_requires_grad(bool wanted) {
     Cell& cell = checked_cell(*this, "set_requires_grad()");
     const std::lock_guard lock(ir::graph_lock());
-    const NodeRef node = current_node(cell);
+    NodeRef node = current_node(cell);
     if (wanted == node->needs_grad) return *this;
     if (!wanted) {
         if (!cell.requires_grad)
@@ -355,6 +357,11 @@ Tensor& Tensor::set_requires_grad(bool wanted) {
     }
     if (!is_float(node->dtype))
         throw GradError(str(described("set_requires_grad", *this), "only floats can require a gradient"));
+    if (cell.view && reads_shared(cell)) {  // a parameter over shared memory is trained there
+        const auto memory = runtime::memory_of(node);
+        node = memory ? schedule::buffer_of(*memory) : snapshot_of(cell);
+        if (memory) cell.shared = node;
+    }
     if (cell.id == 0) cell.id = ir::fresh_id();
     state().leaves[cell.id] = &cell;
     cell.view = nullptr;  // a leaf has a value of its own

@@ -136,7 +136,8 @@ void set_value(Cell& cell, const ir::NodeRef& buffer) {
         if (Outgoing& entry = *state().entry_of(cell); entry.base()) entry.writes[0].before = buffer;
         return;
     }
-    cell.node = cell.requires_grad ? ir::leaf(cell.id, buffer) : buffer;
+    const ir::NodeRef kept = kept_in_place(cell, buffer);
+    cell.node = cell.requires_grad ? ir::leaf(cell.id, kept) : kept;
     ++cell.version;
     ++cell.binding;
     if (!cell.view) state().unlist(cell);
@@ -175,12 +176,21 @@ private:
     Tensor output_of(const Recording::Output& output) const {
         switch (output.kind) {
             case Recording::Output::Kind::Undefined: return {};
-            case Recording::Output::Kind::Fresh: return fresh(buffers_[output.index]);
+            case Recording::Output::Kind::Fresh: return fresh_output(output.index);
             case Recording::Output::Kind::Input: return inputs_[output.index];
             case Recording::Output::Kind::Cell: return Tensor(binding_.cells[inputs_.size() + output.index]);
             case Recording::Output::Kind::Same: return outputs_[output.index];
         }
         __builtin_unreachable();
+    }
+
+    // A view of shared memory is shared, too.
+    Tensor fresh_output(int root) const {
+        Tensor result = fresh(buffers_[root]);
+        const Recording::Root& from = recording_.roots[root];
+        if (from.value < 0 && from.place.slot >= 0 && reads_shared(*binding_.cells[from.place.slot]))
+            result.cell()->shared = buffers_[root];
+        return result;
     }
 
     const Recording& recording_;

@@ -28,6 +28,7 @@ class Run {
 public:
     explicit Run(std::span<const Tensor> asked) {
         drop_stale_views();
+        drop_snapshots();
         asked_.reserve(asked.size());
         buffers_.reserve(asked.size());
         for (const Tensor& tensor : asked) {
@@ -128,7 +129,8 @@ private:
             if (!cell) continue;
             Outgoing* const entry = state().entry_of(*cell);
             if (cell->node == items_[i].node) {
-                bind(*cell, result.values[i]);
+                if (gives_up_node(*cell)) bind(*cell, result.values[i]);
+                else kept_in_place(*cell, result.values[i]);
                 if (entry) keep_groups(entry->writes);
                 state().take_back(*cell);
             } else if (entry) {

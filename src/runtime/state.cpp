@@ -214,8 +214,9 @@ ir::NodeRef let_go_history(const ir::NodeRef& history) { return let_go(ir::like(
 
 bool gives_up_node(const Cell& cell) { return cell.requires_grad || !cell.node->needs_grad || is_let_go(*cell.node); }
 
-void bind(Cell& cell, const ir::NodeRef& buffer) {
+void bind(Cell& cell, const ir::NodeRef& computed) {
     if (!gives_up_node(cell)) return;  // its history is still wanted; stripped(node)->realized holds the value
+    const ir::NodeRef buffer = kept_in_place(cell, computed);
     if (cell.requires_grad) {
         cell.node = ir::leaf(cell.id, buffer);
     } else if (is_let_go(*cell.node)) {

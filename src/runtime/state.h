@@ -57,7 +57,9 @@ public:
     Outgoing* entry_of(const Cell& cell);  // null: not in the outbox
 
     std::unordered_map<std::uint64_t, Cell*> leaves;  // by Cell::id
-    std::size_t fewest_nodes = 0;                     // since the last run: the safety net counts from here
+    std::vector<std::weak_ptr<Cell>>
+        with_snapshot;             // a run lets go of the copies: what is recorded holds what it needs
+    std::size_t fewest_nodes = 0;  // since the last run: the safety net counts from here
 
 private:
     Cell *first_ = nullptr, *last_ = nullptr;
@@ -85,6 +87,13 @@ ir::NodeRef stored_value(
 ir::NodeRef let_go(const ir::NodeRef& value);
 
 ir::NodeRef let_go_history(const ir::NodeRef& history);  // the same, of a history without a value: holds nothing of it
+
+// Where a cell keeps a computed value: what is written to shared memory is copied there.
+ir::NodeRef kept_in_place(const Cell& cell, const ir::NodeRef& buffer);
+void drop_snapshots();
+bool can_write_memory(Cell& cell);  // one that reads_shared(): whether each element has an address of its own
+void write_memory(const Tensor& target,
+                  const ir::NodeRef& value);  // runs, and stores the value there; takes both locks
 
 // Gives a cell the buffer that holds its value now, in the form that its role asks for.
 void bind(Cell& cell, const ir::NodeRef& buffer);

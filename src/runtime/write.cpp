@@ -68,6 +68,21 @@ void write(Cell& target, NodeRef value) {
     if (grows) detached->history = own->needs_grad ? own : nullptr;
 }
 
+// The owner of shared memory sees a write when the call returns; an optimiser's step computes all of its writes at its end.
+bool writes_shared(const Cell& cell) {
+    const std::lock_guard lock(ir::graph_lock());
+    return (cell.view ? *cell.view->base : cell).shared && !capturing && !current_write_group() && !runtime::running();
+}
+
+// Whether the value is simply stored in shared memory: it has no history, and neither has what is there.
+bool goes_to_memory(Cell& cell, const ir::Node& value) {
+    const Cell& base = cell.view ? *cell.view->base : cell;
+    if (!base.shared || !writes_shared(cell) || !reads_shared(cell)) return false;
+    if (grad_enabled() && (value.needs_grad || (base.requires_grad && !(cell.view && cell.view->detached()))))
+        return false;
+    return runtime::can_write_memory(cell);
+}
+
 Tensor& store(Tensor& self, const Tensor& result, const Operand& other, std::string_view name) {
     if (result.shape() != self.shape())
         throw ShapeError(str(call(name, self, other), "the result has the shape ", result.shape(),
@@ -89,12 +104,20 @@ Tensor& Tensor::assign(const Operand& value) {
     if (!value.is_scalar() && !fits(value.tensor().shape(), shape()))
         throw ShapeError(str(call("assign", *this, value), "the value does not broadcast to self's shape"));
     {
-        const std::lock_guard lock(ir::graph_lock());
+        std::unique_lock lock(ir::graph_lock());
         const NodeRef self = current_node(*cell_);
-        if (value.is_scalar()) write(*cell_, ir::like(self, value.scalar()));
-        else write(*cell_, ir::expand(ir::cast(node_of(value.tensor()), self->dtype), self->shape));
+        const NodeRef node = value.is_scalar()
+                                 ? ir::like(self, value.scalar())
+                                 : ir::expand(ir::cast(node_of(value.tensor()), self->dtype), self->shape);
+        if (goes_to_memory(*cell_, *node)) {
+            lock.unlock();
+            runtime::write_memory(*this, node);
+            return *this;
+        }
+        write(*cell_, node);
     }
-    relieve(*this);
+    if (writes_shared(*cell_)) runtime::run(std::span<const Tensor>(this, 1));
+    else relieve(*this);
     return *this;
 }
 

@@ -109,8 +109,26 @@ const ir::NodeRef& current_node(Cell& cell) {
 ir::NodeRef node_of(const Tensor& tensor) {
     if (!tensor.defined()) throw ValueError("an undefined tensor has no value");
     const std::lock_guard lock(ir::graph_lock());
-    tensor.cell()->used = true;
-    return current_node(*tensor.cell());
+    Cell& cell = *tensor.cell();
+    cell.used = true;
+    return reads_shared(cell) ? snapshot_of(cell) : current_node(cell);
+}
+
+bool reads_shared(const Cell& cell) {
+    const Cell& base = cell.view ? *cell.view->base : cell;
+    if (!base.shared || (capturing && base.made_in != capturing->id)) return false;
+    return base.node == base.shared || (base.node->op == ir::Op::Leaf && base.node->sources[0] == base.shared);
+}
+
+Tensor make_selection(const Tensor& x, const std::function<ir::NodeRef(const ir::NodeRef& x)>& select) {
+    ir::NodeRef shared;
+    {
+        const std::lock_guard lock(ir::graph_lock());
+        if (x.defined() && !capturing && reads_shared(*x.cell())) shared = current_node(*x.cell());
+    }
+    Tensor result = make_tensor(select(shared ? shared : node_of(x)));
+    if (shared) result.realize();
+    return result;
 }
 
 // ---- new cells -------------------------------------------------------------------------------------------------------

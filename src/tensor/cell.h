@@ -58,6 +58,10 @@ struct Cell : std::enable_shared_from_this<Cell> {
     Tensor grad;
     std::unique_ptr<ViewOf> view;      // null for a cell of its own
     std::unique_ptr<CellHooks> hooks;  // on its gradient (tensor/hooks.h); null: none
+    // Memory that another library may write at any time (weft/shared_memory.h): its Buffer, which the cell holds unless it has been
+    // written and the value is not computed yet; null: none. And the copy that ops have used since the last run, of it or of a view of it.
+    ir::NodeRef shared;
+    ir::StorageRef snapshot;
     // Bookkeeping of src/runtime: the list of cells that are views or not yet computed, and the place in the outbox.
     Cell *previous = nullptr, *next = nullptr;
     bool listed = false;
@@ -84,9 +88,14 @@ protected:
 };
 extern constinit thread_local Capturing* capturing;  // null: nothing is captured on this thread
 
-// The node to compute with: a view whose base was written is derived anew. Throws ValueError for an undefined tensor.
+// The node to compute with: a view whose base was written is derived anew; of shared memory it is a copy. Throws ValueError for an
+// undefined tensor.
 ir::NodeRef node_of(const Tensor& tensor);
-const ir::NodeRef& current_node(Cell& cell);  // the same; the caller holds the graph lock
+const ir::NodeRef& current_node(Cell& cell);  // the value itself; the caller holds the graph lock
+bool reads_shared(const Cell& cell);          // whether that is shared memory, or a view of it; under the graph lock
+
+// The result of an op that reads a few elements of x. Of shared memory they are read now, and the others are not copied.
+Tensor make_selection(const Tensor& x, const std::function<ir::NodeRef(const ir::NodeRef& x)>& select);
 
 // A tensor with a new cell for an op's result. Under NoGrad a result that would need a gradient is wrapped in Detach.
 // May run the graph when very much is pending, so the caller does not hold the graph lock.
@@ -99,6 +108,7 @@ inline bool needs_grad(const ir::NodeRef& node) { return node->needs_grad; }
 
 // Declared here for the tensor room, defined in src/runtime, which alone knows the pool and the outbox.
 ir::StorageRef new_storage(std::int64_t bytes);  // pooled memory, contents arbitrary; throws MemoryError
+ir::NodeRef snapshot_of(Cell& cell);             // the value of one that reads_shared(), copied; under the graph lock
 void list_cell(Cell& cell);                      // "this cell is a view or not yet computed"
 void unlist_cell(Cell& cell);
 void relieve(const Tensor& newest);  // runs the graph if very much is pending

@@ -7,6 +7,7 @@
 #include "tensor/nodes.h"
 
 #include <weft/ops.h>
+#include <weft/shared_memory.h>
 
 #include <cmath>
 #include <cstring>
@@ -101,8 +102,10 @@ Tensor from_bytes(const void* elements, DType dtype, const Shape& shape) {
     return of_storage(storage, dtype, shape);
 }
 
-Tensor from_memory(void* elements, const Shape& shape, const Dims& strides, DType dtype, std::shared_ptr<void> owner) {
-    const Checker check("from_memory", {{"shape", shape}, {"strides", strides}, {"dtype", dtype}});
+namespace {
+
+Tensor over_memory(const Checker& check, void* elements, const Shape& shape, const Dims& strides, DType dtype,
+                   std::shared_ptr<void> owner) {
     check.sizes(shape);
     check.value(strides.size() == shape.size(), "there must be one stride for each axis");
     if (numel(shape) == 0) return zeros(shape, dtype);
@@ -120,6 +123,21 @@ Tensor from_memory(void* elements, const Shape& shape, const Dims& strides, DTyp
     auto storage =
         std::make_shared<ForeignStorage>(static_cast<std::byte*>(elements) + before * width, bytes, std::move(owner));
     return make_tensor(ir::buffer(std::move(storage), dtype, shape, -before, strides));
+}
+
+}  // namespace
+
+Tensor from_memory(void* elements, const Shape& shape, const Dims& strides, DType dtype, std::shared_ptr<void> owner) {
+    const Checker check("from_memory", {{"shape", shape}, {"strides", strides}, {"dtype", dtype}});
+    return over_memory(check, elements, shape, strides, dtype, std::move(owner));
+}
+
+Tensor from_shared_memory(void* elements, const Shape& shape, const Dims& strides, DType dtype,
+                          std::shared_ptr<void> owner) {
+    const Checker check("from_shared_memory", {{"shape", shape}, {"strides", strides}, {"dtype", dtype}});
+    Tensor result = over_memory(check, elements, shape, strides, dtype, std::move(owner));
+    if (result.numel() > 0) result.cell()->shared = result.cell()->node;
+    return result;
 }
 
 // ---- constants -------------------------------------------------------------------------------------------------------

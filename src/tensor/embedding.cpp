@@ -57,8 +57,10 @@ Tensor embedding(const Tensor& weight, const Tensor& index, std::optional<std::i
     const NodeRef at = ir::reshape(checked_index(check, "index", index, weight.size(0)), {index.numel()});
     const std::optional<std::int64_t> row = padding_row(check, weight, padding);
     if (options.max_norm) shorten_rows(weight, at, *options.max_norm, options.norm_type);
-    const NodeRef rows = rows_at(node_of(weight), at, row, options.scale_grad_by_freq);
-    return make_tensor(ir::reshape(rows, replaced({0, weight.size(1)}, 0, index.shape())));
+    return make_selection(weight, [&](const NodeRef& node) {
+        const NodeRef rows = rows_at(node, at, row, options.scale_grad_by_freq);
+        return ir::reshape(rows, replaced({0, weight.size(1)}, 0, index.shape()));
+    });
 }
 
 // ---- bags ------------------------------------------------------------------------------------------------------------

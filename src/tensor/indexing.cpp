@@ -13,10 +13,11 @@ using ir::Op;
 Tensor take(const Tensor& x, const Tensor& positions, int axis) {
     const Checker check("take", {{"x", x}, {"positions", positions}, {"axis", axis}});
     const int d = check.axis(axis, lifted_rank(x));
-    const NodeRef from = lifted(node_of(x));
-    const NodeRef index = wrapped_index(check, positions, d, from->shape[d]);
-    const NodeRef rows = select(from, ir::reshape(index, {positions.numel()}), d);
-    return make_tensor(ir::reshape(rows, replaced(from->shape, d, positions.shape())));
+    return make_selection(x, [&](const NodeRef& node) {
+        const NodeRef from = lifted(node), index = wrapped_index(check, positions, d, from->shape[d]);
+        const NodeRef rows = select(from, ir::reshape(index, {positions.numel()}), d);
+        return ir::reshape(rows, replaced(from->shape, d, positions.shape()));
+    });
 }
 
 Tensor index(const Tensor& x, std::span<const Tensor> positions) {
@@ -29,29 +30,35 @@ Tensor index(const Tensor& x, std::span<const Tensor> positions) {
     Shape flat = {picks.places}, spread = picks.block;
     flat.append(picks.rest.begin(), picks.rest.end());
     spread.append(picks.rest.begin(), picks.rest.end());
-    const NodeRef rows = select(ir::reshape(ir::permute(node_of(x), picks.order), flat), picks.place, 0);
-    return make_tensor(ir::permute(ir::reshape(rows, spread), inverse_order(picks.front)));
+    return make_selection(x, [&](const NodeRef& node) {
+        const NodeRef rows = select(ir::reshape(ir::permute(node, picks.order), flat), picks.place, 0);
+        return ir::permute(ir::reshape(rows, spread), inverse_order(picks.front));
+    });
 }
 
 Tensor index_select(const Tensor& x, int axis, const Tensor& index) {
     const Checker check("index_select", {{"x", x}, {"axis", axis}, {"index", index}});
     const int d = check.axis(axis, lifted_rank(x));
     check.that(index.rank() <= 1, "index must have one axis");
-    const NodeRef from = lifted(node_of(x)), at = lifted(checked_index(check, "index", index, from->shape[d]));
     check.that(x.rank() > 0 || index.numel() == 1, "one element can be picked of a scalar");
-    const NodeRef rows = select(from, at, d);
-    return make_tensor(x.rank() == 0 ? ir::reshape(rows, {}) : rows);
+    return make_selection(x, [&](const NodeRef& node) {
+        const NodeRef from = lifted(node), at = lifted(checked_index(check, "index", index, from->shape[d]));
+        const NodeRef rows = select(from, at, d);
+        return x.rank() == 0 ? ir::reshape(rows, {}) : rows;
+    });
 }
 
 Tensor gather(const Tensor& x, int axis, const Tensor& index) {
     const Checker check("gather", {{"x", x}, {"axis", axis}, {"index", index}});
     const int d = check.axis(axis, lifted_rank(x));
-    const NodeRef from = lifted(node_of(x)), at = lifted(checked_index(check, "index", index, from->shape[d]));
-    if (index.numel() == 0 && at->rank() != from->rank())
-        return zeros(index.shape(), x.dtype());  // of any rank, as in PyTorch
-    check_reach(check, from->shape, at->shape, d);
-    const NodeRef part = ir::shrink(from, zeros_for(from->shape), reached(from->shape, at->shape, d));
-    return make_tensor(ir::reshape(ir::gather(part, at, d), index.shape()));
+    return make_selection(x, [&](const NodeRef& node) {
+        const NodeRef from = lifted(node), at = lifted(checked_index(check, "index", index, from->shape[d]));
+        if (index.numel() == 0 && at->rank() != from->rank())  // of any rank, as in PyTorch
+            return ir::constant(x.dtype(), Scalar(0), index.shape());
+        check_reach(check, from->shape, at->shape, d);
+        const NodeRef part = ir::shrink(from, zeros_for(from->shape), reached(from->shape, at->shape, d));
+        return ir::reshape(ir::gather(part, at, d), index.shape());
+    });
 }
 
 Tensor take_along_dim(const Tensor& x, const Tensor& index, int axis) {
@@ -64,7 +71,7 @@ Tensor take_along_dim(const Tensor& x, const Tensor& index, int axis) {
     from = to = check.broadcast(from, to);
     from[d] = size, to[d] = picked;
     const NodeRef at = ir::expand(wrapped_index(check, index, d, size), to);
-    return make_tensor(ir::gather(ir::expand(node_of(x), from), at, d));
+    return make_selection(x, [&](const NodeRef& node) { return ir::gather(ir::expand(node, from), at, d); });
 }
 
 Tensor one_hot(const Tensor& index, std::int64_t classes) {

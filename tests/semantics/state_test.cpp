@@ -2,6 +2,9 @@
 #include "support/backends.h"
 #include "tests/semantics/lines.h"
 
+#include <weft/shared_memory.h>
+#include <weft/write_group.h>
+
 #include <array>
 
 using namespace weft;
@@ -275,6 +278,38 @@ LINE_ALONE("S91: foreign memory is read when the graph runs and never written; m
     x += 1;
     CHECK(values(x) == Floats{7, 4});
     CHECK(static_cast<const float*>(seen.data)[0] == 6);
+}
+
+LINE_ALONE("S98: an op sees shared memory as it is at the call, a read as it is then; a write in place writes it") {
+    const BackendScope scope("ref");
+    std::array<float, 4> foreign = {1, 2, 3, 4};
+    Tensor x = from_shared_memory(foreign.data(), {2, 2}, {2, 1}, f32, nullptr);
+    const Tensor doubled = x * 2, second = x[1] + 0, transposed = x.t() + 0;
+    foreign[2] = 30;
+    const Tensor tripled = x * 3;
+    CHECK(values(doubled) == Floats{2, 4, 6, 8});
+    CHECK(values(second) == Floats{3, 4});
+    CHECK(values(transposed) == Floats{1, 3, 2, 4});
+    CHECK(values(tripled) == Floats{3, 6, 90, 12});
+    CHECK(values(x) == Floats{1, 2, 30, 4});
+    CHECK(values(x.t()) == Floats{1, 30, 2, 4});
+    const Tensor rows = take(x, tensor({1, 1}));
+    foreign[3] = 40;
+    CHECK(values(rows) == Floats{30, 4, 30, 4});
+    x += 1;
+    CHECK(foreign == std::array<float, 4>{2, 3, 31, 41});
+    x[0].assign(7);
+    x.t()[1] *= 2;
+    CHECK(foreign == std::array<float, 4>{7, 14, 31, 82});
+    CHECK(values(doubled) == Floats{2, 4, 6, 8});
+    {
+        WriteGroup together;
+        x += 1;
+        x.realize();
+    }
+    CHECK(foreign == std::array<float, 4>{8, 15, 32, 83});
+    CHECK_THROWS_AS(x += take(floats({1, 2, 3}), tensor({{9, 0}, {0, 0}})), IndexError);
+    CHECK(foreign == std::array<float, 4>{8, 15, 32, 83});
 }
 
 // ---- runs and errors -------------------------------------------------------------------------------------------------

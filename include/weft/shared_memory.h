@@ -1,0 +1,20 @@
+// weft/shared_memory.h: memory that another library owns and may write at any time, such as a NumPy array's.
+#pragma once
+
+#include <weft/tensor.h>
+
+#include <memory>
+
+namespace weft {
+
+// A tensor over such memory. An op sees it as it is at the call, so an op copies what it needs of it (memory that nobody writes is
+// not copied: from_memory); reading the tensor itself sees it as it is then. Writing the tensor in place writes the memory before the
+// call returns. `strides` are in elements; `owner` is held for as long as the memory may be used.
+//
+//     Tensor x = from_shared_memory(array.data(), {2, 3}, {3, 1}, f32, owner);
+//     const Tensor doubled = x * 2;   // of what is there now
+//     x += 1;                         // array[0] is one more
+Tensor from_shared_memory(void* elements, const Shape& shape, const Dims& strides, DType dtype,
+                          std::shared_ptr<void> owner);
+
+}  // namespace weft
