@@ -33,8 +33,12 @@ int first_with_cell(std::span<const Tensor> inputs, std::size_t i) {
 }
 
 runtime::Signature signature_of(std::span<const Tensor> inputs, std::span<const Memory> memory) {
-    runtime::Signature result{
-        .inputs = {}, .same_as = {}, .grad_enabled = grad_enabled(), .backend = config().backend, .off = config().off};
+    runtime::Signature result{.inputs = {},
+                              .same_as = {},
+                              .grad_enabled = grad_enabled(),
+                              .default_dtype = default_dtype(),
+                              .mode = config(),
+                              .plain_convolution = config().plain_convolution};
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         result.inputs.push_back(layout_of(memory[i]));
         result.same_as.push_back(first_with_cell(inputs, i));
@@ -51,7 +55,8 @@ bool matches(const runtime::Signature& signature, std::span<const Tensor> inputs
             !(layout.strides == memory[i].strides) || signature.same_as[i] != first_with_cell(inputs, i))
             return false;
     }
-    return signature.backend == config().backend && signature.off == config().off;
+    return signature.default_dtype == default_dtype() && signature.plain_convolution == config().plain_convolution &&
+           signature.mode == config();
 }
 
 void check_inputs(std::span<const Tensor> inputs) {

@@ -35,16 +35,11 @@ Cache& cache() {
     return c;
 }
 
-PlanMode mode_now(bool keep) {
-    const Config& now = config();
-    return {now.backend, now.cpu, now.off, now.keep_denormals, now.donate, keep};
-}
+PlanMode mode_now(bool keep) { return {config(), config().donate, keep}; }
 
 // Whether the plan is the one of mode_now(keep). Compared where it lies: every run asks.
 bool is_mode_now(const PlanMode& mode, bool keep) {
-    const Config& now = config();
-    return mode.keep == keep && mode.donate == now.donate && mode.keep_denormals == now.keep_denormals &&
-           mode.backend == now.backend && mode.cpu == now.cpu && mode.off == now.off;
+    return mode.keep == keep && mode.donate == config().donate && mode.mode == config();
 }
 
 bool serves(const CachedPlan& plan, std::span<const Word> constants) {

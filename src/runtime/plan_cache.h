@@ -2,6 +2,7 @@
 // a second value becomes a scalar of the plan, which then serves all later values.
 #pragma once
 
+#include "core/config.h"
 #include "runtime/programs.h"
 #include "schedule/capture.h"
 #include "schedule/plan.h"
@@ -15,9 +16,8 @@ namespace weft::runtime {
 
 // What a plan depends on besides the graph.
 struct PlanMode {
-    std::string backend, cpu;
-    std::set<std::string, std::less<>> off;
-    bool keep_denormals = false, donate = true;
+    Mode mode;
+    bool donate = true;
     bool keep = false;  // values that a gradient may use
 };
 

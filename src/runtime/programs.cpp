@@ -2,6 +2,7 @@
 #include "runtime/programs.h"
 
 #include "core/config.h"
+#include "core/interrupt.h"
 #include "core/str.h"
 #include "kernel/lower.h"
 #include "kernel/optimise.h"
@@ -21,7 +22,7 @@ constexpr std::size_t kMostPrograms = 4096;
 
 struct Key {
     KernelGraph graph;
-    std::string mode;  // backend and switched-off optimisations
+    Mode mode;
 
     friend bool operator==(const Key& a, const Key& b) {
         const auto same_output = [](const KernelGraph::Output& x, const KernelGraph::Output& y) {
@@ -41,7 +42,8 @@ struct Key {
 
 struct KeyHash {
     std::size_t operator()(const Key& key) const {
-        std::size_t h = std::hash<std::string>()(key.mode) + key.graph.rows.size() * 31 + key.graph.params.size();
+        std::size_t h =
+            std::hash<std::string>()(key.mode.backend) + key.graph.rows.size() * 31 + key.graph.params.size();
         for (const KernelGraph::Output& output : key.graph.outputs)
             h = h * 0x9e3779b97f4a7c15 + std::hash<const void*>()(output.value.get()) +
                 static_cast<std::size_t>(output.param);
@@ -57,12 +59,6 @@ struct Cache {                                                          // under
 Cache& cache() {
     static Cache& c = *new Cache;  // programs may be used until the very end
     return c;
-}
-
-std::string mode() {
-    std::string text = config().backend + "," + config().cpu + (config().keep_denormals ? ",keep" : "");
-    for (const std::string& name : config().off) text += "," + name;
-    return text;
 }
 
 void trace_pass(std::string_view pass, const kernel::Kernel& kernel) {
@@ -84,7 +80,7 @@ std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph
     std::vector<std::size_t> missing;
     std::unordered_map<Key, std::size_t, KeyHash> first;  // equal kernels within this call
     std::vector<std::pair<std::size_t, std::size_t>> same;
-    const std::string current = mode();
+    const Mode current = config();
     for (std::size_t i = 0; i < graphs.size(); ++i) {
         Key key{*graphs[i], current};
         if (const auto found = cache().entries.find(key); found != cache().entries.end()) {
@@ -93,6 +89,7 @@ std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph
         } else if (const auto [seen, fresh] = first.try_emplace(std::move(key), i); !fresh) {
             same.emplace_back(i, seen->second);
         } else {
+            poll_interrupt();
             kernels.push_back(
                 kernel::optimise(kernel::lower(*graphs[i]), config().debug >= 3 ? trace_pass : kernel::Trace()));
             missing.push_back(i);

@@ -3,6 +3,7 @@
 // read at each call.
 #pragma once
 
+#include "core/config.h"
 #include "runtime/launch.h"
 #include "tensor/cell.h"
 
@@ -10,7 +11,6 @@
 
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -31,8 +31,9 @@ struct Signature {
     std::vector<Layout> inputs;
     std::vector<int> same_as;  // per input: the first input with the same cell
     bool grad_enabled = true;
-    std::string backend;
-    std::set<std::string, std::less<>> off;
+    DType default_dtype = DType::F32;
+    Mode mode;
+    bool plain_convolution = false;
     friend bool operator==(const Signature&, const Signature&) = default;
 };
 

@@ -1,5 +1,6 @@
 // Captured functions: the same values and effects as without jit, no graph built, and a state as before after any
 // failure.
+#include "core/config.h"
 #include "runtime/pool.h"
 
 #include <weft/weft.h>
@@ -480,6 +481,33 @@ TEST_CASE("a captured function inside another is part of it; jit follows a chang
     CHECK(f().item() == 5);
     const NoGrad no_grad;
     CHECK(f().item() == 50);
+}
+
+TEST_CASE("jit follows a change of subnormals, processor, convolution and default type, and knows the way back") {
+    const Jit f([](std::span<const Tensor> in) { return std::vector{in[0] * 0.5 + zeros({2}).to(in[0].dtype())}; });
+    const std::vector tiny{stored({1e-38f, 2})};
+    const auto call = [&] { return f(tiny)[0].to_vector<float>(); };
+    const Config before = config();
+    CHECK(call() == Floats{0, 1});  // half of it is subnormal, and flushed
+    CHECK(f.captures() == 1);
+    config().keep_denormals = true;
+    CHECK(call() == Floats{0.5e-38f, 1});
+    CHECK(f.captures() == 2);
+    config().keep_denormals = before.keep_denormals;
+    config().cpu = "sse";
+    CHECK(call() == Floats{0, 1});
+    CHECK(f.captures() == 3);
+    config().cpu = before.cpu;
+    config().plain_convolution = !before.plain_convolution;
+    call();
+    CHECK(f.captures() == 4);
+    config().plain_convolution = before.plain_convolution;
+    set_default_dtype(f64);
+    call();
+    CHECK(f.captures() == 5);
+    set_default_dtype(f32);
+    CHECK(call() == Floats{0, 1});
+    CHECK(f.captures() == 5);
 }
 
 TEST_CASE("captured calls grow nothing") {
