@@ -1,6 +1,7 @@
 // ir/rewrite.cpp: the matcher and the bottom-up driver.
 #include "ir/rewrite.h"
 
+#include "core/interrupt.h"
 #include "core/str.h"
 #include "ir/build.h"
 #include "ir/print.h"
@@ -72,6 +73,7 @@ Rewritten rewrite(std::span<const NodeRef> roots, std::span<const Rule> rules, i
         return nullptr;
     };
     for (const Node* node : order) {
+        poll_interrupt();
         Sources sources;
         bool changed = false;
         for (const NodeRef& source : node->sources) {

@@ -1,6 +1,7 @@
 // runtime/debug.cpp: the counters and scopes of weft/debug.h.
 #include "backend/backend.h"
 #include "core/config.h"
+#include "core/interrupt.h"
 #include "core/optimisations.h"
 #include "core/str.h"
 #include "ir/node.h"
@@ -69,6 +70,8 @@ void set_debug_level(int level) {
     if (level < 0 || level > 5) throw ValueError(str("set_debug_level(", level, "): must be from 0 to 5"));
     config().debug = level;
 }
+
+void set_interrupt_callback(std::function<bool()> wanted) { set_interrupt(std::move(wanted)); }
 
 void trim_memory() { runtime::trim_pool(); }
 

@@ -3,9 +3,9 @@
 #include "runtime/threads.h"
 
 #include "core/config.h"
+#include "core/interrupt.h"
 #include "runtime/denormals.h"
 
-#include <weft/debug.h>
 #include <weft/error.h>
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include <mutex>
 #include <new>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace weft::runtime {
@@ -23,7 +24,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto kSpin = std::chrono::microseconds(100);  // a helper looks for the next job this long before it sleeps
-constexpr auto kPollEvery = std::chrono::milliseconds(5);
 constexpr std::uint64_t kLeft = 0xffffffff;  // low half of the ticket: claims left; high half: the first of them
 
 inline void relax() {
@@ -31,19 +31,6 @@ inline void relax() {
     __builtin_ia32_pause();
 #endif
 }
-
-// ---- interrupts ------------------------------------------------------------------------------------------------------
-
-struct Interrupts {
-    std::mutex mutex;
-    std::shared_ptr<const std::function<bool()>> wanted;
-    std::atomic<bool> any{false};
-};
-Interrupts& interrupts() {
-    static Interrupts& instance = *new Interrupts;
-    return instance;
-}
-thread_local Clock::time_point last_poll;
 
 // ---- the pool --------------------------------------------------------------------------------------------------------
 
@@ -70,6 +57,7 @@ private:
     struct Job {
         const ChunkFn* f = nullptr;
         std::int64_t chunks = 0, grain = 1, claims = 0;
+        bool interruptible = true;
     };
 
     // Takes a claim of the job that is open; false if none is left. The caller takes the first, helpers take the last: so both work on
@@ -90,7 +78,16 @@ private:
         const std::int64_t begin = index * job_.grain, end = std::min(begin + job_.grain, job_.chunks);
         inside_chunk = true;
         try {
-            (*job_.f)(begin, end, thread);
+            const Uninterrupted scope(!job_.interruptible);
+            if (thread == 0) {
+                (*job_.f)(begin, end, thread);
+            } else {
+                const StopWith caller(stop_job_);
+                (*job_.f)(begin, end, thread);
+            }
+        } catch (const Interrupted&) {  // of the others that stop now, none is the reason
+            if (!stop_job_.exchange(true)) keep_exception(index, std::current_exception());
+            abandon();
         } catch (...) {
             keep_exception(index, std::current_exception());
             abandon();
@@ -125,8 +122,9 @@ private:
     alignas(64) std::atomic<std::int64_t> done_{0};
     alignas(64) std::atomic<std::uint32_t> wake_{0};
     std::atomic<int> sleepers_{0};
-    std::atomic<bool> stop_{false};
-    Job job_;  // written while no claim is open, read only by holders of a claim
+    std::atomic<bool> stop_{false};      // the helpers end
+    std::atomic<bool> stop_job_{false};  // chunks that are under way may stop: the job has failed
+    Job job_;                            // written while no claim is open, read only by holders of a claim
     std::mutex exception_mutex_;
     std::exception_ptr exception_;
     std::int64_t exception_index_ = std::numeric_limits<std::int64_t>::max();
@@ -134,26 +132,35 @@ private:
 };
 
 void Helpers::run(std::int64_t chunks, ChunkFn f, const ChunkOptions& options) {
-    job_ = {&f, chunks, options.grain, (chunks + options.grain - 1) / options.grain};
+    job_ = {&f, chunks, options.grain, (chunks + options.grain - 1) / options.grain, options.interruptible};
+    stop_job_.store(false, std::memory_order_relaxed);
     done_.store(0, std::memory_order_relaxed);
     ticket_.store(static_cast<std::uint64_t>(job_.claims));  // sequentially consistent: see sleep_until_work()
     if (sleepers_.load() > 0) wake();
 
     std::exception_ptr interrupted;
-    for (std::int64_t index; claim(index, 0);) {
-        perform(index, 0);
-        if (!options.interruptible) continue;
+    const auto poll = [&] {
+        if (!options.interruptible || interrupted) return;
         try {
             poll_interrupt();
         } catch (...) {
             interrupted = std::current_exception();
+            stop_job_ = true;
             abandon();
         }
+    };
+    for (std::int64_t index; claim(index, 0);) {
+        perform(index, 0);
+        poll();
     }
     // Only helpers that hold a claim are waited for. One that lost its core is given ours.
     for (int spins = 0; done_.load(std::memory_order_acquire) < job_.claims; ++spins) {
-        if (spins < 4096) relax();
-        else std::this_thread::yield();
+        if (spins < 4096) {
+            relax();
+        } else {
+            std::this_thread::yield();
+            poll();
+        }
     }
     exception_index_ = std::numeric_limits<std::int64_t>::max();
     if (const std::exception_ptr thrown = std::exchange(exception_, nullptr)) std::rethrow_exception(thrown);
@@ -201,26 +208,14 @@ Door& door() {
 }
 
 void run_alone(std::int64_t chunks, ChunkFn f, const ChunkOptions& options) {
+    const Uninterrupted scope(!options.interruptible);
     for (std::int64_t begin = 0; begin < chunks; begin += options.grain) {
         f(begin, std::min(begin + options.grain, chunks), 0);
-        if (options.interruptible) poll_interrupt();
+        poll_interrupt();
     }
 }
 
 }  // namespace
-
-void poll_interrupt() {
-    if (!interrupts().any.load(std::memory_order_relaxed)) return;
-    const Clock::time_point now = Clock::now();
-    if (now - last_poll < kPollEvery) return;
-    last_poll = now;
-    std::shared_ptr<const std::function<bool()>> wanted;
-    {
-        const std::lock_guard lock(interrupts().mutex);
-        wanted = interrupts().wanted;
-    }
-    if (wanted && (*wanted)()) throw Interrupted("the run was interrupted; every tensor has its last computed value");
-}
 
 int thread_count() {
     if (const int wanted = config().threads; wanted > 0) return wanted;
@@ -248,10 +243,10 @@ void run_chunks(std::int64_t chunks, ChunkFn f, const ChunkOptions& given) {
 
 void lock_threads() {
     door().mutex.lock();
-    interrupts().mutex.lock();
+    lock_interrupts();
 }
 void unlock_threads() {
-    interrupts().mutex.unlock();
+    unlock_interrupts();
     door().mutex.unlock();
 }
 
@@ -259,18 +254,7 @@ void reset_threads_in_child() {
     [[maybe_unused]] Helpers* const gone =
         door().helpers.release();  // its threads are the parent's; they cannot be joined
     new (&door().mutex) std::mutex;
-    new (&interrupts().mutex) std::mutex;
+    reset_interrupts_in_child();
 }
 
 }  // namespace weft::runtime
-
-namespace weft {
-
-void set_interrupt_callback(std::function<bool()> wanted) {
-    auto& state = runtime::interrupts();
-    const std::lock_guard lock(state.mutex);
-    state.any = static_cast<bool>(wanted);
-    state.wanted = wanted ? std::make_shared<const std::function<bool()>>(std::move(wanted)) : nullptr;
-}
-
-}  // namespace weft

@@ -29,15 +29,12 @@ struct ChunkOptions {
     std::int64_t grain = 1;     // chunks claimed at once: about 10 microseconds to 10 milliseconds of work
     int threads = 0;            // at most so many, the caller included; 0: thread_count()
     bool parallel = true;       // false: all on the caller, still with flushed subnormals and interrupts
-    bool interruptible = true;  // false where stopping half way would leave a half-written value
+    bool interruptible = true;  // false where stopping half way would leave a half-written value (core/interrupt.h)
 };
 
 // Calls f for all chunks 0 … chunks-1, each exactly once, and returns when all are done. If a call throws, chunks not yet
 // claimed are dropped, and the exception of the lowest chunk that threw is rethrown. Throws Interrupted if the callback says so.
 void run_chunks(std::int64_t chunks, ChunkFn f, const ChunkOptions& options = {});
-
-// Throws Interrupted if the callback says so. Asks it at most every few milliseconds.
-void poll_interrupt();
 
 int thread_count();  // threads that run_chunks uses, the caller included; config().threads, or one per core
 

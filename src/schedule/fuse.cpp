@@ -11,6 +11,7 @@
 //   of one level may always merge.
 #include "schedule/fuse.h"
 
+#include "core/interrupt.h"
 #include "core/str.h"
 #include "ir/build.h"
 #include "ir/contraction.h"
@@ -147,7 +148,10 @@ public:
     }
 
     Schedule run() {
-        for (const Node* node : order_) place(*node);
+        for (const Node* node : order_) {
+            poll_interrupt();
+            place(*node);
+        }
         open_roots();
         merge_maps();
         for (const NodeRef& root : roots_) store(*root);

@@ -7,6 +7,7 @@
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "ir/walk.h"
+#include "schedule/cost.h"
 #include "schedule/simplify.h"
 
 #include <weft/error.h>
@@ -458,7 +459,13 @@ private:
 }  // namespace
 
 Plan make_plan(const Captured& captured, std::vector<int> holes, bool keep, bool donate) {
-    return Planner(captured, std::move(holes), keep, donate).run();
+    // Once donated memory is written, a run goes to its end. Where that may take long, an interrupt could not be heard: nothing is
+    // donated.
+    constexpr double kLongest = 0.1;
+    if (donate)
+        if (Plan plan = Planner(captured, holes, keep, true).run(); seconds_after_donation(plan) <= kLongest)
+            return plan;
+    return Planner(captured, std::move(holes), keep, false).run();
 }
 
 }  // namespace weft::schedule

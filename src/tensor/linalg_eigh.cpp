@@ -1,5 +1,6 @@
 // tensor/linalg_eigh.cpp: eigenvalues and eigenvectors of symmetric matrices: Householder's reflections make three diagonals of the matrix, and
 // implicit QL steps one of the three.
+#include "core/interrupt.h"
 #include "tensor/linalg_dense.h"
 
 #include <algorithm>
@@ -19,6 +20,7 @@ void tridiagonalise(const Matrix& a, double* diagonal, double* off, std::vector<
     tau.assign(static_cast<std::size_t>(n), 0);
     std::vector<double> p(static_cast<std::size_t>(n));
     for (std::int64_t k = 0; k + 1 < n; ++k) {
+        poll_interrupt();
         diagonal[k] = a[k][k];
         double* v = a[k] + k + 1;
         const std::int64_t count = n - k - 1;
@@ -49,6 +51,7 @@ void form_q(const Matrix& a, const std::vector<double>& tau, const Matrix& vecto
     set_identity(vectors);
     for (std::int64_t k = n - 1; k-- > 0;) {
         if (tau[k] == 0) continue;
+        poll_interrupt();
         const double* v = a[k] + k + 1;
         const std::int64_t count = n - k - 1;
         for (std::int64_t i = k + 1; i < n; ++i) {  // a row of Qᵀ times H, from the right
@@ -66,6 +69,7 @@ bool diagonalise(double* d, double* e, std::int64_t n, const Matrix* vectors) {
             std::int64_t m = l;
             while (m + 1 < n && std::fabs(e[m]) > kEps * (std::fabs(d[m]) + std::fabs(d[m + 1])) + 1e-300) ++m;
             if (m == l) break;
+            poll_interrupt();
             if (step == kMostSteps) return false;
             double g = (d[l + 1] - d[l]) / (2 * e[l]), r = hypotenuse(g, 1.0);
             g = d[m] - d[l] + e[l] / (g + std::copysign(r, g));

@@ -1,6 +1,7 @@
 // tensor/linalg_lanes.cpp: the innermost loops of the decompositions for each level of processor, and the product of matrices that is
 // made of them.
 #include "core/cpu.h"
+#include "core/interrupt.h"
 #include "tensor/linalg_dense.h"
 
 #include <algorithm>
@@ -93,6 +94,7 @@ void add_product(const Matrix& c, double factor, const Strided& a, const Strided
             right.resize(static_cast<std::size_t>(depth * rounded_up(width, columns)));
             pack(b.block(p, j, depth, width), columns, 1, right.data());
             for (std::int64_t i = 0; i < c.rows; i += kHeight) {
+                poll_interrupt();
                 const std::int64_t height = std::min(kHeight, c.rows - i);
                 left.resize(static_cast<std::size_t>(depth * rounded_up(height, rows)));
                 pack(a.block(i, p, height, depth).t(), rows, factor, left.data());

@@ -1,5 +1,6 @@
 // tensor/linalg_lu.cpp: factorisations into triangles, and what is solved with them. Blocked: a narrow panel is factored row by row, and
 // the rest gets a product of matrices.
+#include "core/interrupt.h"
 #include "tensor/linalg_dense.h"
 
 #include <algorithm>
@@ -24,6 +25,7 @@ std::int64_t pivot_row(const Matrix& a, std::int64_t column, std::int64_t first)
 std::int64_t factor_panel(const Matrix& a, std::int64_t from, std::int64_t to, std::int64_t* pivots) {
     std::int64_t info = 0;
     for (std::int64_t j = from; j < to; ++j) {
+        poll_interrupt();
         const std::int64_t p = pivots[j] = pivot_row(a, j, j);
         if (p != j) std::swap_ranges(a[j], a[j] + a.columns, a[p]);
         const double pivot = a[j][j];
@@ -76,6 +78,7 @@ std::int64_t cholesky(const Matrix& a) {
             for (std::int64_t i = j + 1; i < to; ++i)
                 add_scaled(a[i] + j + 1, -a[i][j], turned[j - from] + j + 1 - from, i - j);
         }
+        poll_interrupt();
         for (std::int64_t i = to; i < n; ++i)  // a[i] = a[i] L⁻ᵀ
             for (std::int64_t j = 0; j < wide; ++j) {
                 const double x = a[i][from + j] /= turned[j][j];
@@ -99,6 +102,7 @@ void solve_triangular(const Strided& t, bool upper, bool unit, const Matrix& b) 
         if (upper) add_product(part, -1, t.block(from, to, to - from, n - to), b.block(to, 0, n - to, b.columns));
         else add_product(part, -1, t.block(from, 0, to - from, from), b.block(0, 0, from, b.columns));
         for (std::int64_t s = 0; s < to - from; ++s) {
+            poll_interrupt();
             const std::int64_t i = upper ? to - 1 - s : from + s;
             for (std::int64_t p = upper ? i + 1 : from; p < (upper ? to : i); ++p)
                 add_scaled(b[i], -t(i, p), b[p], b.columns);

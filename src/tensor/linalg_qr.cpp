@@ -1,4 +1,5 @@
 // tensor/linalg_qr.cpp: QR by Householder's reflections. Blocks of them are applied as products of matrices (I - V T Vᵀ).
+#include "core/interrupt.h"
 #include "tensor/linalg_dense.h"
 
 #include <algorithm>
@@ -82,6 +83,7 @@ void qr(const Matrix& a, std::vector<double>& tau) {
     for (std::int64_t from = 0; from < steps; from += kBlock) {
         const std::int64_t to = std::min(from + kBlock, steps);
         for (std::int64_t j = from; j < to; ++j) {
+            poll_interrupt();
             tau[j] = reflect_column(a, j, j);
             apply_reflection(a, j, j, tau[j], j + 1, to, sums);
         }
@@ -103,6 +105,7 @@ void pivoted_qr(const Matrix& a, std::vector<double>& tau, std::vector<std::int6
     };
     measure(0);
     for (std::int64_t j = 0; j < steps; ++j) {
+        poll_interrupt();
         std::int64_t p = j;
         for (std::int64_t k = j + 1; k < a.columns; ++k)
             if (squares[k] > squares[p]) p = k;

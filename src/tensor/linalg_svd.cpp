@@ -1,5 +1,6 @@
 // tensor/linalg_svd.cpp: singular values by one-sided Jacobi rotations, after a QR with pivoting that makes them few. Small singular
 // values come out as exactly as large ones, and no matrix is too deficient.
+#include "core/interrupt.h"
 #include "tensor/linalg_dense.h"
 
 #include <algorithm>
@@ -22,7 +23,8 @@ bool orthogonalise(const Matrix& x, const Matrix* w, std::vector<double>& norms)
         if (sweep == kMostSweeps) return false;
         rotated = false;
         for (std::int64_t i = 0; i < n; ++i) squares[i] = dot(x[i], x[i], x.columns);
-        for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t i = 0; i < n; ++i) {
+            poll_interrupt();
             for (std::int64_t j = i + 1; j < n; ++j) {
                 const double both = dot(x[i], x[j], x.columns);
                 if (!(std::fabs(both) > kEps * std::sqrt(squares[i]) * std::sqrt(squares[j]))) continue;
@@ -35,6 +37,7 @@ bool orthogonalise(const Matrix& x, const Matrix* w, std::vector<double>& norms)
                 squares[i] = std::max(0.0, squares[i] - t * both);
                 squares[j] += t * both;
             }
+        }
     }
     norms.resize(static_cast<std::size_t>(n));
     for (std::int64_t i = 0; i < n; ++i) {

@@ -3,6 +3,7 @@
 #include "runtime/threads.h"
 
 #include "core/config.h"
+#include "core/interrupt.h"
 #include "core/str.h"
 #include "runtime/plan_cache.h"
 
@@ -193,6 +194,26 @@ TEST_CASE("the number of threads may be set while another thread runs kernels wi
     setting.join();
     set_threads(0);
     CHECK(equal);
+}
+
+TEST_CASE("an interrupt ends chunks that are under way, on every thread, wherever they poll") {
+    for (const int threads : {1, 3}) {
+        CAPTURE(threads);
+        const ThreadScope scope(threads);
+        std::atomic<int> begun{0};
+        const std::thread::id caller = std::this_thread::get_id();
+        set_interrupt_callback([&] { return std::this_thread::get_id() == caller && begun >= threads; });
+        CHECK_THROWS_AS(run_chunks(3,
+                                   [&](std::int64_t, std::int64_t, int) {
+                                       ++begun;
+                                       for (;;) poll_interrupt();
+                                   }),
+                        Interrupted);
+        std::atomic<int> done{0};
+        run_chunks(3, [&](std::int64_t, std::int64_t, int) { poll_interrupt(), ++done; }, {.interruptible = false});
+        set_interrupt_callback({});
+        CHECK(done == 3);
+    }
 }
 
 #if !defined(__SANITIZE_THREAD__)

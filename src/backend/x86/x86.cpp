@@ -10,6 +10,7 @@
 #include "backend/x86/verify_allocation.h"
 #include "core/config.h"
 #include "core/cpu.h"
+#include "core/interrupt.h"
 #include "core/str.h"
 
 #include <weft/error.h>
@@ -83,7 +84,10 @@ public:
     std::vector<std::shared_ptr<const Program>> compile(std::span<const kernel::Kernel* const> kernels) override {
         if (!usable()) return ref_backend().compile(kernels);
         std::vector<std::shared_ptr<const Program>> programs;
-        for (const kernel::Kernel* kernel : kernels) programs.push_back(compile_one(*kernel));
+        for (const kernel::Kernel* kernel : kernels) {
+            poll_interrupt();
+            programs.push_back(compile_one(*kernel));
+        }
         return programs;
     }
 

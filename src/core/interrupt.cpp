@@ -1,0 +1,72 @@
+// core/interrupt.cpp: the callback, and when it is asked.
+#include "core/interrupt.h"
+
+#include <weft/error.h>
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
+
+namespace weft {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kPollEvery = std::chrono::milliseconds(5);
+
+struct Interrupts {
+    std::mutex mutex;
+    std::shared_ptr<const std::function<bool()>> wanted;
+    std::atomic<bool> any{false};
+};
+Interrupts& interrupts() {
+    static Interrupts& instance = *new Interrupts;
+    return instance;
+}
+
+thread_local Clock::time_point last_poll;
+constinit thread_local bool uninterrupted = false;
+constinit thread_local const std::atomic<bool>* stop_flag = nullptr;
+
+[[noreturn]] void stop() {
+    throw Interrupted("the run was interrupted; what it was to compute is computed when it is next asked for");
+}
+
+}  // namespace
+
+void poll_interrupt() {
+    if (uninterrupted) return;
+    if (stop_flag) {
+        if (stop_flag->load(std::memory_order_relaxed)) stop();
+        return;
+    }
+    if (!interrupts().any.load(std::memory_order_relaxed)) return;
+    const Clock::time_point now = Clock::now();
+    if (now - last_poll < kPollEvery) return;
+    last_poll = now;
+    std::shared_ptr<const std::function<bool()>> wanted;
+    {
+        const std::lock_guard lock(interrupts().mutex);
+        wanted = interrupts().wanted;
+    }
+    if (wanted && (*wanted)()) stop();
+}
+
+Uninterrupted::Uninterrupted(bool really) : before_(std::exchange(uninterrupted, uninterrupted || really)) {}
+Uninterrupted::~Uninterrupted() { uninterrupted = before_; }
+
+StopWith::StopWith(const std::atomic<bool>& stop) : before_(std::exchange(stop_flag, &stop)) {}
+StopWith::~StopWith() { stop_flag = before_; }
+
+void lock_interrupts() { interrupts().mutex.lock(); }
+void unlock_interrupts() { interrupts().mutex.unlock(); }
+void reset_interrupts_in_child() { new (&interrupts().mutex) std::mutex; }
+
+void set_interrupt(std::function<bool()> wanted) {
+    const std::lock_guard lock(interrupts().mutex);
+    interrupts().any = static_cast<bool>(wanted);
+    interrupts().wanted = wanted ? std::make_shared<const std::function<bool()>>(std::move(wanted)) : nullptr;
+}
+
+}  // namespace weft
