@@ -513,6 +513,7 @@ private:
             if (n == &node) continue;
             const bool leaf = n->op == Op::Param || home(*n) >= 0;
             if (leaf) g.leaves.insert(n);
+            if (const int from = home(*n); from >= 0) groups_[from].has_dependents = true;  // it stays below this group
             g.nodes += leaf || (!n->sources.empty() && is_expression(*n));
         }
     }

@@ -90,5 +90,21 @@ TEST_CASE("rows that are taken, written and softened while their source is read"
     });
 }
 
+TEST_CASE("a sum of one row that a custom function waits for, and whose kernel has more to do later") {
+    replay([](const Show& show) {
+        Tensor v1 = filled(f32, {2}, 314);
+        v1.set_requires_grad();
+        Tensor v2 = filled(f32, {3}, 367);
+        v2.set_requires_grad();
+        Tensor v3 = logsumexp(v2, 0);
+        Tensor v5 = where(v3 > v1, v3 * 0.5, v1);
+        Tensor v10 = gather(v5, 0, argsort(v5, 0));
+        (mean(v10 * v10)).backward({}, true);
+        show(v10);
+        show(v5);
+        show(v2.grad());
+    });
+}
+
 }  // namespace
 }  // namespace weft::testing::fuzz
