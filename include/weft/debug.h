@@ -83,7 +83,7 @@ private:
     int before_;
 };
 
-// Switches optimisations off by their WEFT_OPT names: `const OptScope off{"fuse", "donate"};`, or all of them: {"all"}.
+// Switches optimisations off by their WEFT_OPT names: `const OptScope off{"tile", "donate"};`, or all of them: {"all"}.
 class OptScope {
 public:
     OptScope(std::initializer_list<std::string_view> off);
@@ -127,6 +127,7 @@ void set_interrupt_callback(std::function<bool()> wanted);
 // Gives memory that the pool keeps for reuse back to the system.
 void trim_memory();
 void set_memory_limit(std::int64_t bytes);  // what tensors may take together; 0: what the machine has
+std::int64_t memory_limit();
 
 // What computing a tensor would do, stage by stage; nothing is run.
 //   std::cout << explain(softmax(x @ w));

@@ -79,7 +79,7 @@ void bind_max_pool(nb::module_& f, const char* name) {
              [](const Tensor& x, const Sizes& window, const std::optional<Sizes>& stride, const Sizes& padding,
                 const Sizes& dilation, bool ceil_mode, bool return_indices) -> nb::object {
                  const PoolOptions options{
-                     .stride = stride.value_or(0), .padding = padding, .dilation = dilation, .ceil_mode = ceil_mode};
+                     .stride = stride, .padding = padding, .dilation = dilation, .ceil_mode = ceil_mode};
                  if (!return_indices) return nb::steal(to_python(plain(x, window, options)));
                  const PooledMaxima maxima = with_indices(x, window, options);
                  return nb::steal(to_python(std::vector<Tensor>{maxima.values, maxima.indices}));
@@ -95,7 +95,7 @@ void bind_avg_pool(nb::module_& f, const char* name) {
              [](const Tensor& x, const Sizes& window, const std::optional<Sizes>& stride, const Sizes& padding,
                 bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor) {
                  return pool(x, window,
-                             {.stride = stride.value_or(0),
+                             {.stride = stride,
                               .padding = padding,
                               .ceil_mode = ceil_mode,
                               .count_include_pad = count_include_pad,

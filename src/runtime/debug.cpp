@@ -80,4 +80,6 @@ void set_memory_limit(std::int64_t bytes) {
     runtime::set_pool_limit(bytes);
 }
 
+std::int64_t memory_limit() { return runtime::pool_limit(); }
+
 }  // namespace weft

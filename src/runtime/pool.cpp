@@ -124,6 +124,11 @@ public:
         const std::lock_guard lock(mutex_);
         limit_ = bytes;
     }
+    std::int64_t limit() {
+        const std::lock_guard lock(mutex_);
+        if (limit_ == 0) limit_ = machine_limit();
+        return limit_;
+    }
     void set_retention(std::int64_t bytes) {
         const std::lock_guard lock(mutex_);
         retention_ = bytes;
@@ -240,6 +245,7 @@ ir::StorageRef allocate(std::int64_t bytes) {
 
 PoolStats pool_stats() { return pool().stats(); }
 void trim_pool(std::int64_t keep_bytes) { pool().trim_to(keep_bytes); }
+std::int64_t pool_limit() { return pool().limit(); }
 void set_pool_limit(std::int64_t bytes) { pool().set_limit(bytes); }
 void set_pool_retention(std::int64_t bytes) { pool().set_retention(bytes); }
 void fail_allocation_after(std::int64_t n) { pool().fail_after(n); }

@@ -21,6 +21,7 @@ struct PoolStats {
 PoolStats pool_stats();
 
 void trim_pool(std::int64_t keep_bytes = 0);  // frees kept blocks, oldest first
+std::int64_t pool_limit();
 void set_pool_limit(std::int64_t bytes);      // 0: memory and swap of the machine (or of the control group)
 void set_pool_retention(std::int64_t bytes);  // blocks kept for reuse, at least; 1 GiB unless set
 

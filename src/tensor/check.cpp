@@ -5,6 +5,8 @@
 #include "ir/build.h"
 #include "tensor/cell.h"
 
+#include <weft/debug.h>
+
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -92,6 +94,13 @@ Dims Checker::axes(const Dims& axes, int rank) const {
     }
     std::sort(result.begin(), result.end());
     return result;
+}
+
+void Checker::table(double count) const {
+    const auto limit = static_cast<double>(memory_limit());
+    if (count * 8 > limit)
+        throw MemoryError(
+            message(str("cannot allocate a table of ", count, " numbers, the limit is ", memory_limit(), " bytes")));
 }
 
 Shape Checker::broadcast(const Shape& a, const Shape& b) const {

@@ -72,6 +72,7 @@ public:
     Dims axes(const Dims& axes, int rank) const;            // ascending, each once; none given means all
     Shape broadcast(const Shape& a, const Shape& b) const;  // ShapeError names the axis
     void sizes(const Shape& shape) const;                   // no size is negative, the product fits 63 bits
+    void table(double count) const;                         // so many numbers, made at the call, fit into memory
     std::string call() const override;                      // "matmul(a: f32[2, 3], b: f32[4, 5])"
 
 private:

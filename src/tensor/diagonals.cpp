@@ -34,14 +34,19 @@ Tensor triangle_indices(std::string_view name, std::int64_t rows, std::int64_t c
     const Checker check(name, {{"rows", rows}, {"columns", columns}, {"offset", offset}});
     check.value(rows >= 0 && columns >= 0, "sizes must not be negative");
     check.dtype(dtype == DType::I64 || dtype == DType::I32, "indices are i32 or i64, not ", dtype);
-    std::vector<std::int64_t> row, column;
-    for (std::int64_t r = 0; r < rows; ++r) {
-        // The lower triangle ends in column r + offset, the upper one begins there.
+    // The columns of a row: the lower triangle ends in column r + offset, the upper one begins there.
+    const auto span = [&](std::int64_t r) {
         const std::int64_t edge = checked_add(r, offset);
         const std::int64_t first = lower ? 0 : std::clamp<std::int64_t>(edge, 0, columns);
-        const std::int64_t end = lower ? std::clamp<std::int64_t>(checked_add(edge, 1), 0, columns) : columns;
-        for (std::int64_t c = first; c < end; ++c) row.push_back(r), column.push_back(c);
-    }
+        return std::pair(first, lower ? std::clamp<std::int64_t>(checked_add(edge, 1), 0, columns) : columns);
+    };
+    check.table(static_cast<double>(rows));
+    double total = 0;
+    for (std::int64_t r = 0; r < rows; ++r) total += static_cast<double>(span(r).second - span(r).first);
+    check.table(4 * total);
+    std::vector<std::int64_t> row, column;
+    for (std::int64_t r = 0; r < rows; ++r)
+        for (auto [c, end] = span(r); c < end; ++c) row.push_back(r), column.push_back(c);
     const auto count = static_cast<std::int64_t>(row.size());
     row.insert(row.end(), column.begin(), column.end());
     return from_data(row, {2, count}).to(dtype);

@@ -279,6 +279,7 @@ Tensor interpolate(const Tensor& x, const InterpolateOptions& options) {
             by_factor ? std::optional(options.factors[given == 1 ? 0 : s]) : std::nullopt;
         const Resize r = resize_of(result->shape[axis], sizes[s], factor, options.align_corners);
         if (r.in == r.out && r.step == 1) continue;
+        check.table(8 * static_cast<double>(r.out));  // places and weights of up to four taps
         result = options.antialias
                      ? resized_by_windows(result, axis, smooth_taps(r, options.mode == Interpolation::Cubic))
                      : resized(result, axis, taps_of(r, options));

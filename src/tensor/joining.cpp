@@ -134,6 +134,11 @@ Tensor combinations(const Tensor& x, std::int64_t count, bool with_replacement) 
     check.value(count >= 0, "the count must not be negative");
     if (count == 0) return zeros({0}, x.dtype());
     const std::int64_t size = x.numel(), least = with_replacement ? 0 : 1;
+    double total = static_cast<double>(count);  // numbers in all rows: a binomial coefficient of them
+    check.table(total);
+    for (std::int64_t i = 0; i < count; ++i)
+        total *= static_cast<double>(with_replacement ? size + i : size - i) / static_cast<double>(i + 1);
+    check.table(2 * total);
     std::vector<std::int64_t> chosen(static_cast<std::size_t>(count)), all;
     std::int64_t rows = 0;
     // Counts up in the last place; what overflows goes back to just above (or to) its neighbour on the left.
@@ -149,7 +154,7 @@ Tensor combinations(const Tensor& x, std::int64_t count, bool with_replacement) 
         ++chosen[place];
         for (std::size_t i = place + 1; i < chosen.size(); ++i) chosen[i] = chosen[i - 1] + least;
     }
-    if (rows == 0) return zeros({0, count}, x.dtype());
+    if (rows == 0) return make_tensor(ir::expand(nodes::add_axis(ir::shrink(node_of(x), {0}, {0}), 1), {0, count}));
     return take(x, from_data(all, {rows, count}));
 }
 

@@ -28,12 +28,12 @@ Pooling pooling_of(const Checker& check, const Shape& shape, int spatial, const 
                    const PoolOptions& options) {
     Pooling p{.spatial = spatial};
     const Dims sizes = each_axis(check, "the window", window, spatial, 1);
-    const Dims strides = each_axis(check, "stride", options.stride, spatial, 0);
+    const Dims strides =
+        options.stride && !options.stride->empty() ? each_axis(check, "stride", *options.stride, spatial, 1) : sizes;
     const Dims dilation = each_axis(check, "dilation", options.dilation, spatial, 1);
     p.padding = each_axis(check, "padding", options.padding, spatial, 0);
     for (int s = 0; s < spatial; ++s) {
-        const nodes::Window w{
-            .axis = 2 + s, .size = sizes[s], .stride = strides[s] ? strides[s] : sizes[s], .dilation = dilation[s]};
+        const nodes::Window w{.axis = 2 + s, .size = sizes[s], .stride = strides[s], .dilation = dilation[s]};
         const std::int64_t reach = checked_add(checked_mul(w.size - 1, w.dilation), 1);
         check.value(p.padding[s] <= reach / 2, "padding ", p.padding[s],
                     " must be at most half of what the window reaches over, ", reach);

@@ -35,9 +35,11 @@ Tensor window(std::string_view name, std::int64_t length, bool periodic, DType d
     const Checker check(name, {{"length", length}, {"dtype", dtype}});
     check.value(length >= 0, "the length must not be negative");
     check.dtype(is_float(dtype), "the type must be a float");
+    check.table(static_cast<double>(length));
     if (length == 1) return ones({1}, dtype);
     const auto last = static_cast<double>(periodic ? length : length - 1);
     std::vector<double> weights;
+    weights.reserve(static_cast<std::size_t>(length));
     for (std::int64_t i = 0; i < length; ++i) weights.push_back(weight(static_cast<double>(i) / last));
     return from_data(weights).to(dtype);
 }

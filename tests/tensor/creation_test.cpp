@@ -120,3 +120,23 @@ TEST_CASE("mistakes name the call") {
     CHECK(error_of<ValueError>([] { Tensor().shape(); }) ==
           "an undefined tensor has no shape and no dtype; assign to it first");
 }
+
+TEST_CASE("tables that cannot fit into memory are refused at the call") {
+    constexpr std::int64_t huge = std::int64_t{1} << 40;
+    const Tensor many = arange(1 << 20), image = ones({1, 1, 2});
+    CHECK_THROWS_WITH_AS(hann_window(huge),
+                         doctest::Contains("hann_window(length: 1099511627776, dtype: f32): cannot allocate"),
+                         MemoryError);
+    CHECK_THROWS_AS(kaiser_window(huge), MemoryError);
+    CHECK_THROWS_WITH_AS(tril_indices(1 << 22, 1 << 22), doctest::Contains("tril_indices(rows: 4194304"), MemoryError);
+    CHECK_THROWS_AS(triu_indices(huge, 1), MemoryError);
+    CHECK_THROWS_WITH_AS(combinations(many, 2), doctest::Contains("combinations(x: i64[1048576]"), MemoryError);
+    CHECK_THROWS_AS(combinations(many, huge), MemoryError);
+    CHECK_THROWS_AS(repeat_interleave(ones({3}), tensor({huge, huge, huge}), 0), MemoryError);
+    CHECK_THROWS_WITH_AS(interpolate(image, {.sizes = {huge}}), doctest::Contains("interpolate(x: f32[1, 1, 2])"),
+                         MemoryError);
+    CHECK(combinations(arange(3), 2).shape() == Shape{3, 2});
+    CHECK(combinations(arange(1), 2).shape() == Shape{0, 2});
+    CHECK(triu_indices(2, 3, 1).shape() == Shape{2, 3});
+    CHECK(tril_indices(2, 3, -1).to_vector<std::int64_t>() == std::vector<std::int64_t>{1, 0});
+}

@@ -91,6 +91,11 @@ TEST_CASE("mistakes in pooling name the call") {
         error_of<ValueError>([&] { max_pool2d(x, 2, {.padding = 2}); }) ==
         "max_pool2d(x: f32[1, 4, 5, 5], window: [2]): padding 2 must be at most half of what the window reaches over, "
         "2");
+    CHECK(error_of<ValueError>([&] {
+              avg_pool2d(x, 2, {.stride = {1, 0}});
+          }) == "avg_pool2d(x: f32[1, 4, 5, 5], window: [2]): stride must be at least 1, not 0");
+    CHECK_THROWS_AS(max_pool2d(x, 2, {.stride = 0}), ValueError);
+    CHECK(max_pool2d(x, 2, {.stride = Sizes{}}).shape() == max_pool2d(x, 2).shape());
     CHECK(error_of<ShapeError>([&] { max_pool2d(x, 6); }) ==
           "max_pool2d(x: f32[1, 4, 5, 5], window: [6]): the window of 6 does not fit the padded size 5");
     CHECK(error_of<ShapeError>([&] { avg_pool1d(x, 2); }) ==
