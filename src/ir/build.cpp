@@ -5,6 +5,7 @@
 #include "core/checked.h"
 #include "core/str.h"
 #include "ir/contraction.h"
+#include "ir/custom.h"
 #include "ir/verify.h"
 
 #include <weft/error.h>
@@ -168,7 +169,8 @@ NodeRef where(const NodeRef& condition, const NodeRef& a, const NodeRef& b) {
     Shape shape;
     require(broadcast(common_shape(Op::Where, a, b), condition->shape, shape), Op::Where, "shapes ", condition->shape,
             ", ", a->shape, " and ", b->shape, " do not broadcast");
-    if (const Node* c = constant_under(condition)) return expand(value_of(c) ? a : b, shape);
+    if (const Node* c = constant_under(condition))
+        return with_unused(expand(value_of(c) ? a : b, shape), value_of(c) ? b : a);
     return graph().make(Op::Where, a->dtype, shape, {expand(condition, shape), expand(a, shape), expand(b, shape)});
 }
 
@@ -266,7 +268,7 @@ NodeRef pad(const NodeRef& x, const Dims& before, const Dims& after) {
         shape.push_back(checked_add(checked_add(before[d], x->shape[d]), after[d]));
     }
     if (shape == x->shape) return x;
-    if (numel(x->shape) == 0) return constant(x->dtype, Word{0}, shape);
+    if (numel(x->shape) == 0) return with_unused(constant(x->dtype, Word{0}, shape), x);
     if (const Node* c = constant_under(x); c && value_of(c) == 0) return reshaped_constant(c, shape);
     numel(shape);  // throws where the size does not fit 63 bits
     return graph().make(Op::Pad, x->dtype, shape, {x}, BoxArg{before});
@@ -324,7 +326,7 @@ NodeRef unskew(const NodeRef& x, const SkewArg& arg, std::int64_t inputs) {
     if (skew_changes_nothing(x, arg, inputs)) return x;
     Shape shape = x->shape;
     shape[arg.axis] = inputs;
-    if (numel(x->shape) == 0) return constant(x->dtype, Word{0}, shape);
+    if (numel(x->shape) == 0) return with_unused(constant(x->dtype, Word{0}, shape), x);
     if (const Node* c = constant_under(x); c && value_of(c) == 0) return reshaped_constant(c, shape);
     numel(shape);  // throws where the size does not fit 63 bits
     return graph().make(Op::Unskew, x->dtype, shape, {x}, arg);
@@ -337,8 +339,8 @@ NodeRef insert(const NodeRef& base, const NodeRef& value, const Dims& starts) {
     for (std::size_t d = 0; d < starts.size(); ++d)
         require(starts[d] >= 0 && starts[d] <= base->shape[d] && value->shape[d] <= base->shape[d] - starts[d],
                 Op::Insert, value->shape, " at ", starts, " leaves ", base->shape);
-    if (value->shape == base->shape) return value;
-    if (numel(value->shape) == 0) return base;
+    if (value->shape == base->shape) return with_unused(value, base);
+    if (numel(value->shape) == 0) return with_unused(base, value);
     return graph().make(Op::Insert, base->dtype, base->shape, {base, value}, BoxArg{starts});
 }
 
@@ -402,7 +404,7 @@ NodeRef scatter(Op mode, const NodeRef& base, const NodeRef& index, const NodeRe
     require(value->shape == index->shape, Op::Scatter, "values ", value->shape, " for index ", index->shape);
     require((mode != Op::Add && mode != Op::Mul) || !is_bool(base->dtype), Op::Scatter, name_of(mode), " of bool");
     require(base->shape[axis] > 0 || numel(index->shape) == 0, Op::Scatter, "into nothing: ", base->shape);
-    if (numel(index->shape) == 0) return base;
+    if (numel(index->shape) == 0) return with_unused(base, value);
     if (mode != Op::Where && is_half(base->dtype))
         return cast(scatter(mode, cast(base, DType::F32), index, cast(value, DType::F32), axis), base->dtype);
     return graph().make(Op::Scatter, base->dtype, base->shape, {base, index, value}, IndexArg{axis, mode});
@@ -430,6 +432,16 @@ NodeRef with_grad(const NodeRef& value, std::span<const NodeRef> inputs, std::sh
     Sources sources{value};
     sources.append(inputs.begin(), inputs.end());
     return graph().make(Op::WithGrad, value->dtype, value->shape, std::move(sources), WithGradArg{std::move(rule)});
+}
+
+NodeRef with_unused(const NodeRef& value, const NodeRef& unused) {
+    if (!unused->needs_grad) return value;
+    static const auto rule =
+        std::make_shared<const GradRuleObject>(GradRuleObject{"unused", [](const NodeRef& out, const NodeRef& g) {
+                                                                  return Grads{g, like(out->sources[2], 0)};
+                                                              }});
+    const NodeRef inputs[] = {value, unused};
+    return with_grad(value, inputs, rule);
 }
 
 NodeRef custom(std::shared_ptr<const CustomFunction> function, std::span<const NodeRef> inputs) {

@@ -72,6 +72,8 @@ NodeRef contiguous(const NodeRef& x);
 NodeRef leaf(std::uint64_t cell, const NodeRef& value);
 NodeRef detach(const NodeRef& x);
 NodeRef with_grad(const NodeRef& value, std::span<const NodeRef> inputs, std::shared_ptr<const GradRuleObject> rule);
+// `value` where it happens to depend on no element of `unused` (there are none, or all are overwritten): its gradient is zeros, not missing.
+NodeRef with_unused(const NodeRef& value, const NodeRef& unused);
 NodeRef custom(std::shared_ptr<const CustomFunction> function, std::span<const NodeRef> inputs);
 NodeRef part(const NodeRef& custom, int index);
 

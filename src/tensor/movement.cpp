@@ -43,10 +43,13 @@ Tensor cat(std::span<const Tensor> tensors, int axis) {
     Shape shape = tensors[first].shape();
     const int d = check.axis(axis, static_cast<int>(shape.size()));
     shape[d] = 0;
-    std::vector<NodeRef> pieces;
+    std::vector<NodeRef> pieces, unused;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         Shape own = tensors[i].shape();
-        if (own == Shape{0} && shape.size() != 1) continue;
+        if (own == Shape{0} && shape.size() != 1) {
+            unused.push_back(ir::cast(node_of(tensors[i]), dtype));
+            continue;
+        }
         check.that(own.size() == shape.size(), "tensor ", i, " has ", own.size(), " axes, tensor ", first, " has ",
                    shape.size());
         shape[d] = checked_add(shape[d], own[d]);
@@ -55,7 +58,9 @@ Tensor cat(std::span<const Tensor> tensors, int axis) {
                    "'s ", tensors[first].shape(), " but for axis ", d);
         pieces.push_back(ir::cast(node_of(tensors[i]), dtype));
     }
-    return make_tensor(joined(pieces, d, shape));
+    NodeRef result = joined(pieces, d, shape);
+    for (const NodeRef& piece : unused) result = ir::with_unused(result, piece);
+    return make_tensor(result);
 }
 
 Tensor stack(std::span<const Tensor> tensors, int axis) {
@@ -202,9 +207,11 @@ Tensor repeat_interleave(const Tensor& x, const Tensor& counts, int axis) {
                given);
     const std::vector<std::int64_t> times = counts.detach().to_vector<std::int64_t>();
     std::vector<std::int64_t> index;
+    double total = 0;
     for (std::int64_t i = 0; i < slices; ++i) {
         const std::int64_t count = times[given == 1 ? 0 : static_cast<std::size_t>(i)];
         check.value(count >= 0, "count ", count, " is negative");
+        check.table(total += static_cast<double>(count));
         index.insert(index.end(), static_cast<std::size_t>(count), i);
     }
     return take(x, from_data(index), d);

@@ -160,10 +160,9 @@ Tensor added(const Checker& check, const Tensor& x, const NodeRef& product, DTyp
     check.that(reached == product->shape, "x does not broadcast to ", product->shape);
     const auto is = [](const Scalar& value, double number) { return value.as_double() == number; };
     NodeRef sum = is(options.alpha, 1) ? product : product * nodes::number(product, options.alpha);
-    if (!is(options.beta, 0)) {
-        const NodeRef wide = widened(x, result);
-        sum = (is(options.beta, 1) ? wide : wide * nodes::number(wide, options.beta)) + sum;
-    }
+    const NodeRef wide = widened(x, result);
+    if (is(options.beta, 0)) sum = ir::with_unused(sum, wide);  // what x holds does not matter, be it NaN
+    else sum = (is(options.beta, 1) ? wide : wide * nodes::number(wide, options.beta)) + sum;
     return make_tensor(ir::cast(sum, result));
 }
 

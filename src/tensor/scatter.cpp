@@ -68,7 +68,8 @@ void check_not_bool(const Checker& check, const Tensor& x, std::string_view what
 }
 
 NodeRef source_values(const Checker& check, const Tensor& x, const Tensor& source, const Shape& index) {
-    if (numel(index) == 0) return ir::constant(x.dtype(), Scalar(0), index);
+    if (numel(index) == 0)
+        return ir::with_unused(ir::constant(x.dtype(), Scalar(0), index), ir::cast(node_of(source), x.dtype()));
     const NodeRef values = lifted(node_of(source));
     check.that(values->shape.size() == index.size(), "source and index must have as many axes as each other");
     for (std::size_t d = 0; d < index.size(); ++d)

@@ -101,8 +101,8 @@ Tensor cdist(const Tensor& a, const Tensor& b, double p) {
     const DType result = promote({a, b}), wide = accumulator_of(result);
     check.dtype(is_float(result), "one of them must be a float tensor");
     const Tensor left = a.to(wide).unsqueeze(-2), right = b.to(wide).unsqueeze(-3);  // […, n, 1, d] and […, 1, m, d]
-    const Shape shape = check.broadcast(left.shape(), right.shape());
-    if (a.size(-1) == 0) return zeros(Shape(shape.begin(), shape.end() - 1), result);
+    check.broadcast(left.shape(), right.shape());
+    if (a.size(-1) == 0) return (left - right).sum(-1).to(result);
     return norm(left - right, p, -1).to(result);
 }
 

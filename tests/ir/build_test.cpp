@@ -158,6 +158,20 @@ TEST_CASE("views of constants are constants") {
     CHECK(pad(data({0}), {1}, {1}) == constant(f32, 0, {2}));
 }
 
+TEST_CASE("what no element is taken of is depended on still") {
+    const NodeRef x = leaf(1, data({2, 3})), none = shrink(x, {0, 0}, {0, 3}), plain = data({2, 3});
+    const NodeRef index = constant(DType::I64, Scalar(0), {0, 3}), yes = constant(DType::Bool, Scalar(true));
+    CHECK(pad(none, {1, 0}, {1, 0})->needs_grad);
+    CHECK(unskew(reshape(none, {0, 1, 3}), {.axis = 0, .window = 1}, 2)->needs_grad);
+    CHECK(insert(plain, none, {0, 0})->needs_grad);
+    CHECK(insert(x, plain, {0, 0})->needs_grad);
+    CHECK(where(yes, plain, x)->needs_grad);
+    CHECK(scatter(Op::Add, plain, index, none, 0)->needs_grad);
+    CHECK(values_of(insert(x, plain, {0, 0})) == values_of(plain));
+    CHECK(insert(plain, shrink(plain, {0, 0}, {0, 3}), {0, 0}) == plain);  // no marker where nothing needs one
+    CHECK(where(yes, x, plain) == x);
+}
+
 TEST_CASE("movement moves the right elements") {
     const NodeRef x = data({2, 3});  // 1 2 3 / 4 5 6
     CHECK(values_of(permute(x, {1, 0})) == Values{1, 4, 2, 5, 3, 6});

@@ -87,6 +87,7 @@ LINE("S30: a 0-d tensor is reduced and scanned over axis 0 or -1, but cannot be 
     line.is(cumsum(x, 0), {5});
     line.is(argmax(x, 0), {0});
     line.is(softmax(x), {1});
+    line.is(slope(Nested(5), [](const Tensor& n) { return softmax(n, 0); }), {0});
 }
 
 LINE_ALONE("S31: item() and bool take one element, of any rank") {

@@ -111,8 +111,19 @@ LINE(
     line.is(slope({1, 2}, put), {3, 3});
 }
 
-LINE("S65: the gradient of no elements is no elements") {
+LINE("S65: the gradient of no elements is no elements; what takes none of a tensor's has a gradient of zeros") {
     line.is(slope(Nested{}, [](N x) { return sum(x) + prod(x) + norm(x); }), {});
+    line.is(slope({1, 2}, [](N x) { return cat({x.narrow(0, 0, 0), floats({3})}); }), {0, 0});
+    line.is(slope({1, 2}, [](N x) { return cat({floats({{3}}), x.narrow(0, 0, 0)}); }), {0, 0});
+    line.is(slope({1, 2}, [](N x) { return pad(x, {-2, 1}); }), {0, 0});
+    line.is(slope({1, 2}, [](N x) { return where(Tensor(true), floats({3, 4}), x); }), {0, 0});
+    line.is(slope({1, 2}, [](N x) { return scatter_add(floats({3}), 0, zeros({0}, i64), x.narrow(0, 0, 0)); }), {0, 0});
+    line.is(slope({1, 2},
+                  [](N x) {
+                      return addmm(x.reshape({1, 2}), ones({1, 1}), ones({1, 2}), {.beta = 0});
+                  }),
+            {0, 0});
+    line.is(slope({1, 2}, [](N x) { return cat({x.narrow(0, 0, 0), x * 3}); }), {3, 3});
 }
 
 LINE_ALONE("S66: integers and bools refuse gradients, and a way through them carries none") {
