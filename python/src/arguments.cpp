@@ -26,9 +26,15 @@ nb::object literal(std::string_view text) {
     return nb::float_(std::stod(number));
 }
 
+// What a user has called: functions that only the package calls have an underscore before the name of what calls them.
+std::string public_name(const std::string& name) {
+    return name.starts_with('_') && !name.starts_with("__") ? name.substr(1) : name;
+}
+
 }  // namespace
 
-Signature::Signature(std::string name, const char* parameters, const char* doc, bool method) : name(std::move(name)) {
+Signature::Signature(std::string name, const char* parameters, const char* doc, bool method)
+    : name(std::move(name)), shown(public_name(this->name)) {
     if (method)
         parameters_.push_back({.name = "self", .key = nb::steal(PyUnicode_InternFromString("self")), .fallback = {}});
     std::string_view text = parameters;
@@ -55,9 +61,9 @@ Signature::Signature(std::string name, const char* parameters, const char* doc, 
         parameters_.push_back(std::move(parameter));
     }
     for (const Parameter& parameter : parameters_) positional_ += !parameter.keyword_only && !parameter.rest;
-    std::string shown = parameters;  // Python writes "*args" without a default
-    if (const std::size_t at = shown.find("=()"); at != std::string::npos) shown.erase(at, 3);
-    doc_ = this->name + "(" + (method ? shown.empty() ? "$self" : "$self, " : "") + shown + ")\n--\n\n" + doc;
+    std::string listed = parameters;  // Python writes "*args" without a default
+    if (const std::size_t at = listed.find("=()"); at != std::string::npos) listed.erase(at, 3);
+    doc_ = this->name + "(" + (method ? listed.empty() ? "$self" : "$self, " : "") + listed + ")\n--\n\n" + doc;
 }
 
 std::size_t Signature::find(PyObject* key) const {
@@ -83,7 +89,7 @@ nb::object Signature::bind(PyObject* const* arguments, Py_ssize_t given, PyObjec
     for (std::size_t i = by_position; i < parameters_.size(); ++i) values[i] = nullptr;
     if (count + skip > positional_) {
         if (!has_rest)
-            raise(PyExc_TypeError, name + "() takes at most " + std::to_string(positional_ - skip) +
+            raise(PyExc_TypeError, shown + "() takes at most " + std::to_string(positional_ - skip) +
                                        " positional argument" + (positional_ - skip == 1 ? "" : "s") + ", but " +
                                        std::to_string(count) + (count == 1 ? " was given" : " were given"));
         // view(2, 3) and view((2, 3)) are the same.
@@ -112,15 +118,15 @@ nb::object Signature::bind(PyObject* const* arguments, Py_ssize_t given, PyObjec
                 continue;  // np.sum(tensor) says that it wants no particular place for the result
             if (i == parameters_.size() || (skip && i == 0))
                 raise(PyExc_TypeError,
-                      name + "() has no argument named '" + std::string(to_text(key, {name.c_str(), "?"})) + "'");
-            if (values[i]) raise(PyExc_TypeError, name + "(): argument '" + parameters_[i].name + "' was given twice");
+                      shown + "() has no argument named '" + std::string(to_text(key, {shown.c_str(), "?"})) + "'");
+            if (values[i]) raise(PyExc_TypeError, shown + "(): argument '" + parameters_[i].name + "' was given twice");
             values[i] = arguments[given + k];
         }
     }
     for (std::size_t i = skip; i < parameters_.size(); ++i) {
         if (values[i]) continue;
         if (!parameters_[i].fallback.is_valid())
-            raise(PyExc_TypeError, name + "() needs the argument '" + parameters_[i].name + "'");
+            raise(PyExc_TypeError, shown + "() needs the argument '" + parameters_[i].name + "'");
         values[i] = parameters_[i].fallback.ptr();
     }
     return rest;

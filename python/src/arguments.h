@@ -30,6 +30,7 @@ public:
     nb::object bind(PyObject* const* arguments, Py_ssize_t count, PyObject* keywords, PyObject** values) const;
 
     const std::string name;
+    const std::string shown;  // in messages: "clip_grad_norm_" where the package calls _clip_grad_norm_
     std::size_t size() const { return parameters_.size(); }
     const char* parameter(std::size_t i) const { return parameters_[i].name.c_str(); }
     const char* doc() const { return doc_.c_str(); }
@@ -68,7 +69,7 @@ private:
     static PyObject* call(const Signature& signature, [[maybe_unused]] PyObject** values, std::index_sequence<I...>) {
         // Holders first: an Operand points to what its holder keeps.
         std::tuple<Converter<std::remove_cvref_t<A>>...> holders{
-            Converter<std::remove_cvref_t<A>>(values[I], Site{signature.name.c_str(), signature.parameter(I)})...};
+            Converter<std::remove_cvref_t<A>>(values[I], Site{signature.shown.c_str(), signature.parameter(I)})...};
         if constexpr (std::is_void_v<R>) {
             Function()(std::get<I>(holders).get()...);
             return nb::none().release().ptr();
@@ -86,19 +87,23 @@ struct Bound {
     static inline PyMethodDef function_definition, method_definition;
 
     static PyObject* function(PyObject*, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords) {
-        return guarded([&] {
-            PyObject* values[Callee<F>::kCount + 1];
-            const nb::object kept = as_function->bind(arguments, count, keywords, values);
-            return Callee<F>::template call<F>(*as_function, values);
-        });
+        return guarded(
+            [&] {
+                PyObject* values[Callee<F>::kCount + 1];
+                const nb::object kept = as_function->bind(arguments, count, keywords, values);
+                return Callee<F>::template call<F>(*as_function, values);
+            },
+            as_function->shown);
     }
     static PyObject* method(PyObject* self, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords) {
-        return guarded([&] {
-            PyObject* values[Callee<F>::kCount + 1];
-            values[0] = self;
-            const nb::object kept = as_method->bind(arguments, count, keywords, values);
-            return Callee<F>::template call<F>(*as_method, values);
-        });
+        return guarded(
+            [&] {
+                PyObject* values[Callee<F>::kCount + 1];
+                values[0] = self;
+                const nb::object kept = as_method->bind(arguments, count, keywords, values);
+                return Callee<F>::template call<F>(*as_method, values);
+            },
+            as_method->shown);
     }
 };
 

@@ -7,7 +7,10 @@
 
 #include <weft/error.h>
 
+#include <algorithm>
+#include <cctype>
 #include <new>
+#include <string>
 
 namespace weft::python {
 
@@ -25,9 +28,22 @@ PyObject* new_error(nb::module_& m, const char* name, const char* doc, nb::objec
 
 nb::object both_of(PyObject* a, PyObject* b) { return nb::make_tuple(nb::handle(a), nb::handle(b)); }
 
+// "matmul(…): …", "x[…]: …" and "WEFT_THREADS=x: …" say already what they are about.
+bool opens_with_call(std::string_view text) {
+    const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
+    const auto end = std::find_if_not(text.begin(), text.end(), in_name);
+    return text.starts_with("WEFT_") || (end != text.begin() && end != text.end() && (*end == '(' || *end == '['));
+}
+
+void raise_about(PyObject* type, std::string_view function, const std::exception& error) {
+    const std::string_view text = error.what();
+    const bool complete = function.empty() || opens_with_call(text);
+    PyErr_SetString(type, complete ? error.what() : (std::string(function) + "(): " + std::string(text)).c_str());
+}
+
 }  // namespace
 
-void raise_from(const std::exception_ptr& error) noexcept {
+void raise_from(const std::exception_ptr& error, std::string_view function) noexcept {
     try {
         std::rethrow_exception(error);
     } catch (nb::python_error& e) {
@@ -35,19 +51,19 @@ void raise_from(const std::exception_ptr& error) noexcept {
     } catch (const nb::cast_error&) {
         PyErr_SetString(PyExc_TypeError, "an object could not be converted");
     } catch (const ShapeError& e) {
-        PyErr_SetString(shape_error, e.what());
+        raise_about(shape_error, function, e);
     } catch (const DTypeError& e) {
-        PyErr_SetString(dtype_error, e.what());
+        raise_about(dtype_error, function, e);
     } catch (const ValueError& e) {
-        PyErr_SetString(PyExc_ValueError, e.what());
+        raise_about(PyExc_ValueError, function, e);
     } catch (const IndexError& e) {
-        PyErr_SetString(PyExc_IndexError, e.what());
+        raise_about(PyExc_IndexError, function, e);
     } catch (const GradError& e) {
         PyErr_SetString(grad_error, e.what());
     } catch (const LinAlgError& e) {
         PyErr_SetString(linalg_error, e.what());
     } catch (const MemoryError& e) {
-        PyErr_SetString(PyExc_MemoryError, e.what());
+        raise_about(PyExc_MemoryError, function, e);
     } catch (const BackendError& e) {
         PyErr_SetString(backend_error, e.what());
     } catch (const IoError& e) {
@@ -55,7 +71,9 @@ void raise_from(const std::exception_ptr& error) noexcept {
     } catch (const Interrupted&) {
         raise_interrupt();
     } catch (const std::bad_alloc&) {
-        PyErr_SetString(PyExc_MemoryError, "there is not enough memory");
+        PyErr_SetString(
+            PyExc_MemoryError,
+            (std::string(function) + (function.empty() ? "" : "(): ") + "there is not enough memory").c_str());
     } catch (const std::exception& e) {
         PyErr_SetString(PyExc_RuntimeError, e.what());
     }

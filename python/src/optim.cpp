@@ -214,12 +214,12 @@ void bind_optim(nb::module_& m) {
     bind_engine<NAdam, nadam>(m, "_NAdam");
     bind_engine<RAdam, radam>(m, "_RAdam");
     bind_schedules(m);
-    function(m, "_clip_grad_norm", "params, max_norm, norm_type, error_if_nonfinite",
+    function(m, "_clip_grad_norm_", "parameters, max_norm, norm_type, error_if_nonfinite",
              "Scales all gradients so that their joint norm is at most max_norm.",
              [](const std::vector<Tensor>& params, double most, double p, bool error_if_nonfinite) {
                  return clip_grad_norm(params, most, p, error_if_nonfinite);
              });
-    function(m, "_clip_grad_value", "params, clip_value", "Limits every element of the gradients.",
+    function(m, "_clip_grad_value_", "parameters, clip_value", "Limits every element of the gradients.",
              [](const std::vector<Tensor>& params, double most) { clip_grad_value(params, most); });
     function(m, "_parameters_to_vector", "parameters", "All elements, one after the other.",
              [](const std::vector<Tensor>& params) { return parameters_to_vector(params); });

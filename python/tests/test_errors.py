@@ -25,6 +25,24 @@ CASES = [
     (lambda: weft.cat(X), TypeError, "cat(): argument 'tensors' must be a list or tuple of tensors, not Tensor"),
     (lambda: weft.tensor("a"), TypeError, "tensor(): argument 'data' must be numbers in nested lists, or an array, not str"),
     (lambda: weft.tensor([[1], [1, 2]]), ValueError, "tensor(): a list of 2 stands where one of 1 is expected"),
+    (lambda: weft.zeros(2**62, 8), ValueError, "zeros("),
+    (lambda: weft.rand(1, 1).expand(2**40, 1) + weft.rand(1).expand(2**40), ValueError, "add("),
+    (lambda: weft.ones(3).expand(2**40, 2**40, 3), ValueError, "expand("),
+    (lambda: weft.cat([weft.ones(1).expand(2**62), weft.ones(1).expand(2**62)]), ValueError, "cat("),
+    (lambda: weft.ones(3).repeat(2**62, 2**62), ValueError, "repeat("),
+    (lambda: weft.diag_embed(weft.ones(3), 2**63 - 2), ValueError, "diag_embed("),
+    (lambda: F.pad(X, (2**62, 2**62)), ValueError, "pad("),
+    (lambda: weft.kron(weft.rand(1).expand(2**40), weft.rand(1).expand(2**40)), ValueError, "kron("),
+    (lambda: weft.outer(weft.rand(1).expand(2**40), weft.rand(1).expand(2**40)), ValueError, "outer("),
+    (lambda: weft.nn.utils.clip_grad_norm_([1], 1.0), TypeError, "clip_grad_norm_(): argument 'parameters' must be a list of tensors, but one of them is int"),
+    (lambda: weft.nn.utils.clip_grad_value_(["a"], 1.0), TypeError, "clip_grad_value_(): argument 'parameters'"),
+    (lambda: weft.nn.utils.parameters_to_vector([1]), TypeError, "parameters_to_vector(): argument 'parameters'"),
+    (lambda: weft.nn.utils.vector_to_parameters(1, [X]), TypeError, "vector_to_parameters(): argument 'vec' must be a Tensor, not int"),
+    (lambda: weft.linalg.svd([1]), TypeError, "svd(): argument 'A' must be a Tensor, not list"),
+    (lambda: weft.autograd.backward(1), TypeError, "backward(): argument 'tensors' must be a list of tensors, but one of them is int"),
+    (lambda: weft.nn.utils.clip_grad_norm_(5, 1.0), TypeError, "clip_grad_norm_(): argument 'parameters' must be a list of tensors, but one of them is int"),
+    (lambda: F.max_pool2d(weft.ones(1, 1, 4, 4), 2, stride=0), ValueError, "stride must be at least 1, not 0"),
+    (lambda: weft.hann_window(2**40), MemoryError, "hann_window(length: 1099511627776, dtype: f32): cannot allocate a table"),
     (lambda: X + "a", TypeError, "Tensor' and 'str'"),
     (lambda: X @ 2, TypeError, "Tensor' and 'int'"),
     (lambda: X @ X, RuntimeError, "matmul(a: f32[2, 3], b: f32[2, 3]): a's last size 3 must equal b's second-last 2"),
@@ -60,6 +78,7 @@ def test_error(case):
         call()
     text = str(caught.value)
     assert "\n" not in text and "std::" not in text and "nanobind" not in text and "overload" not in text
+    assert not re.search(r"(?<![A-Za-z0-9_])_[a-z]\w*\(", text), "a name that is not public"
 
 
 def test_a_failed_run_raises_and_leaves_the_rest():

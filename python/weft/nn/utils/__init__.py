@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..._tensor import Tensor
-from ..._weft import _clip_grad_norm, _clip_grad_value, _parameters_to_vector, _vector_to_parameters
+from ..._weft import _clip_grad_norm_, _clip_grad_value_, _parameters_to_vector, _vector_to_parameters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,19 +11,20 @@ if TYPE_CHECKING:
 
 
 def _listed(parameters: Any) -> Any:
-    return [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    one = isinstance(parameters, Tensor) or not hasattr(parameters, "__iter__")  # what is neither is refused by name
+    return [parameters] if one else list(parameters)
 
 
 def clip_grad_norm_(
     parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None
 ) -> Any:
     """Scales all gradients by one factor, so that their joint norm is at most max_norm; returns the norm before."""
-    return _clip_grad_norm(_listed(parameters), float(max_norm), float(norm_type), error_if_nonfinite)
+    return _clip_grad_norm_(_listed(parameters), float(max_norm), float(norm_type), error_if_nonfinite)
 
 
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) -> None:
     """Limits every element of the gradients to ±clip_value."""
-    _clip_grad_value(_listed(parameters), float(clip_value))
+    _clip_grad_value_(_listed(parameters), float(clip_value))
 
 
 def parameters_to_vector(parameters: Any) -> Any:
