@@ -99,11 +99,12 @@ def test_lifetimes():
     assert out.sum().item() == 500500
     array = np.arange(1000.0)
     gone = weakref.ref(array)
-    pending = weft.from_dlpack(array) * 2
+    held = weft.from_dlpack(array)
+    pending = held * 2
     del array
     gc.collect()
     assert gone() is not None and pending.sum().item() == 999000
-    del pending
+    del held  # an op has a copy, and holds nothing
     gc.collect()
     weft.from_numpy(np.zeros(1))  # what was put aside is let go
     assert gone() is None
