@@ -5,6 +5,7 @@
 #include "ir/print.h"
 #include "ir/symbolic.h"
 #include "ir/walk.h"
+#include "kernel/linear_form.h"
 #include "kernel/math.h"
 
 #include <weft/error.h>
@@ -21,6 +22,12 @@ std::size_t Elements::RequestHash::operator()(const Request& request) const {
     std::size_t h = std::hash<const void*>()(request.node);
     for (const NodeRef& e : request.index) h = h * 0x9e3779b97f4a7c15 + std::hash<const void*>()(e.get());
     return h * 0x9e3779b97f4a7c15 + std::hash<const void*>()(request.gate.get());
+}
+
+NodeRef in_range(const Kernel& kernel, const NodeRef& index, std::int64_t size) {
+    const Ranges::Sum range = Ranges(0).of(linear_form(*index));
+    if (size <= 0 || (range.low >= 0 && range.high < size)) return index;
+    return kernel.binary(Op::Max, kernel.index(0), kernel.binary(Op::Min, index, kernel.index(size - 1)));
 }
 
 void Elements::bind(const Node& reduce, const IndexList& index, int local) { bound_[&reduce] = {index, local}; }
@@ -105,7 +112,8 @@ std::vector<Elements::Request> Elements::needs(const Request& request, const std
         if (so_far.empty()) return {{node.sources[1].get(), request.index, request.gate}};
         if (so_far.size() > 1) return {};
         IndexList index = request.index;
-        index[node.as<ir::IndexArg>().axis] = so_far[0];
+        const int axis = node.as<ir::IndexArg>().axis;
+        index[axis] = in_range(kernel_, so_far[0], node.source(0).shape[axis]);
         return {{node.sources[0].get(), index, request.gate}};
     }
     if (!so_far.empty()) return {};

@@ -12,6 +12,9 @@ namespace weft::kernel {
 
 using ir::IndexList;
 
+// An index that is data: the index itself, if its checks keep it below `size`; else (a custom function has computed it) clamped to that.
+NodeRef in_range(const Kernel& kernel, const NodeRef& index, std::int64_t size);
+
 // Lowers elements of a KernelGraph's nodes into a kernel. Memoised by (node, index, gate): equal elements are one expression.
 class Elements {
 public:

@@ -1,4 +1,4 @@
-// kernel/kernel.cpp: building, rewriting, printing and verifying the loop IR.
+// kernel/kernel.cpp: building, rewriting and printing the loop IR.
 #include "kernel/kernel.h"
 
 #include "core/str.h"
@@ -138,10 +138,9 @@ public:
             const std::size_t before = pending.size();
             if (node->op == Op::Load && node->sources.size() == 1 && !done_[node])
                 if (const NodeRef at = simplify_.plain_sum(node->sources[0], replacement_))
-                    done_[node] =
-                        at == node->sources[0] && buffer_of(*node) == node->as<ir::LoadArg>().buffer
-                            ? NodeRef(node)
-                            : kernel_.load(buffer_of(*node), at);
+                    done_[node] = at == node->sources[0] && buffer_of(*node) == node->as<ir::LoadArg>().buffer
+                                      ? NodeRef(node)
+                                      : kernel_.load(buffer_of(*node), at);
             if (!done_[node])
                 for (const NodeRef& source : node->sources)
                     if (!is_constant(*source) && !done_[source.get()]) pending.push_back(source.get());
@@ -166,8 +165,7 @@ public:
         result.reserve(body.size());
         for (const Stmt& stmt : body) {
             if (const Store* store = stmt.store()) {
-                result.emplace_back(
-                    Store{renamed(store->buffer), index(store->index), (*this)(store->value)});
+                result.emplace_back(Store{renamed(store->buffer), index(store->index), (*this)(store->value)});
             } else {
                 const Loop& loop = *stmt.loop();
                 NodeRef count = loop.count ? index(loop.count) : nullptr, var = loop.var;
@@ -304,84 +302,5 @@ std::string print(const Kernel& kernel) {
     print_body(kernel, kernel.body, 1, out);
     return out;
 }
-
-// ---- verification ----------------------------------------------------------------------------------------------------
-
-namespace {
-
-class Verifier {
-public:
-    Verifier(const Kernel& kernel, std::string_view after) : kernel_(kernel), after_(after) {}
-
-    void body(const Body& body, int depth) {
-        for (const Stmt& stmt : body) {
-            if (const Loop* loop = stmt.loop()) check_loop(*loop, body, depth);
-            else check_store(*stmt.store());
-        }
-    }
-
-private:
-    void check_loop(const Loop& loop, const Body& siblings, int depth) {
-        require(loop.var->op == Op::LoopVar && loop.id() < kernel_.next_var, "a loop without a proper variable");
-        require(seen_.insert(loop.id()).second, "two loops with one variable: i", loop.id());
-        if (loop.kind == LoopKind::Parallel)
-            require(depth == 0 && siblings.size() == 1, "a parallel loop that is not outermost");
-        if (loop.count) {
-            require(loop.kind == LoopKind::Serial && loop.count->dtype == DType::I64,
-                    "a count on a loop that is not serial");
-            check_expression(loop.count);
-        }
-        if (loop.kind == LoopKind::Vector) require(loop.extent() <= kMaxLanes, "a vector loop with too many lanes");
-        bound_.insert(loop.id());
-        body(loop.body, depth + 1);
-        bound_.erase(loop.id());
-    }
-
-    void check_store(const Store& store) {
-        require(store.buffer >= 0 && store.buffer < static_cast<int>(kernel_.buffers.size()), "a store to no buffer");
-        const Buffer& buffer = kernel_.buffers[store.buffer];
-        require(buffer.role != Buffer::Role::Input, "a store to the input ", buffer.name);
-        require(store.value->dtype == buffer.dtype, "a store of ", store.value->dtype, " to ", buffer.name, " of ",
-                buffer.dtype);
-        require(buffer.place != Buffer::Place::Nowhere || store.value->op == Op::Load, "a hint that is no load");
-        require(store.index->dtype == DType::I64, "an index that is not i64");
-        check_expression(store.index);
-        check_expression(store.value);
-    }
-
-    void check_expression(const NodeRef& root) {
-        for (const ir::Node* node : ir::topological_order(std::span(&root, 1))) {
-            require(node->shape.empty(), "an expression with a shape");
-            if (node->op == Op::LoopVar)
-                require(bound_.contains(node->as<ir::LoopArg>().id), "unbound i", node->as<ir::LoopArg>().id);
-            if (node->op == Op::Load) {
-                const int b = node->as<ir::LoadArg>().buffer;
-                require(b >= 0 && b < static_cast<int>(kernel_.buffers.size()), "a load from no buffer");
-                require(node->dtype == kernel_.buffers[b].dtype, "a load of another dtype than its buffer's");
-                require(kernel_.buffers[b].place != Buffer::Place::Nowhere, "a load from nowhere");
-            }
-            require(!ir::is_math(node->op) && !ir::is_movement(node->op), "an op that no backend knows");
-            if (is_half(node->dtype))
-                require(node->op == Op::Load || node->op == Op::Cast || node->op == Op::Where ||
-                            node->op == Op::Const || node->op == Op::Bitcast || node->op == Op::ScalarParam,
-                        "arithmetic in half precision");
-        }
-    }
-
-    template <class... Parts>
-    void require(bool holds, const Parts&... what) const {
-        if (!holds)
-            throw InternalError(
-                str("kernel ", kernel_.name, ", after ", after_, ": ", str(what...), "\n", print(kernel_)));
-    }
-
-    const Kernel& kernel_;
-    std::string_view after_;
-    std::unordered_set<int> bound_, seen_;
-};
-
-}  // namespace
-
-void verify(const Kernel& kernel, std::string_view after) { Verifier(kernel, after).body(kernel.body, 0); }
 
 }  // namespace weft::kernel

@@ -97,7 +97,7 @@ Kernel lower_scatter(const KernelGraph& graph) {
 
     if (scatter.source(1).shape[arg.axis] > 0) {
         IndexList target = loops.index;
-        target[arg.axis] = elements.value(scatter.source(1), loops.index);
+        target[arg.axis] = in_range(kernel, elements.value(scatter.source(1), loops.index), scatter.shape[arg.axis]);
         const NodeRef at = ir::strided_position(*kernel.interner, target, output.strides);
         NodeRef value = elements.keeping_checks(elements.value(scatter.source(2), loops.index), target[arg.axis], at);
         if (arg.mode != Op::Where) value = kernel.binary(arg.mode, kernel.load(output.param, at), value);

@@ -5,6 +5,7 @@
 #include "runtime/counters.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <iostream>
 #include <list>
@@ -15,6 +16,7 @@ namespace weft::runtime {
 namespace {
 
 constexpr std::size_t kMostPlans = 1024;
+std::atomic<std::int64_t> refused_donations{0};
 
 std::uint64_t hash_of(std::span<const std::uint64_t> key) {
     std::uint64_t h = key.size();
@@ -54,20 +56,38 @@ bool serves(const CachedPlan& plan, std::span<const Word> constants) {
     return true;
 }
 
+void compile_steps(CachedPlan& made) {
+    std::vector<const ir::KernelGraph*> graphs;
+    for (const schedule::PlanStep& step : made.plan.steps)
+        if (!step.kernel.custom) graphs.push_back(&step.kernel.graph);
+    const auto compiled = compile(graphs);
+    made.kernels.clear();
+    std::size_t next = 0;
+    for (const schedule::PlanStep& step : made.plan.steps)
+        made.kernels.push_back(step.kernel.custom ? nullptr : compiled[next++]);
+    for (const auto& kernel : compiled) made.scratch_bytes = std::max(made.scratch_bytes, kernel->scratch_bytes);
+}
+
+// Leaves that a kernel reads and writes without a proof that it reads first: the plan must do without donating them.
+bool refuse_unproven(const CachedPlan& made, std::vector<int>& refused) {
+    const std::size_t before = refused.size();
+    for (std::size_t s = 0; s < made.kernels.size(); ++s)
+        if (made.kernels[s])
+            for (const int param : made.kernels[s]->unproven)
+                refused.push_back(made.plan.values[made.plan.steps[s].values[param]].leaf);
+    refused_donations += static_cast<std::int64_t>(refused.size() - before);
+    return refused.size() > before;
+}
+
 std::shared_ptr<const CachedPlan> make(const schedule::Captured& captured, std::vector<int> holes, bool keep) {
     const auto start = std::chrono::steady_clock::now();
     auto made = std::make_shared<CachedPlan>();
-    made->plan =
-        schedule::make_plan(captured, std::move(holes), keep, config().donate && !config().switched_off("donate"));
-    if (config().debug >= 3) std::clog << "-- graph, simplified\n" << made->plan.graph_text;
-    std::vector<const ir::KernelGraph*> graphs;
-    for (const schedule::PlanStep& step : made->plan.steps)
-        if (!step.kernel.custom) graphs.push_back(&step.kernel.graph);
-    const auto compiled = compile(graphs);
-    std::size_t next = 0;
-    for (const schedule::PlanStep& step : made->plan.steps)
-        made->kernels.push_back(step.kernel.custom ? nullptr : compiled[next++]);
-    for (const auto& kernel : compiled) made->scratch_bytes = std::max(made->scratch_bytes, kernel->scratch_bytes);
+    schedule::PlanOptions options{.keep = keep, .donate = config().donate && !config().switched_off("donate")};
+    do {
+        made->plan = schedule::make_plan(captured, holes, options);
+        if (config().debug >= 3) std::clog << "-- graph, simplified\n" << made->plan.graph_text;
+        compile_steps(*made);
+    } while (refuse_unproven(*made, options.not_donated));
     made->key.assign(captured.key.begin(), captured.key.end());
     made->mode = mode_now(keep);
     made->constants.assign(captured.constants.begin(), captured.constants.end());
@@ -78,6 +98,8 @@ std::shared_ptr<const CachedPlan> make(const schedule::Captured& captured, std::
 }
 
 }  // namespace
+
+std::int64_t donations_refused() { return refused_donations; }
 
 void clear_plan_cache() {
     cache().entries.clear();

@@ -6,8 +6,12 @@
 #include "core/str.h"
 #include "kernel/lower.h"
 #include "kernel/optimise.h"
+#include "kernel/verify.h"
 #include "runtime/counters.h"
 
+#include <weft/error.h>
+
+#include <atomic>
 #include <iostream>
 #include <list>
 #include <mutex>
@@ -19,6 +23,7 @@ namespace {
 using ir::KernelGraph;
 
 constexpr std::size_t kMostPrograms = 4096;
+std::atomic<std::int64_t> unproven_kernels{0};
 
 struct Key {
     KernelGraph graph;
@@ -65,7 +70,30 @@ void trace_pass(std::string_view pass, const kernel::Kernel& kernel) {
     std::clog << "-- " << kernel.name << " after " << pass << "\n" << kernel::print(kernel);
 }
 
+// Adds what may not be donated after all: where the proof fails, nothing may be. A kernel without a proof is counted, and named by WEFT_DEBUG=1.
+void prove(const kernel::Kernel& kernel, std::string_view after, const std::vector<int>& donated,
+           std::vector<int>& unproven) {
+    try {
+        for (const int param : kernel::verify_memory(kernel, after, donated)) unproven.push_back(param);
+    } catch (const InternalError& error) {
+        ++unproven_kernels;
+        if (config().debug >= 1) std::clog << error.what() << "\n";
+        unproven.insert(unproven.end(), donated.begin(), donated.end());
+    }
+}
+
+kernel::Kernel proven_kernel(const KernelGraph& graph, std::vector<int>& unproven) {
+    const std::vector<int> donated = kernel::donated_parameters(graph);
+    kernel::Kernel lowered = kernel::lower(graph);
+    prove(lowered, "lower", donated, unproven);
+    kernel::Kernel kernel = kernel::optimise(std::move(lowered), config().debug >= 3 ? trace_pass : kernel::Trace());
+    prove(kernel, "optimise", donated, unproven);
+    return kernel;
+}
+
 }  // namespace
+
+std::int64_t kernels_unproven() { return unproven_kernels; }
 
 void clear_program_cache() {
     const std::lock_guard lock(ir::graph_lock());
@@ -77,6 +105,7 @@ std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph
     const std::lock_guard lock(ir::graph_lock());
     std::vector<std::shared_ptr<const Compiled>> result(graphs.size());
     std::vector<kernel::Kernel> kernels;
+    std::vector<std::vector<int>> unproven;  // per kernel
     std::vector<std::size_t> missing;
     std::unordered_map<Key, std::size_t, KeyHash> first;  // equal kernels within this call
     std::vector<std::pair<std::size_t, std::size_t>> same;
@@ -90,8 +119,8 @@ std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph
             same.emplace_back(i, seen->second);
         } else {
             poll_interrupt();
-            kernels.push_back(
-                kernel::optimise(kernel::lower(*graphs[i]), config().debug >= 3 ? trace_pass : kernel::Trace()));
+            unproven.emplace_back();
+            kernels.push_back(proven_kernel(*graphs[i], unproven.back()));
             missing.push_back(i);
         }
     }
@@ -109,6 +138,7 @@ std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph
         compiled->schedule = k.schedule;
         compiled->chunks = kernel::parallel_extent(k);
         compiled->scratch_bytes = k.scratch_bytes;
+        compiled->unproven = unproven[m];
         if (config().debug >= 4) std::clog << programs[m]->source() << "\n";
         if (config().debug >= 5) std::clog << programs[m]->machine() << "\n";
         result[missing[m]] = compiled;

@@ -9,6 +9,7 @@
 #include "ir/walk.h"
 #include "schedule/cost.h"
 #include "schedule/simplify.h"
+#include "schedule/verify_plan.h"
 
 #include <weft/error.h>
 
@@ -61,8 +62,8 @@ bool reads_in_place(const KernelGraph& graph, int slot) {
 
 class Planner {
 public:
-    Planner(const Captured& captured, std::vector<int> holes, bool keep, bool donate)
-        : captured_(captured), keep_(keep), donate_(donate) {
+    Planner(const Captured& captured, std::vector<int> holes, const PlanOptions& options)
+        : captured_(captured), options_(options) {
         plan_.holes = std::move(holes);
     }
 
@@ -83,12 +84,13 @@ public:
             for (const PlacedValue& placed : schedule.placed) place_inside(placed);
         }
         place_outputs();
-        if (keep_) keep_for_gradient();
-        if (donate_) {
+        if (options_.keep) keep_for_gradient();
+        if (options_.donate) {
             donate();
             write_donated_last();
         }
         lay_out_arena();
+        verify_plan(plan_, captured_, simple_.roots);
         return std::move(plan_);
     }
 
@@ -133,9 +135,9 @@ private:
 
     // Insert into memory that dies with this run and that nothing else reads: only the box is written.
     int box_leaf(const NodeRef& root) {
-        if (!donate_ || root->op != Op::Insert || root->source(0).op != Op::Param) return -1;
+        if (!options_.donate || root->op != Op::Insert || root->source(0).op != Op::Param) return -1;
         const int leaf = root->source(0).as<ir::SlotArg>().slot;
-        if (!captured_.leaves[leaf].dies || !is_dense(captured_.leaf(leaf)) || shares_storage(leaf)) return -1;
+        if (!is_donatable(leaf)) return -1;
         if (numel(root->source(1).shape) == 0 || start_constant(*root) < 0) return -1;
         int readers = 0;
         for (const Node* node : ir::topological_order(canonical_.outputs)) {
@@ -144,11 +146,19 @@ private:
                 readers += source->op == Op::Param && source->as<ir::SlotArg>().slot == leaf;
         }
         for (const NodeRef& output : simple_.roots) readers += output == root->sources[1];
-        for (const Node* node : ir::topological_order(simple_.roots))  // a custom function reads dense memory
-            if (node->op == Op::Custom &&
-                std::find(node->sources.begin(), node->sources.end(), root->sources[1]) != node->sources.end())
-                return -1;
-        return readers == 1 ? leaf : -1;
+        return readers == 1 && !feeds_custom(*root->sources[1]) ? leaf : -1;
+    }
+
+    // A custom function reads dense memory. It may raise, too: nothing that it depends on may be written in place before.
+    bool feeds_custom(const Node& value) const {
+        std::unordered_set<const Node*> depends{&value};
+        for (const Node* node : ir::topological_order(simple_.roots)) {
+            const auto is_one = [&](const NodeRef& source) { return depends.contains(source.get()); };
+            if (std::none_of(node->sources.begin(), node->sources.end(), is_one)) continue;
+            if (node->op == Op::Custom) return true;
+            depends.insert(node);
+        }
+        return false;
     }
 
     // The first of the constants that say where this Insert starts: those of the Insert that it was before it was simplified. -1: none
@@ -163,6 +173,12 @@ private:
             if (became != simple_.became.end() && became->second.get() == &insert) return captured_.items[i].constant;
         }
         return -1;
+    }
+
+    bool is_donatable(int leaf) const {
+        const std::vector<int>& refused = options_.not_donated;
+        return captured_.leaves[leaf].dies && is_dense(captured_.leaf(leaf)) && !shares_storage(leaf) &&
+               std::find(refused.begin(), refused.end(), leaf) == refused.end();
     }
 
     bool shares_storage(int leaf) const {
@@ -321,8 +337,8 @@ private:
 
     bool may_take(int s, const PlanValue& value, int leaf) {
         const MemoryView& view = captured_.leaf(leaf);
-        if (!captured_.leaves[leaf].dies || size_of(view.dtype) != size_of(value.dtype) ||
-            numel(view.shape) != numel(value.shape) || !is_dense(view) || shares_storage(leaf))
+        if (!is_donatable(leaf) || size_of(view.dtype) != size_of(value.dtype) ||
+            numel(view.shape) != numel(value.shape))
             return false;
         const auto found = value_of_leaf_.find(leaf);
         if (found == value_of_leaf_.end()) return true;
@@ -444,7 +460,7 @@ private:
     }
 
     const Captured& captured_;
-    const bool keep_, donate_;
+    const PlanOptions& options_;
     Plan plan_;
     CanonicalGraph canonical_;
     ir::Rewritten simple_;
@@ -458,14 +474,15 @@ private:
 
 }  // namespace
 
-Plan make_plan(const Captured& captured, std::vector<int> holes, bool keep, bool donate) {
+Plan make_plan(const Captured& captured, std::vector<int> holes, const PlanOptions& options) {
     // Once donated memory is written, a run goes to its end. Where that may take long, an interrupt could not be heard: nothing is
     // donated.
     constexpr double kLongest = 0.1;
-    if (donate)
-        if (Plan plan = Planner(captured, holes, keep, true).run(); seconds_after_donation(plan) <= kLongest)
-            return plan;
-    return Planner(captured, std::move(holes), keep, false).run();
+    if (options.donate)
+        if (Plan plan = Planner(captured, holes, options).run(); seconds_after_donation(plan) <= kLongest) return plan;
+    PlanOptions nothing_donated = options;
+    nothing_donated.donate = false;
+    return Planner(captured, std::move(holes), nothing_donated).run();
 }
 
 }  // namespace weft::schedule

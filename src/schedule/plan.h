@@ -46,6 +46,11 @@ struct Plan {
     std::string graph_text;  // the simplified graph, for explain() and WEFT_DEBUG=3
 };
 
-Plan make_plan(const Captured& captured, std::vector<int> holes, bool keep, bool donate);
+struct PlanOptions {
+    bool keep = false;             // values that a gradient may use outlive the run
+    bool donate = false;           // outputs may take over the memory of leaves that die …
+    std::vector<int> not_donated;  // … but for these: the order of a kernel that reads and writes them was not proven
+};
+Plan make_plan(const Captured& captured, std::vector<int> holes, const PlanOptions& options);
 
 }  // namespace weft::schedule

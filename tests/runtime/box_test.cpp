@@ -52,7 +52,7 @@ TEST_CASE("one value is written into several tensors, and read itself") {
         const Tensor d = v.contiguous(), e = v * 2;
         const Tensor all[] = {d, a, e, b, c};
         realize(all);
-        const float *s = seen.data();
+        const float* s = seen.data();
         CHECK(values(a) == Floats{0, s[0], s[1], s[2], s[3], 0});
         CHECK(values(b) == Floats{s[0], s[1], s[2], s[3], 0, s[0], s[1], s[2], s[3]});
         CHECK(values(c) == Floats{0, 0, 0, 0, s[0], s[1], s[2], s[3]});

@@ -359,7 +359,7 @@ schedule::Plan plan_of(const Roots& roots) {
     const std::lock_guard lock(ir::graph_lock());
     const schedule::Captured captured = schedule::capture(roots, nullptr);
     if (captured.outputs.empty()) return {};
-    return schedule::make_plan(captured, {}, false, false);
+    return schedule::make_plan(captured, {}, {});
 }
 
 void compile_together(std::span<const Roots> graphs, const Mode& mode) {

@@ -1,0 +1,62 @@
+// kernel/bounds_proof.h: proves that an index lies in a range, from the ranges of variables and from what is known to hold where it is
+// evaluated: a load's gate, the counts of the loops around.
+#pragma once
+
+#include "kernel/linear_form.h"
+
+namespace weft::kernel {
+
+class BoundsProof {
+public:
+    BoundsProof(const Kernel& kernel, const Ranges& ranges) : kernel_(kernel), ranges_(ranges) {}
+
+    // What holds here; the caller takes it back in reverse order.
+    struct Mark {
+        std::size_t facts, splits;
+    };
+    Mark mark() const { return {facts_.size(), splits_.size()}; }
+    Mark assume(const ir::Node& condition, bool holds = true);
+    void assume_positive(LinearForm form);  // form >= 0
+    void take_back(const Mark& mark);
+
+    // The least and the most that an index can be.
+    Ranges::Sum reach(const LinearForm& form) const { return tight(form); }
+
+    // Is 0 <= index < size, whatever the variables are?
+    bool within(const ir::Node& index, std::int64_t size);
+
+private:
+    // One attempt, with what is known so far: for a goal, the atoms that matter and what the facts make of their ranges.
+    bool proves(const LinearForm& goal, int depth);  // goal >= 0
+    bool by_sums(const LinearForm& goal) const;
+    bool by_fact(const LinearForm& goal, const LinearForm& fact, int depth);
+    bool by_cases(const LinearForm& goal, int depth);
+    bool in_case(const LinearForm& goal, const ir::Node* atom, const ir::Node& value, const Mark& mark, int depth);
+    void assume_less(const ir::Node& a, const ir::Node& b, std::int64_t by);  // a + by <= b
+
+    bool impossible(std::size_t first) const;  // a fact from this one on never holds: nothing happens here
+    void note_atoms(const LinearForm& form);
+    void define_atoms();
+    void define_quotient(const ir::Node& quotient);
+    void define_extreme(const ir::Node& extreme);
+    void narrow_ranges();
+    bool narrow(const LinearForm& fact);
+    bool narrow(std::size_t known, std::int64_t low, std::int64_t high);
+    ir::Bounds range(const ir::Node& atom) const;
+    Ranges::Sum sum(const LinearForm& form) const;    // from the ranges of its atoms
+    Ranges::Sum tight(const LinearForm& form) const;  // and from one fact
+
+    struct Known {
+        const ir::Node* atom;
+        ir::Bounds range;
+    };
+    const Kernel& kernel_;
+    const Ranges& ranges_;
+    std::vector<LinearForm> facts_;        // each is >= 0
+    std::vector<const ir::Node*> splits_;  // conditions of which one side holds: Or(a, b)
+    std::vector<Known> known_;             // the atoms of one goal
+    std::vector<NodeRef> made_;            // quotients that only a proof speaks of
+    int fuel_ = 0;
+};
+
+}  // namespace weft::kernel

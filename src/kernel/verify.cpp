@@ -1,0 +1,130 @@
+// kernel/verify.cpp: the structure of a kernel: whatever it refers to exists. kernel/verify_memory.cpp proves what it does to memory.
+#include "kernel/verify.h"
+
+#include "core/str.h"
+#include "ir/node_table.h"
+
+#include <weft/error.h>
+
+namespace weft::kernel {
+namespace {
+
+using ir::Node;
+using ir::Op;
+
+class Verifier {
+public:
+    Verifier(const Kernel& kernel, std::string_view after)
+        : kernel_(kernel), after_(after), state_(static_cast<std::size_t>(kernel.next_var), State::Unseen) {}
+
+    void body(const Body& body, int depth) {
+        for (const Stmt& stmt : body) {
+            ++statement_;
+            if (const Loop* loop = stmt.loop()) check_loop(*loop, body, depth);
+            else check_store(*stmt.store());
+        }
+    }
+
+private:
+    enum class State : std::uint8_t { Unseen, Inside, InsideLanes, Done };  // of a loop
+
+    void check_loop(const Loop& loop, const Body& siblings, int depth) {
+        require(loop.var->op == Op::LoopVar && loop.id() >= 0 && loop.id() < kernel_.next_var,
+                "a loop without a proper variable");
+        State& state = state_[static_cast<std::size_t>(loop.id())];
+        require(state == State::Unseen, "two loops with one variable: i", loop.id());
+        if (loop.kind == LoopKind::Parallel)
+            require(depth == 0 && siblings.size() == 1, "a parallel loop that is not outermost");
+        if (loop.count) {
+            require(loop.kind == LoopKind::Serial && loop.count->dtype == DType::I64,
+                    "a count on a loop that is not serial");
+            check_expression(*loop.count);
+        }
+        const bool lanes = loop.kind == LoopKind::Vector;
+        if (lanes) require(loop.extent() <= kMaxLanes, "a vector loop with too many lanes");
+        state = lanes ? State::InsideLanes : State::Inside;
+        body(loop.body, depth + 1);
+        state = State::Done;
+    }
+
+    void check_store(const Store& store) {
+        require(exists(store.buffer), "a store to no buffer");
+        const Buffer& buffer = kernel_.buffers[static_cast<std::size_t>(store.buffer)];
+        require(buffer.role != Buffer::Role::Input, "a store to the input ", buffer.name);
+        require(store.value->dtype == buffer.dtype, "a store of ", store.value->dtype, " to ", buffer.name, " of ",
+                buffer.dtype);
+        require(buffer.place != Buffer::Place::Nowhere || store.value->op == Op::Load, "a hint that is no load");
+        require(store.index->dtype == DType::I64, "an index that is not i64");
+        check_lanes(store.buffer);
+        check_expression(*store.index);
+        check_expression(*store.value);
+    }
+
+    void check_expression(const Node& root) {
+        InlineVector<const Node*, 32> stack;
+        stack.push_back(&root);
+        while (!stack.empty()) {
+            const Node* node = stack[stack.size() - 1];
+            stack.pop_back();
+            if (node->op == Op::Const && node->shape.empty()) continue;
+            int& seen = seen_[node];
+            if (seen == statement_) continue;
+            seen = statement_;
+            for (const NodeRef& source : node->sources) stack.push_back(source.get());
+            check_node(*node);
+        }
+    }
+
+    void check_node(const Node& node) const {
+        require(node.shape.empty(), "an expression with a shape");
+        if (node.op == Op::LoopVar)
+            require(is_inside(node.as<ir::LoopArg>().id), "unbound i", node.as<ir::LoopArg>().id);
+        if (node.op == Op::Load) {
+            const int b = node.as<ir::LoadArg>().buffer;
+            require(exists(b), "a load from no buffer");
+            const Buffer& buffer = kernel_.buffers[static_cast<std::size_t>(b)];
+            require(node.dtype == buffer.dtype, "a load of another dtype than that of ", buffer.name);
+            require(buffer.place != Buffer::Place::Nowhere, "a load from nowhere");
+            check_lanes(b);
+        }
+        require(!ir::is_math(node.op) && !ir::is_movement(node.op), "an op that no backend knows");
+        if (is_half(node.dtype))
+            require(node.op == Op::Load || node.op == Op::Cast || node.op == Op::Where || node.op == Op::Const ||
+                        node.op == Op::Bitcast || node.op == Op::ScalarParam,
+                    "arithmetic in half precision");
+    }
+
+    void check_lanes(int buffer) const {
+        const int loop = kernel_.buffers[static_cast<std::size_t>(buffer)].lane_loop;
+        if (loop >= 0)
+            require(loop < kernel_.next_var && state_[static_cast<std::size_t>(loop)] == State::InsideLanes, "b",
+                    buffer, " (", kernel_.buffers[static_cast<std::size_t>(buffer)].name,
+                    "), private to the lanes of i", loop, ", is used outside of that loop");
+    }
+
+    bool exists(int buffer) const { return buffer >= 0 && buffer < static_cast<int>(kernel_.buffers.size()); }
+    bool is_inside(int loop) const {
+        return loop >= 0 && loop < kernel_.next_var &&
+               (state_[static_cast<std::size_t>(loop)] == State::Inside ||
+                state_[static_cast<std::size_t>(loop)] == State::InsideLanes);
+    }
+
+    template <class... Parts>
+    void require(bool holds, const Parts&... what) const {
+        if (!holds)
+            throw InternalError(
+                str("kernel ", kernel_.name, ", after ", after_, ": ", str(what...), "\n", print(kernel_)));
+    }
+
+    const Kernel& kernel_;
+    std::string_view after_;
+    std::vector<State> state_;
+    ir::NodeTable<int> seen_;  // by which statement
+    int statement_ = 0;
+};
+
+}  // namespace
+
+void verify(const Kernel& kernel, std::string_view after) { Verifier(kernel, after).body(kernel.body, 0); }
+
+}  // namespace weft::kernel

@@ -1,0 +1,250 @@
+// tests/kernel/verify_test.cpp: kernels that break one rule each are refused, with a message that names the kernel, the pass, the buffer and
+// the index; kernels that keep the rules by a hair are proven.
+#include "kernel/verify.h"
+#include "backend/support.h"
+#include "ir/address.h"
+#include "kernel/nest.h"
+
+#include <weft/error.h>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace weft;
+using namespace weft::kernel;
+using ir::NodeRef;
+using ir::Op;
+using test::Nest;
+
+namespace {
+
+std::string refusal(const Kernel& kernel) {
+    try {
+        verify(kernel, "test");
+        verify_memory(kernel, "test");
+    } catch (const InternalError& error) {
+        const std::string text = error.what();
+        CHECK(text.find(kernel.name + ", after test: ") != std::string::npos);
+        return text.substr(0, text.find('\n'));
+    }
+    return "";
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+Stmt loop(const NodeRef& var, LoopKind kind, Body body, NodeRef count = nullptr, bool independent = false) {
+    return Loop{var, kind, std::move(body), independent, std::move(count)};
+}
+
+// out[store(i)] = in place, loaded at load(i), over i < 16; one more element on either side.
+struct InPlace {
+    Nest nest{"in_place"};
+    NodeRef i = nest.k.new_var(16);
+    int x = nest.output("x", f32, 18);
+    NodeRef at(std::int64_t factor, std::int64_t constant) { return nest.affine({{i, factor}}, constant); }
+    bool proven(const NodeRef& store, const NodeRef& load, LoopKind kind = LoopKind::Serial) {
+        nest.k.body = Body{loop(i, kind, Body{Store{x, store, nest.k.load(x, load)}})};
+        return unproven(nest.k).empty();
+    }
+    static std::vector<int> unproven(const Kernel& kernel) {
+        const int first[] = {0};
+        return verify_memory(kernel, "test", first);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("what a kernel refers to exists") {
+    Nest nest("structure");
+    const int out = nest.output("out", f32, 64), in = nest.input("in", f32, 64);
+    const NodeRef i = nest.k.new_var(4), l = nest.k.new_var(16), m = nest.k.new_var(16);
+    const int own = nest.local("own", f32, 1, Buffer::Place::Register, id_of(l));
+    const NodeRef zero = nest.at(0), place = nest.affine({{i, 16}, {l, 1}});
+    const auto with = [&](const NodeRef& lane, LoopKind kind) {
+        nest.k.body =
+            Body{loop(i, LoopKind::Serial,
+                      Body{loop(lane, kind,
+                                Body{Store{own, zero, nest.k.load(in, nest.affine({{i, 16}, {lane, 1}}))},
+                                     Store{out, nest.affine({{i, 16}, {lane, 1}}), nest.k.load(own, zero)}})})};
+        return refusal(nest.k);
+    };
+    CHECK(with(l, LoopKind::Vector).empty());
+    CHECK(has(with(m, LoopKind::Vector), "b2 (own), private to the lanes of i1, is used outside of that loop"));
+    CHECK(has(with(l, LoopKind::Serial), "is used outside of that loop"));
+    nest.k.body = Body{Store{out, place, nest.k.load(in, zero)}};
+    CHECK(has(refusal(nest.k), "unbound i"));
+    nest.k.body = Body{Store{in, zero, nest.k.load(in, zero)}};
+    CHECK(has(refusal(nest.k), "a store to the input in"));
+    nest.k.body = Body{Store{7, zero, nest.k.load(in, zero)}};
+    CHECK(has(refusal(nest.k), "a store to no buffer"));
+    nest.k.body = Body{loop(i, LoopKind::Serial, {}), loop(i, LoopKind::Serial, {})};
+    CHECK(has(refusal(nest.k), "two loops with one variable: i0"));
+    nest.k.body = Body{loop(i, LoopKind::Serial, Body{loop(l, LoopKind::Parallel, {})})};
+    CHECK(has(refusal(nest.k), "a parallel loop that is not outermost"));
+}
+
+TEST_CASE("every index is in its buffer") {
+    Nest nest("bounds");
+    const int out = nest.output("out", f32, 16), in = nest.input("in", f32, 20), which = nest.input("which", i64, 16);
+    const int row = nest.local("row", f32, 4, Buffer::Place::Scratch);
+    const NodeRef i = nest.k.new_var(16), j = nest.k.new_var(8);
+    Kernel& k = nest.k;
+    const auto loads = [&](const NodeRef& at, const NodeRef& gate = nullptr) {
+        k.body = Body{loop(i, LoopKind::Serial, Body{Store{out, i, k.load(in, at, gate)}})};
+        return refusal(k);
+    };
+    CHECK(loads(nest.affine({{i, 1}}, 4)).empty());
+    CHECK(has(loads(nest.affine({{i, 1}}, 5)), ", which is not proven to be below 20"));
+    CHECK(has(loads(nest.affine({{i, 1}}, -1)), "a load of b1 (in) at"));
+    k.body = Body{loop(i, LoopKind::Serial, Body{Store{out, nest.affine({{i, 1}}, 1), k.load(in, i)}})};
+    CHECK(has(refusal(k), ", which is not proven to be below 16"));
+    k.body = Body{loop(i, LoopKind::Serial, Body{Store{row, i, k.load(in, i)}})};
+    CHECK(has(refusal(k), "a store to b3 (row) at i0"));
+
+    const auto less = [&](const NodeRef& a, const NodeRef& b) { return k.binary(Op::CmpLt, a, b); };
+    const auto both = [&](const NodeRef& a, const NodeRef& b) { return k.binary(Op::And, a, b); };
+    const NodeRef twice = nest.affine({{i, 2}}, -3);
+    CHECK(!loads(twice).empty());
+    CHECK(!loads(twice, less(nest.at(1), i)).empty());  // one side only
+    CHECK(loads(twice, both(less(nest.at(1), i), less(i, nest.at(11)))).empty());
+    CHECK(loads(twice, both(less(nest.at(-1), twice), less(twice, nest.at(20)))).empty());
+    CHECK(!loads(twice, both(less(nest.at(1), i), less(i, nest.at(13)))).empty());
+    CHECK(loads(twice, both(k.binary(Op::Xor, less(i, nest.at(2)), k.constant(DType::Bool, true)),
+                            k.binary(Op::CmpLe, i, nest.at(11))))
+              .empty());
+
+    const NodeRef data = k.load(which, i);  // anything
+    CHECK(!loads(data).empty());
+    CHECK(loads(nest.check(data, 0, 20, "index")).empty());
+    CHECK(!loads(nest.check(data, 0, 21, "index")).empty());
+    CHECK(loads(data, both(less(nest.at(-1), data), less(data, nest.at(20)))).empty());
+    CHECK(!loads(data, less(data, nest.at(20))).empty());
+    CHECK(loads(k.binary(Op::Max, nest.at(0), k.binary(Op::Min, data, nest.at(19)))).empty());
+    const NodeRef wrapped = k.where(less(data, nest.at(0)), k.add(data, nest.at(20)), data);
+    CHECK(!loads(wrapped).empty());
+    CHECK(loads(wrapped, both(less(nest.at(-21), data), less(data, nest.at(20)))).empty());
+
+    // (i // 4) * 5 + i % 4 is below 20; with 6 it is not.
+    const NodeRef four = nest.at(4), quotient = k.binary(Op::IDiv, i, four), rest = k.binary(Op::Mod, i, four);
+    CHECK(loads(k.add(k.mul(quotient, nest.at(5)), rest)).empty());
+    CHECK(!loads(k.add(k.mul(quotient, nest.at(6)), rest)).empty());
+
+    // A count ends the loop before the end of the array does.
+    const auto counted = [&](std::int64_t left) {
+        const NodeRef count = k.binary(Op::Sub, nest.at(left), k.mul(i, nest.at(8)));
+        k.body = Body{loop(i, LoopKind::Serial,
+                           Body{loop(j, LoopKind::Serial,
+                                     Body{Store{row, nest.at(0), k.load(in, nest.affine({{i, 8}, {j, 1}}))}}, count)})};
+        return refusal(k);
+    };
+    CHECK(counted(20).empty());
+    CHECK(!counted(21).empty());
+}
+
+TEST_CASE("iterations that run at once do not meet") {
+    Nest nest("races");
+    const int out = nest.output("out", f32, 64), in = nest.input("in", f32, 64);
+    const int one = nest.local("one", f32, 1, Buffer::Place::Register);
+    const int many = nest.local("many", f32, 16, Buffer::Place::Scratch);
+    Kernel& k = nest.k;
+    const NodeRef p = k.new_var(4), q = k.new_var(16), l = k.new_var(16), zero = nest.at(0);
+    const auto chunks = [&](std::int64_t step) {
+        const NodeRef at = nest.affine({{p, step}, {q, 1}});
+        k.body =
+            Body{loop(p, LoopKind::Parallel, Body{loop(q, LoopKind::Serial, Body{Store{out, at, k.load(in, at)}})})};
+        return refusal(k);
+    };
+    CHECK(chunks(16).empty());
+    CHECK(has(chunks(15), "two iterations of the parallel loop i0 may meet in b0 (out): one stores at"));
+    const NodeRef at = nest.affine({{p, 16}, {q, 1}}), next = nest.affine({{p, 16}, {q, -1}}, 15);
+    k.body =
+        Body{loop(p, LoopKind::Parallel, Body{loop(q, LoopKind::Serial, Body{Store{out, at, k.load(out, next)}})})};
+    CHECK(refusal(k).empty());
+    const NodeRef across = nest.affine({{p, -16}, {q, 1}}, 48);
+    k.body =
+        Body{loop(p, LoopKind::Parallel, Body{loop(q, LoopKind::Serial, Body{Store{out, at, k.load(out, across)}})})};
+    CHECK(has(refusal(k), ", another one loads at"));
+
+    const auto lanes = [&](int local, const NodeRef& place) {
+        k.body = Body{
+            loop(l, LoopKind::Vector, Body{Store{local, place, k.load(in, l)}, Store{out, l, k.load(local, place)}})};
+        return refusal(k);
+    };
+    CHECK(lanes(many, l).empty());
+    CHECK(has(lanes(one, zero), "two iterations of the vector loop i2 may meet in b2 (one)"));
+    const NodeRef half = k.binary(Op::IDiv, l, nest.at(2));
+    CHECK(!lanes(many, half).empty());
+
+    const auto independent = [&](bool marked) {  // a running sum
+        k.body =
+            Body{Store{one, zero, k.constant(f32, 0)},
+                 loop(q, LoopKind::Serial,
+                      Body{Store{one, zero, k.add(k.load(one, zero), k.load(in, q))}, Store{out, q, k.load(one, zero)}},
+                      nullptr, marked)};
+        return refusal(k);
+    };
+    CHECK(independent(false).empty());
+    CHECK(has(independent(true), "two iterations of the serial loop i1 (independent) may meet in b2 (one)"));
+}
+
+TEST_CASE("what is donated is loaded before it is stored to") {
+    InPlace t;
+    CHECK(t.proven(t.at(1, 1), t.at(1, 1)));
+    CHECK(t.proven(t.at(1, 1), t.at(1, 2)));          // the next element: it is stored to later
+    CHECK_FALSE(t.proven(t.at(1, 1), t.at(1, 0)));    // the one before: it has been stored to
+    CHECK_FALSE(t.proven(t.at(1, 1), t.at(-1, 16)));  // backwards
+    CHECK_FALSE(t.proven(t.at(1, 1), t.nest.at(1)));
+    CHECK(t.proven(t.at(1, 1), t.nest.at(17)));
+
+    Nest nest("two_statements");
+    const int x = nest.output("x", f32, 16), y = nest.output("y", f32, 16);
+    const NodeRef i = nest.k.new_var(16);
+    const Store write{x, i, nest.k.constant(f32, 0)}, read{y, i, nest.k.load(x, i)};
+    nest.k.body = Body{loop(i, LoopKind::Serial, Body{read, write})};
+    CHECK(InPlace::unproven(nest.k).empty());
+    nest.k.body = Body{loop(i, LoopKind::Serial, Body{write, read})};
+    CHECK(InPlace::unproven(nest.k) == std::vector<int>{x});
+    CHECK(verify_memory(nest.k, "test").empty());  // it means the new value
+}
+
+TEST_CASE("addresses as mixed radix numbers") {
+    using ir::Difference;
+    const auto zeros = [](Difference d) { return ir::when_zero(std::move(d)); };
+    Difference d;  // 100 a + 10 b + c, digits below 10: zero only if all are
+    d.add(100, -9, 9, 0);
+    d.add(10, -9, 9, 1);
+    d.add(1, -9, 9, 2);
+    ir::Zero zero = zeros(d);
+    CHECK(!zero.never);
+    for (const int tag : {0, 1, 2}) CHECK(zero.contains(tag));
+    d.terms[2].high = 10;  // 10 b + c = 0 for b = -1 and c = 10
+    d.terms[0].factor = 200;
+    zero = zeros(d);
+    CHECK(zero.contains(0));
+    CHECK(!zero.contains(1));
+    CHECK(!zero.contains(2));
+    d.terms[2].high = 9;
+    d.constant = 1;
+    CHECK(!zeros(d).contains(2));
+    Difference odd;  // 2 a - 4 b + 1
+    odd.add(2, -100, 100, 0);
+    odd.add(-4, -100, 100, 1);
+    odd.constant = 1;
+    CHECK(zeros(odd).never);
+    Difference apart;  // a + 20 for a in -10 .. 10
+    apart.add(1, -10, 10, 0);
+    apart.constant = 20;
+    CHECK(zeros(apart).never);
+    Difference lanes;  // 16 a + 16 b + l
+    lanes.add(16, -100, 100, 0);
+    lanes.add(16, -50, 50, 1);
+    lanes.add(1, -15, 15, 2);
+    zero = zeros(lanes);
+    CHECK(zero.contains(2));
+    CHECK(!zero.contains(0));
+    Difference huge;  // no overflow
+    huge.add(INT64_MAX, INT64_MIN, INT64_MAX, 0);
+    huge.add(INT64_MAX, INT64_MIN, INT64_MAX, 1);
+    CHECK(!zeros(huge).never);
+}
