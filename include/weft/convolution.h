@@ -77,7 +77,7 @@ Tensor conv_transpose3d(const Tensor& x, const Tensor& weight, const Tensor& bia
 //
 //     max_pool2d(x, 2);  avg_pool2d(x, 3, {.stride = 2, .padding = 1});
 struct PoolOptions {
-    std::optional<Sizes> stride = {};  // none: the window's size
+    Sizes stride = {};  // empty: the window's size
     Sizes padding = 0;
     Sizes dilation = 1;             // of max_pool only
     bool ceil_mode = false;         // the last window may reach over the end

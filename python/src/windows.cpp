@@ -74,16 +74,17 @@ void bind_transpose(nb::module_& f, const char* name) {
 
 template <AvgPool plain, MaxPool with_indices>
 void bind_max_pool(nb::module_& f, const char* name) {
-    function(f, name, "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False",
-             "The largest element of each window, and where it stands in the flattened spatial axes.",
-             [](const Tensor& x, const Sizes& window, const std::optional<Sizes>& stride, const Sizes& padding,
-                const Sizes& dilation, bool ceil_mode, bool return_indices) -> nb::object {
-                 const PoolOptions options{
-                     .stride = stride, .padding = padding, .dilation = dilation, .ceil_mode = ceil_mode};
-                 if (!return_indices) return nb::steal(to_python(plain(x, window, options)));
-                 const PooledMaxima maxima = with_indices(x, window, options);
-                 return nb::steal(to_python(std::vector<Tensor>{maxima.values, maxima.indices}));
-             });
+    function(
+        f, name, "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False",
+        "The largest element of each window, and where it stands in the flattened spatial axes.",
+        [](const Tensor& x, const Sizes& window, const std::optional<Sizes>& stride, const Sizes& padding,
+           const Sizes& dilation, bool ceil_mode, bool return_indices) -> nb::object {
+            const PoolOptions options{
+                .stride = stride.value_or(Sizes{}), .padding = padding, .dilation = dilation, .ceil_mode = ceil_mode};
+            if (!return_indices) return nb::steal(to_python(plain(x, window, options)));
+            const PooledMaxima maxima = with_indices(x, window, options);
+            return nb::steal(to_python(std::vector<Tensor>{maxima.values, maxima.indices}));
+        });
 }
 
 template <AvgPool pool>
@@ -95,7 +96,7 @@ void bind_avg_pool(nb::module_& f, const char* name) {
              [](const Tensor& x, const Sizes& window, const std::optional<Sizes>& stride, const Sizes& padding,
                 bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor) {
                  return pool(x, window,
-                             {.stride = stride,
+                             {.stride = stride.value_or(Sizes{}),
                               .padding = padding,
                               .ceil_mode = ceil_mode,
                               .count_include_pad = count_include_pad,

@@ -28,8 +28,7 @@ Pooling pooling_of(const Checker& check, const Shape& shape, int spatial, const 
                    const PoolOptions& options) {
     Pooling p{.spatial = spatial};
     const Dims sizes = each_axis(check, "the window", window, spatial, 1);
-    const Dims strides =
-        options.stride && !options.stride->empty() ? each_axis(check, "stride", *options.stride, spatial, 1) : sizes;
+    const Dims strides = options.stride.empty() ? sizes : each_axis(check, "stride", options.stride, spatial, 1);
     const Dims dilation = each_axis(check, "dilation", options.dilation, spatial, 1);
     p.padding = each_axis(check, "padding", options.padding, spatial, 0);
     for (int s = 0; s < spatial; ++s) {
