@@ -9,7 +9,7 @@ started := $(shell date +%s)
 say = @s=$$(($$(date +%s) - $(started))); printf '==> %d:%02d %s\n' $$((s / 60)) $$((s % 60)) "$(1)"
 build = cmake --preset $(1) $(options) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
 
-.PHONY: help setup demo test parity fuzz bench compare format lint asan tsan clean
+.PHONY: help setup demo test parity fuzz mutants bench compare format lint asan tsan clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -65,6 +65,10 @@ asan tsan:
 	@$(call build,$@)
 	$(call say,testing ($@))
 	@ctest --preset $@ -j $(JOBS)
+
+mutants:  ## remove one condition of the compiler at a time: a test must notice (ARGS="plan_dies kernel_copy")
+	@tools/setup.sh build
+	@tools/mutants.py $(ARGS)
 
 bench:  ## set up, build, and run all benchmarks (ARGS="--only matmul --json FILE")
 	@tools/setup.sh build bench
