@@ -240,15 +240,15 @@ class Expressions:
         if Value("", shape).size > MOST_ELEMENTS:
             return None
         if d == 0 and self.rng.random() < 0.5:
-            return self.make(f"{x.name}[ints({x.shape[0]}, {m})]", shape)
+            return self.make(f"{x.name}[fixed({x.shape[0]}, {m})]", shape)
         if self.rng.random() < 0.3:
-            return self.make(f"torch.gather({x.name}, {d}, ints({x.shape[d]}, {', '.join(map(str, shape))}))", shape)
-        return self.make(f"torch.index_select({x.name}, {d}, ints({x.shape[d]}, {m}))", shape)
+            return self.make(f"torch.gather({x.name}, {d}, fixed({x.shape[d]}, {', '.join(map(str, shape))}))", shape)
+        return self.make(f"torch.index_select({x.name}, {d}, fixed({x.shape[d]}, {m}))", shape)
 
     def scatter(self):
         x = self.pick(lambda v: v.rank == 2 and 0 not in v.shape)
         y = x and self.pick(lambda v: v.rank == 2 and v.shape[1] == x.shape[1])
-        return y and self.make(f"torch.index_add({x.name}, 0, ints({x.shape[0]}, {y.shape[0]}), {y.name})", x.shape)
+        return y and self.make(f"torch.index_add({x.name}, 0, fixed({x.shape[0]}, {y.shape[0]}), {y.name})", x.shape)
 
     def spread(self):
         """A reduction that comes back to the shape of what it reduced: rows that are read twice."""

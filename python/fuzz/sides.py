@@ -15,6 +15,10 @@ def namespace(torch, dtype: str, shown: list, captured: bool = True, seed: int =
     def ints(high, *shape):
         return torch.tensor(rng.integers(0, high, shape))
 
+    def fixed(high, *shape):
+        """Numbers that depend on the arguments alone: a captured function draws once, one that is not at every call."""
+        return torch.tensor(np.random.default_rng([high, *shape]).integers(0, high, shape))
+
     def load(module):
         """The same weights on both sides, by name."""
         with torch.no_grad():
@@ -37,7 +41,7 @@ def namespace(torch, dtype: str, shown: list, captured: bool = True, seed: int =
     def jit(function):
         return torch.jit(function) if is_weft and captured else function
 
-    helpers = {"data": data, "ints": ints, "load": load, "show": show, "sync": sync, "jit": jit}
+    helpers = {"data": data, "ints": ints, "fixed": fixed, "load": load, "show": show, "sync": sync, "jit": jit}
     return {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "np": np, **helpers}
 
 
