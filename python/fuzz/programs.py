@@ -212,11 +212,14 @@ class Training:
 
 
 def training_loop(rng: random.Random, loss: list[str], reads: list[str]) -> list[str]:
-    """`loss` are lines that set `loss` from `x` and `y`, which depend on the step; `reads` may stand behind them."""
+    """`loss` are lines that set `loss` from `x` and `y`, which depend on the step; `reads` may stand behind them.
+
+    A scheduler is Python: captured, it would run once.
+    """
     training = Training(rng)
     lines, step, steps = training.start(), training.step(loss, [*reads, "show(loss)"]), rng.randint(1, 4)
     silent = not any("show" in line or "sync" in line for line in step)
-    if silent and training.every == 1 and rng.random() < 0.3:
+    if silent and not training.scheduled and training.every == 1 and rng.random() < 0.3:
         lines += ["@jit", "def train(x, y):", *indented(step), "    return loss.detach()"]
         lines += [f"for step in range({steps}):", "    show(train(xs[step % len(xs)], ys[step % len(ys)]))"]
     else:

@@ -50,6 +50,6 @@ ChainGroups split_chains(Kernel& kernel, const std::vector<NodeRef>& vars, std::
                          bool once = false);
 
 // Merges the loops of each group where memory allows it, which changes no order; the replacements are added to `with`.
-void collapse_groups(Kernel& kernel, ChainGroups& split, const Uses& uses, Substitution& with);
+void collapse_groups(Kernel& kernel, ChainGroups& split, Uses uses, Substitution& with);
 
 }  // namespace weft::kernel

@@ -160,3 +160,20 @@ TEST_CASE("sums of one kernel keep their own orders, and no kernel stores a fuse
     CHECK(bits(vecdot(softmax(x, 1), y, 0)) ==
           bits(vecdot(weights, y, 0)));  // a product with what another kernel computes
 }
+
+TEST_CASE("what does not depend on the summed axes is added as often as they say, in blocks that end early, too") {
+    const Tensor one = full({}, 1.0).contiguous(), row = some({15}) * 0 + 1;
+    for (const std::int64_t outer : {1, 2, 5, 17})
+        for (const std::int64_t inner : {63, 64, 65, 75, 129, 257, 521, 1031})
+            for (const std::int64_t kept : {1, 2, 15, 16, 33}) {
+                CAPTURE(outer);
+                CAPTURE(inner);
+                CAPTURE(kept);
+                const auto terms = static_cast<double>(outer * inner);
+                CHECK(one.expand({outer, inner, kept}).sum({0, 1}).to_vector<double>() ==
+                      std::vector<double>(static_cast<std::size_t>(kept), terms));
+                CHECK(one.expand({kept, outer, inner}).sum({1, 2}).to_vector<double>() ==
+                      std::vector<double>(static_cast<std::size_t>(kept), terms));
+                CHECK(row.expand({outer, inner, 15}).sum({0, 1}).to_vector<double>() == std::vector<double>(15, terms));
+            }
+}

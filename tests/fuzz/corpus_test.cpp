@@ -106,5 +106,16 @@ TEST_CASE("a sum of one row that a custom function waits for, and whose kernel h
     });
 }
 
+TEST_CASE("a sum over two axes of a number, in blocks that do not divide the inner one") {
+    replay([](const Show& show) {
+        Tensor v0 = filled(f32, {5, 15, 5}, 180);
+        Tensor v1 = filled(f32, {15}, 829);
+        v1.set_requires_grad();
+        Tensor v2 = v1 + v0.unsqueeze(-1);
+        (sum(v2) * 0.3).backward({}, true);
+        show(v1.grad());
+    });
+}
+
 }  // namespace
 }  // namespace weft::testing::fuzz

@@ -7,9 +7,11 @@
 #include "ir/custom.h"
 #include "ir/print.h"
 #include "ir/walk.h"
+#include "tests/support/random.h"
 
 #include <weft/error.h>
 
+#include <algorithm>
 #include <cmath>
 #include <unordered_map>
 
@@ -389,6 +391,27 @@ Value compute(const Node& node, const Values& values) {
     }
 }
 
+bool whole(DType dtype, const Words& words) {
+    return std::all_of(words.begin(), words.end(), [dtype](Word word) {
+        const double value = word_to_double(dtype, word);
+        return value == std::trunc(value);
+    });
+}
+
+// Where an op rounds, another order or another formula may round otherwise.
+void move_a_little(const Node& node, const std::vector<const Words*>& sources, double jitter, Rng& rng, Words& words) {
+    const bool rounds = is_elementwise(node.op) || node.op == Op::Reduce || node.op == Op::Scan || node.op == Op::Scatter;
+    if (!rounds || !is_float(node.dtype) || node.op == Op::Bitcast) return;
+    bool exact = whole(node.dtype, words);
+    for (std::size_t s = 0; exact && s < sources.size(); ++s) exact = whole(node.source(s).dtype, *sources[s]);
+    if (exact) return;
+    const double unit = node.dtype == DType::F64 ? 0x1p-52 : node.dtype == DType::F32 ? 0x1p-23 : node.dtype == DType::F16 ? 0x1p-10 : 0x1p-7;
+    for (Word& word : words) {
+        const double value = word_to_double(node.dtype, word) * (1 + jitter * unit * (2 * rng.unit() - 1));
+        word = cast_word(DType::F64, node.dtype, to_word(value));
+    }
+}
+
 // What has been computed before is memory: nothing beneath it is looked at.
 std::vector<const Node*> ordered(std::span<const NodeRef> nodes) {
     const std::lock_guard lock(graph_lock());
@@ -397,7 +420,8 @@ std::vector<const Node*> ordered(std::span<const NodeRef> nodes) {
 
 }  // namespace
 
-std::vector<Words> evaluate_eagerly(std::span<const NodeRef> nodes) {
+std::vector<Words> evaluate_eagerly(std::span<const NodeRef> nodes, double jitter) {
+    Rng rng(static_cast<std::uint64_t>(jitter * 1000));
     const std::vector<const Node*> order = ordered(nodes);
     std::unordered_map<const Node*, int> uses;
     for (const NodeRef& node : nodes) ++uses[node.get()];
@@ -406,8 +430,13 @@ std::vector<Words> evaluate_eagerly(std::span<const NodeRef> nodes) {
             for (const NodeRef& source : node->sources) ++uses[source.get()];
     Values values;
     for (const Node* node : order) {
-        values.emplace(node, compute(*node, values));
+        Value& value = values.emplace(node, compute(*node, values)).first->second;
         if (node->realized) continue;
+        if (jitter > 0) {
+            std::vector<const Words*> in;
+            for (const NodeRef& source : node->sources) in.push_back(&values.at(source.get()).words);
+            move_a_little(*node, in, jitter, rng, value.words);
+        }
         for (const NodeRef& source : node->sources)
             if (--uses[source.get()] == 0) values.erase(source.get());
     }

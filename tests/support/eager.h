@@ -12,7 +12,10 @@ namespace weft::testing {
 // The elements in row-major order. Maths on f32 is done in f64 and rounded, and so are sums and products of many f32.
 // A failing Check throws IndexError. Iterative: any depth of graph works on a small stack.
 std::vector<Word> evaluate_eagerly(const ir::NodeRef& node);
-std::vector<std::vector<Word>> evaluate_eagerly(std::span<const ir::NodeRef> nodes);  // shared parts are computed once
+// With `jitter`, each result that may have been rounded is changed at random by up to that many units in its last place: how far
+// the outcome moves says how well the graph determines it. Whole numbers made of whole numbers are exact, and stay.
+std::vector<std::vector<Word>> evaluate_eagerly(std::span<const ir::NodeRef> nodes,
+                                                double jitter = 0);  // shared parts are computed once
 
 std::vector<double> evaluate_to_doubles(const ir::NodeRef& node);
 

@@ -8,8 +8,8 @@
 namespace weft::testing {
 namespace {
 
-runtime::Result evaluate_on_oracle(const runtime::Request& request) {
-    const std::vector<std::vector<Word>> values = evaluate_eagerly(request.roots);
+runtime::Result evaluate_on_oracle(const runtime::Request& request, double jitter) {
+    const std::vector<std::vector<Word>> values = evaluate_eagerly(request.roots, jitter);
     runtime::Result result;
     for (std::size_t i = 0; i < values.size(); ++i) {
         const ir::Node& root = *request.roots[i];
@@ -24,7 +24,9 @@ runtime::Result evaluate_on_oracle(const runtime::Request& request) {
 
 }  // namespace
 
-OracleScope::OracleScope() { runtime::replace_evaluator(evaluate_on_oracle); }
+OracleScope::OracleScope(double jitter) {
+    runtime::replace_evaluator([jitter](const runtime::Request& request) { return evaluate_on_oracle(request, jitter); });
+}
 OracleScope::~OracleScope() { runtime::replace_evaluator({}); }
 
 }  // namespace weft::testing

@@ -6,7 +6,7 @@ namespace weft::testing {
 
 class OracleScope {
 public:
-    OracleScope();
+    explicit OracleScope(double jitter = 0);  // eager.h says what it does
     ~OracleScope();
     OracleScope(const OracleScope&) = delete;
     OracleScope& operator=(const OracleScope&) = delete;
