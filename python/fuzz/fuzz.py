@@ -60,8 +60,8 @@ def verdict(text: str, settings: dict[str, str]) -> str:
     """Runs on Weft and on the reference. Empty: equal; "invalid": no program."""
     import weft
 
-    dtype = "float64" if text.startswith("# float64") else "float32"
-    unit = 1e-5 if dtype == "float32" else 1e-6 if "NAdam" in text else 1e-11  # PyTorch keeps a product of NAdam's in f32
+    dtype = sides.type_of(text)
+    unit = 1e-6 if dtype == "float64" and "NAdam" in text else sides.UNITS[dtype]  # PyTorch keeps a product of NAdam's in f32
     try:
         rounded, exact = reference(text, dtype), reference(text, "float64")
     except Exception:

@@ -22,8 +22,8 @@ OPTIMIZERS = [
 def random_program(seed: int) -> str:
     rng = random.Random(seed)
     kind = rng.choices([tensor_program, recurrent_program, layers_program, expression_training], [4, 3, 3, 3])[0]
-    lines = ["# float64"] if rng.random() < 0.12 else []
-    return "\n".join(lines + kind(rng)) + "\n"
+    dtype = rng.choices(["float32", "float64", "float16", "bfloat16"], [80, 10, 5, 5])[0]
+    return "\n".join([f"# {dtype}", *kind(rng)]) + "\n"
 
 
 def indented(lines: list[str], by: int = 1) -> list[str]:

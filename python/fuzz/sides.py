@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+UNITS = {"float32": 1e-5, "float64": 1e-11, "float16": 4e-3, "bfloat16": 3e-2}  # the relative error of what is as exact as can be
 
-def namespace(torch, dtype: str, shown: list, captured: bool = True, seed: int = 7) -> dict:
+
+def namespace(torch, dtype: str, shown: list, captured: bool = True, stored: str = "float32", seed: int = 7) -> dict:
+    """`dtype` is the type of the run; `stored`, of the data: a reference in f64 starts from the same rounded numbers."""
     rng = np.random.default_rng(seed)
     is_weft = torch.__name__ == "weft"
 
     def data(*shape, scale=1.0):
-        return torch.tensor((rng.standard_normal(shape) * scale).astype("float32").astype(dtype))
+        numbers = torch.tensor((rng.standard_normal(shape) * scale).astype("float32"))
+        return numbers.to(getattr(torch, stored)).to(getattr(torch, dtype))
 
     def ints(high, *shape):
         return torch.tensor(rng.integers(0, high, shape))
@@ -25,14 +29,14 @@ def namespace(torch, dtype: str, shown: list, captured: bool = True, seed: int =
             for name, p in sorted(module.named_parameters()):
                 fan = p.shape[-1] if len(p.shape) > 1 else 4
                 p.copy_(data(*p.shape, scale=max(fan, 1) ** -0.5))
-        return module.double() if dtype == "float64" else module
+        return module.to(getattr(torch, dtype))
 
     def show(value):
         if value is None:
             shown.append(None)
             return
         value = value.detach()
-        shown.append(np.array(value.numpy(), copy=True))
+        shown.append(np.array((value.float() if value.dtype == torch.bfloat16 else value).numpy(), copy=True))
 
     def sync(*tensors):
         if is_weft:
@@ -45,9 +49,17 @@ def namespace(torch, dtype: str, shown: list, captured: bool = True, seed: int =
     return {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "np": np, **helpers}
 
 
+def type_of(text: str) -> str:
+    """A program says in its first line if it is not one of f32."""
+    named = text.split("\n", 1)[0].removeprefix("# ")
+    return named if named in UNITS else "float32"
+
+
 def run(torch, text: str, dtype: str = "float32", captured: bool = True) -> list:
     shown: list = []
-    exec(compile(text, "<program>", "exec"), namespace(torch, dtype, shown, captured))
+    own = type_of(text)
+    stored = "float32" if own == "float64" else own
+    exec(compile(text, "<program>", "exec"), namespace(torch, dtype, shown, captured, stored))
     return shown
 
 
@@ -78,7 +90,7 @@ def difference(got: list, exact: list, rounded: list, unit: float, factor: float
             continue
         scale = np.abs(e64[known]).max()
         spread = np.abs(e64 - r64)[known].max()
-        if spread > 1e-2 * scale:  # not determined; nor is what follows from it
+        if spread > max(1e-2, 3 * unit) * scale:  # not determined; nor is what follows from it
             return ""
         tolerance = unit * (scale + 0.01) + factor * spread
         with np.errstate(invalid="ignore"):

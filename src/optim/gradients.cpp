@@ -4,15 +4,18 @@
 #include <weft/optim.h>
 
 #include <cmath>
+#include <optional>
 
 namespace weft::optim {
 
 Tensor clip_grad_norm(std::span<const Tensor> parameters, double most, double p, bool error_if_nonfinite) {
     if (!(p > 0)) throw ValueError("clip_grad_norm(): the norm's p = " + std::to_string(p) + " must be positive");
     const NoGrad no_grad;
-    Tensor all;  // the sum of the powers, or the largest element
+    Tensor all;  // the sum of the powers, or the largest element; f16 would overflow
+    std::optional<DType> dtype;
     for (const Tensor& parameter : parameters) {
         if (!parameter.grad().defined() || parameter.numel() == 0) continue;
+        dtype = promote(dtype.value_or(parameter.dtype()), parameter.dtype());
         const Tensor g = parameter.grad().to(parameter.dtype() == f64 ? f64 : f32);
         const Tensor own = std::isinf(p) ? abs(g).max()
                            : p == 2      ? square(g).sum()
@@ -28,7 +31,7 @@ Tensor clip_grad_norm(std::span<const Tensor> parameters, double most, double p,
     const Tensor factor = clamp_max(most / (total + 1e-6), 1.0);
     for (const Tensor& parameter : parameters)
         if (Tensor g = parameter.grad(); g.defined()) g *= factor;
-    return total;
+    return total.to(*dtype);
 }
 
 void clip_grad_value(std::span<const Tensor> parameters, double most) {

@@ -356,6 +356,13 @@ TEST_CASE("gradients are clipped to a joint norm") {
     CHECK(a.grad().item() == doctest::Approx(0.075));
     b.set_grad(tensor({INFINITY}, f32));
     CHECK_THROWS_AS(optim::clip_grad_norm(both, 1, 2, true), Error);
+
+    Tensor half = zeros({3}, f16), wide = zeros({1}, f32);  // squares of 300 are too large for f16, the norm is not
+    half.set_grad(full({3}, 300, f16)), wide.set_grad(zeros({1}));
+    const std::vector<Tensor> halves{half}, mixed{half, wide};
+    CHECK(optim::clip_grad_norm(halves, 1000).dtype() == f16);
+    CHECK(optim::clip_grad_norm(halves, 1000).item() == doctest::Approx(519.6).epsilon(1e-3));
+    CHECK(optim::clip_grad_norm(mixed, 1000).dtype() == f32);
 }
 
 TEST_CASE("parameters as one vector, and back") {
