@@ -19,5 +19,7 @@ def test_an_import_is_quick_and_brings_no_numpy():
         assert "numpy" not in sys.modules
         print(took)"""
     env = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}  # an installation has compiled files
-    best = min(float(python("-c", code, env=env)) for _ in range(6))
-    assert best < 0.06
+    times = []
+    while len(times) < 20 and min(times, default=1) >= 0.04:  # where the machine is busy, caches are cold in most of them
+        times.append(float(python("-c", code, env=env)))
+    assert min(times) < 0.04, times
