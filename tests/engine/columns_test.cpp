@@ -2,6 +2,7 @@
 // bits are those of plain loops. Random graphs are too small to reach it.
 #include "core/config.h"
 #include "support/differential.h"
+#include "support/some.h"
 
 #include <weft/weft.h>
 
@@ -11,16 +12,10 @@
 #include <functional>
 
 using namespace weft;
+using testing::some;
+using testing::values;
 
 namespace {
-
-Tensor some(const Shape& shape, DType dtype = f32) {
-    Tensor x = (((arange(numel(shape)) * 7919) % 1021).to(f32) / 1021 - 0.4).to(dtype).reshape(shape).contiguous();
-    x.realize();
-    return x;
-}
-
-std::vector<double> values(const Tensor& x) { return x.to(f64).to_vector<double>(); }
 
 bool by_columns(const Tensor& x) {
     const Explanation plan = explain(x);

@@ -3,6 +3,7 @@
 #include "core/str.h"
 #include "support/differential.h"
 #include "support/random_leaves.h"
+#include "support/some.h"
 #include "tensor/cell.h"
 
 #include <weft/debug.h>
@@ -155,10 +156,6 @@ std::int64_t launches(const std::function<std::vector<Tensor>()>& work) {
     return count.kernels_launched();
 }
 
-Tensor some(const Shape& shape, int seed = 1) {
-    return (((arange(numel(shape)) * (7919 + seed)) % 1021).to(f32) / 1021 - 0.4).reshape(shape).clone().realize();
-}
-
 }  // namespace
 
 TEST_CASE("computed values side by side have the same bits however they are computed, and the oracle's values") {
@@ -176,7 +173,7 @@ TEST_CASE("computed values side by side have the same bits however they are comp
 }
 
 TEST_CASE("a scan beside other arrays, asked for itself as well") {
-    Tensor x = some({4, 5}), w = some({5, 3}, 2);
+    Tensor x = some({4, 5}), w = some({5, 3}, f32, 2);
     for (const auto scan : {cumsum, cumprod, logcumsumexp})
         for (const int axis : {0, 1}) {
             CAPTURE(axis);
@@ -217,7 +214,7 @@ TEST_CASE("what is written in place stays where it is, and its joins are copies"
 }
 
 TEST_CASE("what is computed by kernels and put side by side needs no kernel more") {
-    const Tensor a = some({64, 48}), b = some({64, 48}, 2), w = some({48, 32}), v = some({48, 32}, 2);
+    const Tensor a = some({64, 48}), b = some({64, 48}, f32, 2), w = some({48, 32}), v = some({48, 32}, f32, 2);
     CHECK(launches([&] { return std::vector{cat({a.matmul(w), b.matmul(v)}, 0)}; }) == 2);
     CHECK(launches([&] { return std::vector{cat({a.matmul(w), b.matmul(v)}, 1)}; }) == 2);
     CHECK(launches([&] { return std::vector{stack({a.matmul(w), b.matmul(v)})}; }) == 2);
@@ -265,7 +262,7 @@ TEST_CASE("a product that stands in many places is computed once") {
 TEST_CASE("what a gradient needs is kept as part of the whole that it lies in") {
     for (const int axis : {0, 1}) {
         CAPTURE(axis);
-        Tensor x = some({8, 32}), w = some({32, 32}, 2), v = some({axis == 0 ? 32 : 64, 3}, 3);
+        Tensor x = some({8, 32}), w = some({32, 32}, f32, 2), v = some({axis == 0 ? 32 : 64, 3}, f32, 3);
         for (Tensor* t : {&x, &w, &v}) t->set_requires_grad();
         const auto loss = [&] {
             const Tensor h = tanh(x.matmul(w));
@@ -291,7 +288,7 @@ TEST_CASE("more parts than a kernel has buffers") {
         for (int i = 0; i < 99; ++i) parts.push_back(tanh(parts.back().matmul(w)));
         CHECK(launches([&] { return std::vector{cat(parts, axis)}; }) == 100);
         std::vector<Tensor> memory;
-        for (int i = 0; i < 100; ++i) memory.push_back(some({4, 32}, i));
+        for (int i = 0; i < 100; ++i) memory.push_back(some({4, 32}, f32, i));
         CHECK(launches([&] { return std::vector{cat(memory, axis)}; }) == 7);  // 16 copies each
     }
 }

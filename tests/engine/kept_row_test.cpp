@@ -2,20 +2,17 @@
 // run one by one.
 #include "core/config.h"
 #include "support/differential.h"
+#include "support/some.h"
 
 #include <weft/weft.h>
 
 #include <doctest/doctest.h>
 
 using namespace weft;
+using testing::some;
+using testing::values;
 
 namespace {
-
-Tensor some(const Shape& shape, DType dtype) {
-    Tensor x = (((arange(numel(shape)) * 7919) % 1021).to(f32) / 100 - 4).to(dtype).reshape(shape).contiguous();
-    x.realize();
-    return x;
-}
 
 Tensor computed(Tensor x) {
     x.realize();
@@ -27,8 +24,6 @@ bool keeps(const Tensor& x) {
     REQUIRE(plan.kernels.size() == 1);
     return plan.kernels[0].loops.find("local kept") != std::string::npos;
 }
-
-std::vector<double> values(const Tensor& x) { return x.to(f64).to_vector<double>(); }
 
 // exp(x - max) / sum, in one kernel.
 Tensor at_once(const Tensor& x) {

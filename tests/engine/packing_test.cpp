@@ -4,6 +4,7 @@
 #include "core/cpu.h"
 #include "support/backends.h"
 #include "support/differential.h"
+#include "support/some.h"
 
 #include <weft/weft.h>
 
@@ -17,16 +18,10 @@
 #include <utility>
 
 using namespace weft;
+using testing::some;
+using testing::values;
 
 namespace {
-
-Tensor some(const Shape& shape, DType dtype = f32) {
-    Tensor x = (((arange(numel(shape)) * 7919) % 1021).to(f32) / 1021 - 0.4).to(dtype).reshape(shape).contiguous();
-    x.realize();
-    return x;
-}
-
-std::vector<double> values(const Tensor& x) { return x.to(f64).to_vector<double>(); }
 
 // The kernel as plain loops on `ref`, then tiled for each level of the processor.
 void check(const std::function<Tensor()>& make) {

@@ -6,6 +6,7 @@
 #include "kernel/lower.h"
 #include "kernel/nest.h"
 #include "support/differential.h"
+#include "support/some.h"
 #include "tensor/cell.h"
 
 #include <weft/debug.h>
@@ -17,14 +18,10 @@
 #include <functional>
 
 using namespace weft;
+using testing::some;
+using testing::values;
 
 namespace {
-
-Tensor some(const Shape& shape, DType dtype = f32) {
-    Tensor x = (((arange(numel(shape)) * 7919) % 1021).to(f32) / 1021 - 0.4).to(dtype).reshape(shape).contiguous();
-    x.realize();
-    return x;
-}
 
 struct Case {
     std::int64_t images, in, out, height, width, window;

@@ -1,6 +1,7 @@
 // The bits of a sum follow from its logical shape. Whatever is stored before it, however memory is laid out, whatever else runs in the
 // same plan, and with jit: they stay the same. Each program is computed in all of these ways, and compared bit by bit.
 #include "support/differential.h"
+#include "support/some.h"
 
 #include <weft/weft.h>
 
@@ -11,14 +12,9 @@
 #include <string>
 
 using namespace weft;
+using testing::some;
 
 namespace {
-
-Tensor some(const Shape& shape, DType dtype = f32) {
-    Tensor x = (((arange(numel(shape)) * 7919) % 1021).to(f32) / 1021 - 0.4).to(dtype).reshape(shape).contiguous();
-    x.realize();
-    return x;
-}
 
 std::vector<std::uint64_t> bits(const Tensor& x) {
     std::vector<std::uint64_t> result;

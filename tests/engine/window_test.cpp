@@ -3,6 +3,7 @@
 #include "core/config.h"
 #include "core/str.h"
 #include "support/differential.h"
+#include "support/some.h"
 #include "tensor/cell.h"
 #include "tensor/correlate.h"
 
@@ -16,14 +17,9 @@
 #include <regex>
 
 using namespace weft;
+using testing::some;
 
 namespace {
-
-Tensor some(const Shape& shape) {
-    Tensor x = (((arange(numel(shape)) * 7919) % 1021).to(f32) / 1021 - 0.4).reshape(shape).contiguous();
-    x.realize();
-    return x;
-}
 
 void check(const std::function<Tensor()>& make) {
     const std::string cpu = config().cpu;

@@ -93,6 +93,9 @@ inline bool reads_result(const Ins& ins) {
     return ins.reads_first || (ins.lanes.id >= 0 && !ins.zeroes && !ins.blends);
 }
 
+// These use their mask up, and want all their registers to be different ones.
+bool is_gather_or_scatter(const Ins& ins);
+
 // Calls f(register, is written, is read) for every register of an instruction.
 template <class F>
 void for_each_reg(const Ins& ins, F f) {

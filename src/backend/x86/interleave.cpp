@@ -89,21 +89,7 @@ bool may_move(const Ins& ins, const Code& code) {
         return ins.id == kMove || ins.id == Id::kIdMov || ins.id == Id::kIdLea || ins.id == Id::kIdAdd ||
                ins.id == Id::kIdImul;
     }
-    switch (ins.id) {  // these clear their mask too
-        case Id::kIdVgatherdps:
-        case Id::kIdVgatherdpd:
-        case Id::kIdVgatherqps:
-        case Id::kIdVgatherqpd:
-        case Id::kIdVpgatherdd:
-        case Id::kIdVpgatherdq:
-        case Id::kIdVpgatherqd:
-        case Id::kIdVpgatherqq:
-        case Id::kIdVscatterdps:
-        case Id::kIdVscatterdpd:
-        case Id::kIdVscatterqps:
-        case Id::kIdVscatterqpd: return false;
-        default: return true;
-    }
+    return !is_gather_or_scatter(ins);  // they clear their mask
 }
 
 class Interleaving {

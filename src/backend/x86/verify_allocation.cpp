@@ -22,25 +22,6 @@ constexpr std::size_t kVectors = 16, kMasks = kVectors + 32,
 constexpr std::uint32_t kAssignable =
     0xf3e8;  // all but rax rcx rdx rsp, and r10 r11, which spilled values pass through
 
-// These use their mask up, and want all their registers to be different ones.
-bool is_gather_or_scatter(const Ins& ins) {
-    switch (ins.id) {
-        case Id::kIdVgatherdps:
-        case Id::kIdVgatherdpd:
-        case Id::kIdVgatherqps:
-        case Id::kIdVgatherqpd:
-        case Id::kIdVpgatherdd:
-        case Id::kIdVpgatherdq:
-        case Id::kIdVpgatherqd:
-        case Id::kIdVpgatherqq:
-        case Id::kIdVscatterdps:
-        case Id::kIdVscatterdpd:
-        case Id::kIdVscatterqps:
-        case Id::kIdVscatterqpd: return true;
-        default: return false;
-    }
-}
-
 class Walk {
 public:
     Walk(const Code& code, const Allocation& allocation, std::string_view kernel)
