@@ -17,6 +17,18 @@ from weft.utils.data import (
 )  # fmt: skip
 
 
+def workers():
+    return [t for t in threading.enumerate() if t.name.startswith("weft-worker")]
+
+
+@pytest.fixture(autouse=True)
+def no_worker_goes_on():
+    """They would change what tests of other files count."""
+    yield
+    for worker in workers():
+        worker.join(2)
+
+
 class Squares(Dataset):
     def __len__(self):
         return 10
@@ -124,15 +136,38 @@ def test_workers_are_threads_that_keep_the_order():
     assert next(iter(loader))[0].tolist() == [0, 1]
 
 
+def test_workers_load_nothing_once_their_loader_is_gone():
+    loaded = []
+
+    class Slow(Squares):
+        def __getitem__(self, i):
+            loaded.append(i)
+            time.sleep(0.02)
+            return super().__getitem__(i)
+
+    for _ in DataLoader(Slow(), num_workers=1, prefetch_factor=8):
+        break
+    for worker in workers():
+        worker.join(10)
+    assert len(loaded) < 5
+
+
+def test_workers_that_wait_hold_no_batch():
+    loader = DataLoader(Squares(), num_workers=2, persistent_workers=True)
+    before = weft.counters()["live_buffers"]
+    assert len([batch["x"].tolist() for batch in loader]) == 10
+    limit = time.monotonic() + 5
+    while weft.counters()["live_buffers"] > before and time.monotonic() < limit:
+        time.sleep(0.01)
+    assert weft.counters()["live_buffers"] == before
+
+
 def test_workers_end_and_hand_on_errors():
     class Bad(Squares):
         def __getitem__(self, i):
             if i == 5:
                 raise KeyError("item five")
             return super().__getitem__(i)
-
-    def workers():
-        return [t for t in threading.enumerate() if t.name.startswith("weft-worker")]
 
     before = len(workers())
     with pytest.raises(KeyError, match="item five"):

@@ -93,7 +93,7 @@ class _Worker:
         import queue  # late: not every program has workers
 
         self.tasks, self.outcomes = queue.SimpleQueue(), queue.SimpleQueue()
-        self.info, self.start = info, start
+        self.info, self.start, self.stopped = info, start, False
         self.thread = threading.Thread(target=self._run, name=f"weft-worker-{info.id}", daemon=True)
         self.thread.start()
 
@@ -104,15 +104,17 @@ class _Worker:
         except BaseException as error:
             load, failed = None, error
         self.start = None  # it holds the loader, whose end stops workers that persist
-        while (task := self.tasks.get()) is not None:
-            try:
-                if failed is not None:
-                    raise failed
-                batch = load(task[0])
-                _weft.realize(*_tensors_in(batch))  # here, or the graph would run in the thread that waits for it
-                self.outcomes.put((batch, None))
-            except BaseException as error:
-                self.outcomes.put((None, error))
+        while (task := self.tasks.get()) is not None and not self.stopped:
+            self.outcomes.put((None, failed) if failed is not None else self._outcome(load, task[0]))
+
+    @staticmethod
+    def _outcome(load: Any, task: Any) -> Any:  # a function of its own: a worker that waits must not hold its last batch
+        try:
+            batch = load(task)
+            _weft.realize(*_tensors_in(batch))  # here, or the graph would run in the thread that waits for it
+            return batch, None
+        except BaseException as error:
+            return None, error
 
     def result(self, timeout: float) -> Any:
         import queue
@@ -125,7 +127,8 @@ class _Worker:
             raise error
         return batch
 
-    def stop(self) -> None:
+    def stop(self) -> None:  # after the task at hand: nobody asks for the others
+        self.stopped = True
         self.tasks.put(None)
 
 
