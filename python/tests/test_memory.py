@@ -15,6 +15,13 @@ def resident():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+@pytest.fixture(autouse=True)
+def only_own_blocks():
+    """Blocks that other tests have left may be larger than what they serve: the bytes in use would change from step to step."""
+    gc.collect()
+    weft.trim_memory()
+
+
 def live():
     gc.collect()
     weft.realize()
