@@ -84,10 +84,23 @@ make_venv() { # where, from which Python
     "$python" -m venv "$1"
 }
 
+# Before .venv is made: later calls would find one that can never serve.
+check_python() {
+    python3 - <<'EOF' || exit 1
+import sys, sysconfig
+kind = "free-threaded Python" if sysconfig.get_config_var("Py_GIL_DISABLED") else "Python"
+if sys.version_info < (3, 10) or kind != "Python":
+    print("setup: python3 is %s %d.%d; Weft needs Python 3.10 or newer, an ordinary build." % ((kind,) + tuple(sys.version_info[:2])))
+    print("setup: put such a python3 first on the PATH, remove .venv if it is there, and try again")
+    sys.exit(1)
+EOF
+}
+
 # Python's headers, for the Python that .venv is made from, and the packages.
 install_python() {
     local stamp=.venv/.weft-packages
     [ "$(cat "$stamp" 2>/dev/null)" = "$python_packages" ] && return 0
+    check_python
     make_venv .venv
     if ! python3 -c 'import os, sysconfig; raise SystemExit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))'; then
         can_install || { say "missing: python3-dev. Ask whoever may for:  apt-get install python3-dev"; exit 1; }

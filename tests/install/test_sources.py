@@ -1,10 +1,13 @@
-"""What `pip install .` starts from: the source distribution has all that a wheel needs, and a Python that cannot be served is told so."""
+"""What `pip install .` and `make` start from: the source distribution has all that a wheel needs, and a Python that cannot be served is told so."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,3 +31,24 @@ def test_free_threaded_python_is_refused(tmp_path):
     configure = ["cmake", "-G", "Ninja", "-S", ROOT, "-B", tmp_path / "build", *flags]
     done = subprocess.run(configure, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(tmp_path)})
     assert done.returncode != 0 and "Weft does not support free-threaded Python yet" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    "change, name",
+    [
+        ("import sys; sys.version_info = (3, 9, 18, 'final', 0)", "Python 3.9"),
+        ("import sysconfig; sysconfig.get_config_vars()['Py_GIL_DISABLED'] = 1", "free-threaded Python 3."),
+    ],
+)
+def test_make_refuses_such_a_python_before_it_makes_an_environment(tmp_path, change, name):
+    (tmp_path / "sitecustomize.py").write_text(change)
+    for folder in ("tools", "bin"):
+        (tmp_path / folder).mkdir()
+    shutil.copy(ROOT / "tools/setup.sh", tmp_path / "tools")
+    python = tmp_path / "bin/python3"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="{tmp_path}" exec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    env = os.environ | {"PATH": f"{python.parent}:{os.environ['PATH']}"}
+    done = subprocess.run([tmp_path / "tools/setup.sh", "python"], env=env, capture_output=True, text=True)
+    assert done.returncode == 1 and f"python3 is {name}" in done.stdout and "Weft needs Python 3.10 or newer" in done.stdout
+    assert not (tmp_path / ".venv").exists()
