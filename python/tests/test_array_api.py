@@ -105,6 +105,9 @@ class Numpy:
     def finfo(self, kind):
         return np.finfo(getattr(kind, "dtype", kind) if isinstance(kind, np.ndarray) else kind)
 
+    def take_along_axis(self, x, indices, *, axis=-1):  # NumPy 2.2, the last for Python 3.10, has no default
+        return np.take_along_axis(x, indices, axis)
+
     def clip(self, x, min=None, max=None):
         return np.clip(x, min, max)
 

@@ -11,7 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 (WHEEL,) = Path(os.environ["WEFT_WHEEL"]).glob("*.whl")
 VERSION = WHEEL.name.split("-")[1]
-SUITE = ["tensor", "functions", "indexing", "shapes", "autograd", "autograd_function", "nn", "optim", "data", "jit", "numpy", "errors", "memory", "package"]
+SUITE = ["tensor", "functions", "indexing", "shapes", "autograd", "autograd_function", "nn", "optim", "data", "jit", "numpy", "array_api", "serialization", "errors",
+         "memory", "package"]  # fmt: skip
 
 
 def succeed(*command, **options):

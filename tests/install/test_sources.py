@@ -49,6 +49,6 @@ def test_make_refuses_such_a_python_before_it_makes_an_environment(tmp_path, cha
     python.write_text(f'#!/bin/sh\nPYTHONPATH="{tmp_path}" exec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
     env = os.environ | {"PATH": f"{python.parent}:{os.environ['PATH']}"}
-    done = subprocess.run([tmp_path / "tools/setup.sh", "python"], env=env, capture_output=True, text=True)
+    done = subprocess.run([tmp_path / "tools/setup.sh", "python"], env=env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and f"python3 is {name}" in done.stdout and "Weft needs Python 3.10 or newer" in done.stdout
     assert not (tmp_path / ".venv").exists()
