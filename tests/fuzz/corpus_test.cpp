@@ -117,5 +117,18 @@ TEST_CASE("a sum over two axes of a number, in blocks that do not divide the inn
     });
 }
 
+TEST_CASE("lanes of a register that another loop, which may not run at all, has written before") {
+    replay([](const Show& show) {
+        Tensor v1 = filled(f32, {11, 57}, 836);
+        v1.set_requires_grad();
+        Tensor v3 = filled(f32, {57, 11}, 921);
+        Tensor v4 = matmul(v3, v1) * 0.3;
+        Tensor v6 = tanh(tanh(v4));
+        Tensor v7 = v4 - mean(v4, 0, true);
+        (sum(v7) * 0.3 + sum(v7) * 0.3).backward({}, true);
+        show(v6);
+    });
+}
+
 }  // namespace
 }  // namespace weft::testing::fuzz

@@ -22,6 +22,13 @@ constexpr std::size_t kVectors = 16, kMasks = kVectors + 32,
 constexpr std::uint32_t kAssignable =
     0xf3e8;  // all but rax rcx rdx rsp, and r10 r11, which spilled values pass through
 
+// It leaves the other lanes of its result as they were.
+bool writes_in_part(const Ins& ins) {
+    if (ins.count < 2 || !ins.writes_first || ins.o[0].kind != Operand::Kind::Register) return false;
+    const bool blends = ins.id == Id::kIdVblendps || ins.id == Id::kIdVblendpd;
+    return blends ? ins.o[0].reg == ins.o[1].reg : ins.lanes.id >= 0 && !ins.reads_first && reads_result(ins);
+}
+
 class Walk {
 public:
     Walk(const Code& code, const Allocation& allocation, std::string_view kernel)
@@ -152,6 +159,13 @@ private:
             loop->carried.push_back(id);
     }
 
+    // A variable of another loop, which may not have run: on that way its lanes were never written, and nobody asks for them.
+    void allow_part(int id) {
+        const Places places = places_of(id);
+        for (std::size_t p = places.begin; p < places.end; ++p)
+            if (held_[p].reg == kNobody && known_[index(id)] == Known::Whole) known_[index(id)] = Known::InPart;
+    }
+
     void step(const Ins& ins) {
         switch (ins.id) {
             case kBind: return bind(labels_[index(static_cast<int>(ins.o[0].value))]);
@@ -162,6 +176,7 @@ private:
         }
         if (is_gather_or_scatter(ins)) check_different(ins);
         check_widths(ins);
+        if (writes_in_part(ins) && has_place(ins.o[0].reg.id)) allow_part(ins.o[0].reg.id);
         for_each_reg(ins, [&](int id, bool, bool reads) {
             if (reads) read(id);
         });
