@@ -22,6 +22,9 @@ struct Counters {
     std::int64_t plan_cache_hits = 0;
     std::int64_t kernels_compiled = 0;
     std::int64_t compile_nanoseconds = 0;  // spent on new plans, from the graph to machine code
+    std::int64_t passes_refused = 0;       // left out of a kernel, because what they made was not proven to be safe
+    std::int64_t donations_refused =
+        0;  // memory that was not reused, because the order of loads and stores was not proven
     std::int64_t kernels_launched = 0;
     std::int64_t contractions_launched = 0;  // matmuls, convolutions: part of kernels_launched
     std::int64_t buffers_allocated = 0;      // taken from the pool

@@ -42,6 +42,8 @@ void bind_debug(nb::module_& m) {
                  put("plan_cache_hits", c.plan_cache_hits);
                  put("kernels_compiled", c.kernels_compiled);
                  put("compile_nanoseconds", c.compile_nanoseconds);
+                 put("passes_refused", c.passes_refused);
+                 put("donations_refused", c.donations_refused);
                  put("kernels_launched", c.kernels_launched);
                  put("contractions_launched", c.contractions_launched);
                  put("buffers_allocated", c.buffers_allocated);

@@ -18,10 +18,6 @@ constexpr int kDeepest = 4, kMostSteps = 200, kMostRounds = 4;
 constexpr std::size_t kMostKnown = 48;
 
 bool is_const(const Node& node) { return node.op == Op::Const; }
-bool is_ratio(const Node& node) {
-    return (node.op == Op::IDiv || node.op == Op::Mod) && node.dtype == DType::I64 && is_const(node.source(1)) &&
-           static_cast<std::int64_t>(node.source(1).as<ir::ConstArg>().value) > 0;
-}
 std::int64_t number(const Node& node) { return static_cast<std::int64_t>(node.as<ir::ConstArg>().value); }
 
 bool is_extreme(const Node& node) { return (node.op == Op::Min || node.op == Op::Max) && node.dtype == DType::I64; }
@@ -31,6 +27,11 @@ Int128 ceil_div(Int128 a, Int128 b) { return -floor_div(-a, b); }
 std::int64_t saturated(Int128 x) { return static_cast<std::int64_t>(std::clamp<Int128>(x, INT64_MIN, INT64_MAX)); }
 
 }  // namespace
+
+bool is_ratio(const Node& node) {
+    return (node.op == Op::IDiv || node.op == Op::Mod) && node.dtype == DType::I64 && is_const(node.source(1)) &&
+           ratio_of(node) > 0;
+}
 
 void BoundsProof::assume_positive(LinearForm form) {
     if (form.exact && (!form.terms.empty() || form.constant < 0)) facts_.push_back(std::move(form));
@@ -258,7 +259,7 @@ bool BoundsProof::within(const Node& index, std::int64_t size) {
     bool proven = true;
     for (const LinearForm* goal : {&form, static_cast<const LinearForm*>(&below)}) {
         fuel_ = kMostSteps;
-        proven = proven && proves(*goal, kDeepest);
+        proven = proven && (proves(*goal, kDeepest) || by_elimination(*goal));
     }
     return proven;
 }

@@ -6,6 +6,11 @@
 
 namespace weft::kernel {
 
+bool is_ratio(const ir::Node& node);  // x // c or x % c with a number c > 0
+inline std::int64_t ratio_of(const ir::Node& node) {
+    return static_cast<std::int64_t>(node.source(1).as<ir::ConstArg>().value);
+}
+
 class BoundsProof {
 public:
     BoundsProof(const Kernel& kernel, const Ranges& ranges) : kernel_(kernel), ranges_(ranges) {}
@@ -32,6 +37,17 @@ private:
     bool by_fact(const LinearForm& goal, const LinearForm& fact, int depth);
     bool by_cases(const LinearForm& goal, int depth);
     bool in_case(const LinearForm& goal, const ir::Node* atom, const ir::Node& value, const Mark& mark, int depth);
+    bool by_elimination(const LinearForm& goal);  // elimination.cpp: the second attempt
+    bool eliminates(const LinearForm& goal, int depth);
+    void solve_equations(LinearForm& goal);
+    void resolve_extremes();
+    void write_as_digits(LinearForm& goal);
+    std::vector<const ir::Node*> quotients() const;
+    void replace_everywhere(LinearForm& goal, const LinearForm& equation, const LinearForm::Term& determined);
+    void cut_facts();
+    bool has_fact(const LinearForm& form) const;  // or one that says more
+    LinearForm without_remainders(const LinearForm& form, int depth);
+    const ir::Node* quotient(const ir::Node& ratio);
     void assume_less(const ir::Node& a, const ir::Node& b, std::int64_t by);  // a + by <= b
 
     bool impossible(std::size_t first) const;  // a fact from this one on never holds: nothing happens here

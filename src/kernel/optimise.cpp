@@ -53,14 +53,15 @@ void place_locals(Kernel& kernel) {
     kernel.scratch_bytes = at;
 }
 
-Kernel optimise(Kernel kernel, const Trace& trace) {
+Kernel optimise(Kernel kernel, std::span<const std::string_view> without, const Trace& trace) {
     if (trace) trace("lower", kernel);
     for (const auto& [name, run] : kPasses) {
         if (config().switched_off(name)) continue;  // WEFT_OPT
+        if (std::ranges::find(without, name) != without.end()) continue;
         kernel = run(std::move(kernel));
-        verify(kernel, name);
         if (trace) trace(name, kernel);
     }
+    verify(kernel, "optimise");
     place_locals(kernel);
     return kernel;
 }

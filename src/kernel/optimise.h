@@ -5,15 +5,17 @@
 #include "kernel/kernel.h"
 
 #include <functional>
+#include <span>
 #include <string_view>
 #include <vector>
 
 namespace weft::kernel {
 
-// Called after every pass with its name and the kernel; null: nobody looks.
+// Called with the lowered kernel, and after every pass with its name and the kernel; null: nobody looks.
 using Trace = std::function<void(std::string_view pass, const Kernel& kernel)>;
 
-Kernel optimise(Kernel kernel, const Trace& trace = nullptr);
+// `without`: passes that are left out, beside those that WEFT_OPT switches off.
+Kernel optimise(Kernel kernel, std::span<const std::string_view> without = {}, const Trace& trace = nullptr);
 
 std::vector<std::string_view> pass_names();  // in the order in which they run; WEFT_OPT switches them off
 

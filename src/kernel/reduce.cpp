@@ -33,7 +33,8 @@ NodeRef accumulated(const Kernel& kernel, const Reduction& r, const NodeRef& acc
 }  // namespace
 
 void collapse_groups(Kernel& kernel, ChainGroups& split, Uses uses, Substitution& with) {
-    for (const auto& [id, count] : split.counts) uses.indices.push_back(count);  // blocks that end early depend on outer loops
+    for (const auto& [id, count] : split.counts)
+        uses.indices.push_back(count);  // blocks that end early depend on outer loops
     for (std::vector<NodeRef>& group : split.groups) {
         if (group.empty() || (group.size() == 1 && extent_of(group[0]) > 1)) continue;
         const int first = id_of(group[0]);

@@ -1,6 +1,6 @@
 // kernel/verify.h: what every kernel must keep, whatever pass has written it.
 //
-// verify() (kernel.h) checks references, after lowering and after every pass:
+// verify() (kernel.h) checks references, after lowering and after the last pass (after every pass, once something is wrong):
 // - Every expression uses variables of loops around it; every loop has a variable of its own.
 // - Every load and store names a buffer that exists, with its type. No store goes to an input.
 // - A local that is private to the lanes of a vector loop is used inside that loop, and nowhere else.

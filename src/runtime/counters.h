@@ -12,6 +12,7 @@ struct CounterCells {
     std::atomic<std::int64_t> plan_cache_hits{0};
     std::atomic<std::int64_t> kernels_compiled{0};
     std::atomic<std::int64_t> compile_nanoseconds{0};
+    std::atomic<std::int64_t> passes_refused{0}, donations_refused{0};
     std::atomic<std::int64_t> kernels_launched{0};  // contractions included
     std::atomic<std::int64_t> contractions_launched{0};
 };

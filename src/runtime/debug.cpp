@@ -28,6 +28,8 @@ Counters counters() {
         .plan_cache_hits = cells.plan_cache_hits,
         .kernels_compiled = cells.kernels_compiled,
         .compile_nanoseconds = cells.compile_nanoseconds,
+        .passes_refused = cells.passes_refused,
+        .donations_refused = cells.donations_refused,
         .kernels_launched = cells.kernels_launched,
         .contractions_launched = cells.contractions_launched,
         .buffers_allocated = pool.allocations,

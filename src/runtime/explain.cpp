@@ -1,8 +1,7 @@
 // runtime/explain.cpp: explain(): the stages of a graph as an object, made by running each stage and keeping what it prints.
 #include "core/str.h"
 #include "ir/print.h"
-#include "kernel/lower.h"
-#include "kernel/optimise.h"
+#include "kernel/proven.h"
 #include "runtime/plan_cache.h"
 #include "runtime/profile.h"
 #include "runtime/state.h"
@@ -45,7 +44,7 @@ Explanation::Kernel explain_kernel(const schedule::Plan& plan, const schedule::P
         return result;
     }
     const ir::KernelGraph& graph = step.kernel.graph;
-    const kernel::Kernel lowered = kernel::optimise(kernel::lower(graph));
+    const kernel::Kernel lowered = kernel::proven_kernel(graph).kernel;
     std::vector<ir::NodeRef> values;
     for (const ir::KernelGraph::Output& output : graph.outputs) values.push_back(output.value);
     const runtime::Traffic traffic = runtime::traffic_of(graph);

@@ -5,7 +5,6 @@
 #include "runtime/counters.h"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <iostream>
 #include <list>
@@ -16,7 +15,6 @@ namespace weft::runtime {
 namespace {
 
 constexpr std::size_t kMostPlans = 1024;
-std::atomic<std::int64_t> refused_donations{0};
 
 std::uint64_t hash_of(std::span<const std::uint64_t> key) {
     std::uint64_t h = key.size();
@@ -73,9 +71,9 @@ bool refuse_unproven(const CachedPlan& made, std::vector<int>& refused) {
     const std::size_t before = refused.size();
     for (std::size_t s = 0; s < made.kernels.size(); ++s)
         if (made.kernels[s])
-            for (const int param : made.kernels[s]->unproven)
+            for (const int param : made.kernels[s]->unordered)
                 refused.push_back(made.plan.values[made.plan.steps[s].values[param]].leaf);
-    refused_donations += static_cast<std::int64_t>(refused.size() - before);
+    count(counter_cells().donations_refused, static_cast<std::int64_t>(refused.size() - before));
     return refused.size() > before;
 }
 
@@ -98,8 +96,6 @@ std::shared_ptr<const CachedPlan> make(const schedule::Captured& captured, std::
 }
 
 }  // namespace
-
-std::int64_t donations_refused() { return refused_donations; }
 
 void clear_plan_cache() {
     cache().entries.clear();

@@ -35,7 +35,4 @@ std::shared_ptr<const CachedPlan> find_plan(const schedule::Captured& captured, 
 
 void clear_plan_cache();
 
-// Leaves so far that would have been donated, had the kernel been proven to read them before it writes there: none is expected.
-std::int64_t donations_refused();
-
 }  // namespace weft::runtime

@@ -4,14 +4,9 @@
 #include "core/config.h"
 #include "core/interrupt.h"
 #include "core/str.h"
-#include "kernel/lower.h"
-#include "kernel/optimise.h"
-#include "kernel/verify.h"
+#include "kernel/proven.h"
 #include "runtime/counters.h"
 
-#include <weft/error.h>
-
-#include <atomic>
 #include <iostream>
 #include <list>
 #include <mutex>
@@ -23,7 +18,6 @@ namespace {
 using ir::KernelGraph;
 
 constexpr std::size_t kMostPrograms = 4096;
-std::atomic<std::int64_t> unproven_kernels{0};
 
 struct Key {
     KernelGraph graph;
@@ -70,30 +64,15 @@ void trace_pass(std::string_view pass, const kernel::Kernel& kernel) {
     std::clog << "-- " << kernel.name << " after " << pass << "\n" << kernel::print(kernel);
 }
 
-// Adds what may not be donated after all: where the proof fails, nothing may be. A kernel without a proof is counted, and named by WEFT_DEBUG=1.
-void prove(const kernel::Kernel& kernel, std::string_view after, const std::vector<int>& donated,
-           std::vector<int>& unproven) {
-    try {
-        for (const int param : kernel::verify_memory(kernel, after, donated)) unproven.push_back(param);
-    } catch (const InternalError& error) {
-        ++unproven_kernels;
-        if (config().debug >= 1) std::clog << error.what() << "\n";
-        unproven.insert(unproven.end(), donated.begin(), donated.end());
-    }
-}
-
-kernel::Kernel proven_kernel(const KernelGraph& graph, std::vector<int>& unproven) {
-    const std::vector<int> donated = kernel::donated_parameters(graph);
-    kernel::Kernel lowered = kernel::lower(graph);
-    prove(lowered, "lower", donated, unproven);
-    kernel::Kernel kernel = kernel::optimise(std::move(lowered), config().debug >= 3 ? trace_pass : kernel::Trace());
-    prove(kernel, "optimise", donated, unproven);
-    return kernel;
+kernel::Proven proven_kernel(const KernelGraph& graph) {
+    kernel::Proven proven = kernel::proven_kernel(graph, config().debug >= 3 ? trace_pass : kernel::Trace());
+    count(counter_cells().passes_refused, static_cast<std::int64_t>(proven.refused.size()));
+    if (config().debug >= 1)
+        for (const std::string& why : proven.refused) std::clog << why << "\n";
+    return proven;
 }
 
 }  // namespace
-
-std::int64_t kernels_unproven() { return unproven_kernels; }
 
 void clear_program_cache() {
     const std::lock_guard lock(ir::graph_lock());
@@ -104,8 +83,7 @@ void clear_program_cache() {
 std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph* const> graphs) {
     const std::lock_guard lock(ir::graph_lock());
     std::vector<std::shared_ptr<const Compiled>> result(graphs.size());
-    std::vector<kernel::Kernel> kernels;
-    std::vector<std::vector<int>> unproven;  // per kernel
+    std::vector<kernel::Proven> kernels;
     std::vector<std::size_t> missing;
     std::unordered_map<Key, std::size_t, KeyHash> first;  // equal kernels within this call
     std::vector<std::pair<std::size_t, std::size_t>> same;
@@ -119,18 +97,17 @@ std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph
             same.emplace_back(i, seen->second);
         } else {
             poll_interrupt();
-            unproven.emplace_back();
-            kernels.push_back(proven_kernel(*graphs[i], unproven.back()));
+            kernels.push_back(proven_kernel(*graphs[i]));
             missing.push_back(i);
         }
     }
     std::vector<const kernel::Kernel*> pointers;
-    for (const kernel::Kernel& k : kernels) pointers.push_back(&k);
+    for (const kernel::Proven& proven : kernels) pointers.push_back(&proven.kernel);
     const auto programs = pointers.empty() ? std::vector<std::shared_ptr<const backend::Program>>{}
                                            : backend::find(config().backend).compile(pointers);
     count(counter_cells().kernels_compiled, static_cast<std::int64_t>(programs.size()));
     for (std::size_t m = 0; m < missing.size(); ++m) {
-        const kernel::Kernel& k = kernels[m];
+        const kernel::Kernel& k = kernels[m].kernel;
         auto compiled = std::make_shared<Compiled>();
         compiled->program = programs[m];
         compiled->name = k.name;
@@ -138,7 +115,7 @@ std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph
         compiled->schedule = k.schedule;
         compiled->chunks = kernel::parallel_extent(k);
         compiled->scratch_bytes = k.scratch_bytes;
-        compiled->unproven = unproven[m];
+        compiled->unordered = kernels[m].unordered;
         if (config().debug >= 4) std::clog << programs[m]->source() << "\n";
         if (config().debug >= 5) std::clog << programs[m]->machine() << "\n";
         result[missing[m]] = compiled;

@@ -19,15 +19,12 @@ struct Compiled {
     std::vector<std::string> schedule;
     std::int64_t chunks = 1;  // iterations of the parallel loop
     std::size_t scratch_bytes = 0;
-    std::vector<int> unproven;  // donated parameters that must not share memory after all
+    std::vector<int> unordered;  // donated parameters that must not share memory after all (kernel/proven.h)
 };
 
 // One per graph; what is not cached is compiled together, in one call of the backend.
 std::vector<std::shared_ptr<const Compiled>> compile(std::span<const ir::KernelGraph* const> graphs);
 
 void clear_program_cache();
-
-// Kernels so far whose bounds or independence were not proven (kernel/verify.h): nothing is donated to them.
-std::int64_t kernels_unproven();
 
 }  // namespace weft::runtime

@@ -4,6 +4,8 @@
 #include "backend/support.h"
 #include "ir/address.h"
 #include "kernel/nest.h"
+#include "support/expression_eval.h"
+#include "support/random.h"
 
 #include <weft/error.h>
 
@@ -140,6 +142,80 @@ TEST_CASE("every index is in its buffer") {
     };
     CHECK(counted(20).empty());
     CHECK(!counted(21).empty());
+}
+
+// A window of 3 over rows of `width` elements with a border of 1, as tiles read it: x = 16 a + l counts elements, its row ends where x % width + k
+// says so. Exactly `rows` rows of memory are read.
+TEST_CASE("windows with a border are proven by a hair") {
+    for (const std::int64_t width : {3, 5, 7, 12, 30})
+        for (const std::int64_t missing : {0, 1}) {
+            CAPTURE(width);
+            const std::int64_t rows = 100 / width;
+            Nest nest("window");
+            Kernel& k = nest.k;
+            const int in = nest.input("in", f32, rows * width - missing), out = nest.output("out", f32, 1024);
+            const NodeRef a = k.new_var(8), l = k.new_var(16), w = k.new_var(3);
+            const NodeRef x = nest.affine({{a, 16}, {l, 1}});
+            const NodeRef column = k.add(k.binary(Op::Mod, nest.affine({{a, 16 % width}, {l, 1}}), nest.at(width)), w);
+            const auto both = [&](const NodeRef& p, const NodeRef& q) { return k.binary(Op::And, p, q); };
+            const auto less = [&](const NodeRef& p, const NodeRef& q) { return k.binary(Op::CmpLt, p, q); };
+            const NodeRef gate = both(both(less(nest.at(width - 1), x), less(x, nest.at((rows + 1) * width))),
+                                      both(less(nest.at(0), column), less(column, nest.at(width + 1))));
+            const NodeRef at = nest.affine({{a, 16}, {l, 1}, {w, 1}}, -width - 1);
+            Body store{Store{out, nest.affine({{a, 16}, {l, 1}, {w, 128}}), k.load(in, at, gate)}};
+            k.body = Body{loop(a, LoopKind::Serial, Body{loop(l, LoopKind::Serial, Body{loop(w, LoopKind::Serial, store)})})};
+            CHECK(refusal(k).empty() == (missing == 0));
+        }
+}
+
+// Whatever is claimed to be in bounds is, by trying all iterations.
+TEST_CASE("no proof of a wrong bound") {
+    testing::Rng rng(7);
+    int proven = 0;
+    for (int trial = 0; trial < 1500; ++trial) {
+        CAPTURE(trial);
+        Nest nest("random");
+        Kernel& k = nest.k;
+        const std::vector<std::int64_t> sizes{rng.within(1, 5), rng.within(1, 9), rng.within(1, 4)};
+        std::vector<NodeRef> vars;
+        for (const std::int64_t size : sizes) vars.push_back(k.new_var(size));
+        const auto sum = [&] {
+            NodeRef total = nest.at(rng.within(-3, 3));
+            for (const NodeRef& var : vars)
+                if (rng.chance(0.7)) total = k.add(total, k.mul(var, nest.at(rng.within(-3, 8))));
+            return total;
+        };
+        const auto term = [&] {
+            NodeRef x = sum();
+            const double kind = rng.unit();
+            if (kind < 0.3) x = k.binary(Op::Mod, x, nest.at(rng.within(2, 7)));
+            else if (kind < 0.6) x = k.binary(Op::IDiv, x, nest.at(rng.within(2, 7)));
+            else if (kind < 0.7) x = k.binary(rng.chance(0.5) ? Op::Min : Op::Max, x, sum());
+            return x;
+        };
+        NodeRef gate = k.binary(Op::CmpLt, term(), term());
+        for (int more = static_cast<int>(rng.below(4)); more > 0; --more)
+            gate = k.binary(Op::And, gate, k.binary(rng.chance(0.3) ? Op::CmpEq : Op::CmpLt, term(), term()));
+        const NodeRef at = k.add(k.mul(term(), nest.at(rng.within(1, 6))), term());
+        const test::ExpressionProgram holds(gate, vars), index(at, vars);
+        std::int64_t least = 0, most = 0;
+        for (std::int64_t i = 0; i < sizes[0] * sizes[1] * sizes[2]; ++i) {
+            const Word values[] = {to_word(i % sizes[0]), to_word(i / sizes[0] % sizes[1]), to_word(i / sizes[0] / sizes[1])};
+            if (!holds.run_by_table(values)) continue;
+            const auto element = static_cast<std::int64_t>(index.run_by_table(values));
+            least = std::min(least, element);
+            most = std::max(most, element);
+        }
+        const std::int64_t size = std::max<std::int64_t>(1, most + rng.within(0, 1));
+        const int in = nest.input("in", f32, size), out = nest.output("out", f32, 1);
+        Body body{Store{out, nest.at(0), k.load(in, at, gate)}};
+        for (const NodeRef& var : vars) body = Body{loop(var, LoopKind::Serial, std::move(body))};
+        k.body = std::move(body);
+        const bool claimed = refusal(k).empty();
+        proven += claimed;
+        if (claimed) CHECK((least >= 0 && most < size));
+    }
+    CHECK(proven > 50);
 }
 
 TEST_CASE("iterations that run at once do not meet") {

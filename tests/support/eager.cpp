@@ -400,12 +400,16 @@ bool whole(DType dtype, const Words& words) {
 
 // Where an op rounds, another order or another formula may round otherwise.
 void move_a_little(const Node& node, const std::vector<const Words*>& sources, double jitter, Rng& rng, Words& words) {
-    const bool rounds = is_elementwise(node.op) || node.op == Op::Reduce || node.op == Op::Scan || node.op == Op::Scatter;
+    const bool rounds =
+        is_elementwise(node.op) || node.op == Op::Reduce || node.op == Op::Scan || node.op == Op::Scatter;
     if (!rounds || !is_float(node.dtype) || node.op == Op::Bitcast) return;
     bool exact = whole(node.dtype, words);
     for (std::size_t s = 0; exact && s < sources.size(); ++s) exact = whole(node.source(s).dtype, *sources[s]);
     if (exact) return;
-    const double unit = node.dtype == DType::F64 ? 0x1p-52 : node.dtype == DType::F32 ? 0x1p-23 : node.dtype == DType::F16 ? 0x1p-10 : 0x1p-7;
+    const double unit = node.dtype == DType::F64   ? 0x1p-52
+                        : node.dtype == DType::F32 ? 0x1p-23
+                        : node.dtype == DType::F16 ? 0x1p-10
+                                                   : 0x1p-7;
     for (Word& word : words) {
         const double value = word_to_double(node.dtype, word) * (1 + jitter * unit * (2 * rng.unit() - 1));
         word = cast_word(DType::F64, node.dtype, to_word(value));

@@ -25,7 +25,8 @@ runtime::Result evaluate_on_oracle(const runtime::Request& request, double jitte
 }  // namespace
 
 OracleScope::OracleScope(double jitter) {
-    runtime::replace_evaluator([jitter](const runtime::Request& request) { return evaluate_on_oracle(request, jitter); });
+    runtime::replace_evaluator(
+        [jitter](const runtime::Request& request) { return evaluate_on_oracle(request, jitter); });
 }
 OracleScope::~OracleScope() { runtime::replace_evaluator({}); }
 

@@ -54,13 +54,12 @@ aj::Operand example(const Operand& o, Class cls) {
 
 class Machine {
 public:
-    explicit Machine(const Code& code) : code_(code) {}
+    explicit Machine(const Code& code) : code_(code), known_(known_so_far()) {}
 
     // Asked once for each kind of instruction. Throws if the instruction says otherwise of its first operand than the machine.
     const Effects& of(const Ins& ins) {
-        static thread_local std::vector<Effects> known(4 * static_cast<std::size_t>(Id::_kIdCount));
         const bool memory = ins.o[0].kind == Operand::Kind::Memory;
-        Effects& effects = known[4 * ins.id + 2 * (ins.count > 2) + memory];
+        Effects& effects = known_[4 * ins.id + 2 * (ins.count > 2) + memory];
         if (!effects.known) effects = ask(ins);
         const bool named = ins.count > 0 && ins.o[0].kind == Operand::Kind::Register && ins.o[0].reg.id >= 0;
         if (named && (effects.writes_first != ins.writes_first ||
@@ -71,6 +70,11 @@ public:
     }
 
 private:
+    static std::vector<Effects>& known_so_far() {
+        static thread_local std::vector<Effects> known(4 * static_cast<std::size_t>(Id::_kIdCount));
+        return known;
+    }
+
     Class class_of(const Operand& o) const {
         const Reg reg = o.kind == Operand::Kind::Memory ? o.index : o.reg;
         return reg.id >= 0 ? code_.regs[static_cast<std::size_t>(reg.id)].cls : Class::Gp;
@@ -89,6 +93,7 @@ private:
     }
 
     const Code& code_;
+    std::vector<Effects>& known_;
 };
 
 // ---- numbers -------------------------------------------------------------------------------------------------------------
@@ -220,10 +225,10 @@ private:
         switch (o.kind) {
             case Operand::Kind::Register: {
                 const bool read = i > 0 || !ins.writes_first || reads_result(ins);
-                return mix(read ? value(o.reg) : 0, o.bytes);
+                return (read ? value(o.reg) : 0) + o.bytes;
             }
             case Operand::Kind::Memory:
-                return i == 0 || ins.id == Id::kIdLea ? mix(address(o), o.bytes) : mix(loaded(o), o.bytes);
+                return (i == 0 || ins.id == Id::kIdLea ? address(o) : loaded(o)) + o.bytes;
             default: return mix(static_cast<Number>(o.kind), static_cast<Number>(o.value));
         }
     }
