@@ -287,21 +287,26 @@ def embedded(rng: random.Random, batch: int) -> tuple[list[str], list[str], str]
 
 
 def image(rng: random.Random, batch: int) -> tuple[list[str], list[str], str]:
-    side, channels, first, normed = rng.choice([4, 6, 8, 9]), rng.choice([1, 2, 3]), rng.choice([2, 4, 5, 8, 16]), rng.random() < 0.4
-    init = [f"self.conv = nn.Conv2d({channels}, {first}, {rng.choice([2, 3])}, padding=1, stride={rng.choice([1, 1, 2])}, bias={not normed})"]
+    height, width = (rng.choice([4, 6, 8, 9, 13, 18]) for _ in range(2))
+    channels, first, normed = rng.choice([1, 2, 3]), rng.choice([2, 4, 5, 8, 16]), rng.random() < 0.4
+    how = f"{rng.choice([2, 3, 3, 4])}, padding={rng.choice([0, 1, 1, 2])}, stride={rng.choice([1, 1, 2, 3])}, bias={not normed}"
+    kind = rng.choice(["Conv2d", "Conv2d", "ConvTranspose2d"])
+    if kind == "ConvTranspose2d":
+        how = how.replace("padding=2", "padding=1")
+    init = [f"self.conv = nn.{kind}({channels}, {first}, {how})"]
     forward = ["x = self.conv(x)"]
     if normed:
         init += [f"self.norm = {rng.choice([f'nn.BatchNorm2d({first})', f'nn.GroupNorm(1, {first})'])}"]
         forward += ["x = self.norm(x)"]
     forward += [rng.choice(["x = torch.relu(x)", "x = F.gelu(x)", "x = torch.tanh(x)"])]
     if rng.random() < 0.5:
-        forward += [rng.choice(["x = F.max_pool2d(x, 2)", "x = F.avg_pool2d(x, 2)"])]
+        forward += [rng.choice(["x = F.max_pool2d(x, 2)", "x = F.avg_pool2d(x, 2)", "x = F.max_pool2d(x, 2, stride=1)"])]
     if rng.random() < 0.4:  # the same kernels twice
         init += [f"self.again = nn.Conv2d({first}, {first}, 3, padding=1)"]
         forward += ["x = x + self.again(x)"] + (["x = torch.tanh(self.again(x))"] if rng.random() < 0.5 else [])
     init += [f"self.project = nn.Linear({first}, W)"]
     forward += [rng.choice(["x = self.project(x.mean((2, 3)))", "x = self.project(x.flatten(2).amax(2))"])]
-    return init, forward, f"data({batch}, {channels}, {side}, {side})"
+    return init, forward, f"data({batch}, {channels}, {height}, {width})"
 
 
 def vectors(rng: random.Random, batch: int) -> tuple[list[str], list[str], str]:

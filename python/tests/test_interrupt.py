@@ -47,13 +47,21 @@ def many_ops(count):
     return y
 
 
+def scatter(count):
+    index = weft.randint(0, 1 << 20, (count,)).realize()
+    return weft.zeros(1 << 20).index_add(0, index, weft.ones(count).realize())
+
+
 LONG = {
     "matmuls": lambda: chain(400).realize,
     "svd": lambda: weft.linalg.svd(weft.rand(1200, 1200).realize())[0].realize,
     "eigh": lambda: weft.linalg.eigh(weft.rand(1500, 1500).realize())[0].realize,
     "lu": lambda: weft.linalg.lu_factor(weft.rand(4000, 4000).realize())[0].realize,
     "sort": lambda: weft.sort(weft.rand(1 << 25).realize())[0].realize,
-    "compiling": lambda: many_ops(3000).realize,
+    "compiling": lambda: many_ops(6000).realize,
+    "one matmul": lambda: (weft.rand(6000, 6000).realize() @ weft.rand(6000, 6000).realize()).realize,
+    "one row of a scan": lambda: weft.rand(1 << 28).realize().cumsum(0).realize,
+    "one row of a scatter": lambda: scatter(1 << 27).realize,
 }
 
 

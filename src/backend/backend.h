@@ -12,10 +12,12 @@
 
 namespace weft::backend {
 
-// The first failed Check of a chunk. The runtime gives each thread one, zeroed, and merges them by lowest chunk.
+// What a chunk tells the runtime: its first failed Check; and asks it: whether to stop. The runtime gives each chunk one, and merges
+// failures by lowest chunk.
 struct CheckRecord {
-    std::int64_t code = 0;   // 1 + index into Kernel::checks; 0: nothing failed
-    std::int64_t value = 0;  // the offending value
+    std::int64_t code = 0;     // 1 + index into Kernel::checks; 0: nothing failed
+    std::int64_t value = 0;    // the offending value
+    bool (*stop)() = nullptr;  // loops that poll end when it says so; once it has, it says so again. Null: never
 };
 
 class Program {

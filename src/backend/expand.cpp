@@ -81,7 +81,8 @@ private:
                     count = ir::simplify_index(*kernel_.interner, kernel::substitute(kernel_, count, with));
                 Body inner;
                 write_out(loop->body, with, inner);
-                result.emplace_back(Loop{loop->var, kind, std::move(inner), loop->independent, std::move(count)});
+                result.emplace_back(
+                    Loop{loop->var, kind, std::move(inner), loop->independent, std::move(count), loop->polls});
             }
         }
         flush(body.size());
@@ -89,7 +90,7 @@ private:
 
     static bool written_out(const Loop& loop) {
         if (loop.kind == LoopKind::Unrolled) return true;
-        return loop.extent() == 1 && loop.kind != LoopKind::Parallel && !loop.count;
+        return loop.extent() == 1 && loop.kind != LoopKind::Parallel && !loop.count && !loop.polls;
     }
 
     // Lanes cannot differ in how often they run an inner loop, and there are no lanes within lanes. Decided before anything

@@ -73,7 +73,8 @@ private:
                 !counts_by(loop->body, loop->id())) {
                 distribute(loop->body, loop->id(), parts_of(*loop), out);
             } else if (loop) {
-                out.emplace_back(Loop{loop->var, loop->kind, split(loop->body), loop->independent, loop->count});
+                out.emplace_back(
+                    Loop{loop->var, loop->kind, split(loop->body), loop->independent, loop->count, loop->polls});
             } else {
                 out.push_back(stmt);
             }
@@ -103,11 +104,9 @@ private:
     void distribute(const Body& body, int var, const std::vector<Part>& parts, Body& out) {
         for (const Stmt& stmt : body) {
             if (const Loop* loop = stmt.loop()) {
-                Loop outer{loop->var,
-                           loop->kind == LoopKind::Vector ? LoopKind::Serial : loop->kind,
-                           {},
-                           loop->independent,
-                           loop->count};
+                Loop outer{loop->var,   loop->kind == LoopKind::Vector ? LoopKind::Serial : loop->kind,
+                           {},          loop->independent,
+                           loop->count, loop->polls};
                 distribute(loop->body, var, parts, outer.body);
                 out.emplace_back(std::move(outer));
                 continue;

@@ -26,31 +26,35 @@ Interrupts& interrupts() {
 }
 
 thread_local Clock::time_point last_poll;
-constinit thread_local bool uninterrupted = false;
+constinit thread_local bool uninterrupted = false, stopped = false;
 constinit thread_local const std::atomic<bool>* stop_flag = nullptr;
-
-[[noreturn]] void stop() {
-    throw Interrupted("the run was interrupted; what it was to compute is computed when it is next asked for");
-}
 
 }  // namespace
 
-void poll_interrupt() {
-    if (uninterrupted) return;
-    if (stop_flag) {
-        if (stop_flag->load(std::memory_order_relaxed)) stop();
-        return;
-    }
-    if (!interrupts().any.load(std::memory_order_relaxed)) return;
+bool stop_wanted() {
+    if (uninterrupted) return false;
+    if (stop_flag) return stop_flag->load(std::memory_order_relaxed);
+    if (stopped) return true;
+    if (!interrupts().any.load(std::memory_order_relaxed)) return false;
     const Clock::time_point now = Clock::now();
-    if (now - last_poll < kPollEvery) return;
+    if (now - last_poll < kPollEvery) return false;
     last_poll = now;
     std::shared_ptr<const std::function<bool()>> wanted;
     {
         const std::lock_guard lock(interrupts().mutex);
         wanted = interrupts().wanted;
     }
-    if (wanted && (*wanted)()) stop();
+    return stopped = wanted && (*wanted)();
+}
+
+void poll_interrupt() {
+    if (stop_wanted()) throw_if_stopped();
+}
+
+void throw_if_stopped() {
+    if (uninterrupted || !(stop_flag ? stop_flag->load(std::memory_order_relaxed) : stopped)) return;
+    stopped = false;
+    throw Interrupted("the run was interrupted; what it was to compute is computed when it is next asked for");
 }
 
 Uninterrupted::Uninterrupted(bool really) : before_(std::exchange(uninterrupted, uninterrupted || really)) {}

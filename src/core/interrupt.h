@@ -11,6 +11,10 @@ namespace weft {
 // called every few microseconds.
 void poll_interrupt();
 
+// The same for code that cannot throw: true if it should stop. From then on it stays true on this thread, until one of the others throws.
+bool stop_wanted();
+void throw_if_stopped();  // throws Interrupted if stop_wanted() was true
+
 void set_interrupt(std::function<bool()> wanted);  // the callback; empty: none
 
 // While one lives, poll_interrupt() does nothing on this thread: stopping now would leave a half-written value.

@@ -3,6 +3,8 @@
 // what quotients and remainders are by definition.
 #include "kernel/bounds_proof.h"
 
+#include "kernel/enumeration.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -259,7 +261,8 @@ bool BoundsProof::within(const Node& index, std::int64_t size) {
     bool proven = true;
     for (const LinearForm* goal : {&form, static_cast<const LinearForm*>(&below)}) {
         fuel_ = kMostSteps;
-        proven = proven && (proves(*goal, kDeepest) || by_elimination(*goal));
+        proven =
+            proven && (proves(*goal, kDeepest) || by_elimination(*goal) || Enumeration(ranges_, facts_).proves(*goal));
     }
     return proven;
 }

@@ -175,7 +175,7 @@ public:
                     copy_locals(*renaming, loop.id(), var->as<ir::LoopArg>().id);
                 }
                 result.emplace_back(
-                    Loop{var, loop.kind, (*this)(loop.body, renaming), loop.independent, std::move(count)});
+                    Loop{var, loop.kind, (*this)(loop.body, renaming), loop.independent, std::move(count), loop.polls});
             }
         }
         return result;
@@ -276,7 +276,8 @@ void print_body(const Kernel& kernel, const Body& body, int indent, std::string&
         out.append(2 * static_cast<std::size_t>(indent), ' ');
         if (const Loop* loop = stmt.loop()) {
             out += str(name_of(loop->kind), " i", loop->id(), " < ", loop->extent(),
-                       loop->count ? str(" while < ", ir::print_expression(loop->count)) : "", "\n");
+                       loop->count ? str(" while < ", ir::print_expression(loop->count)) : "",
+                       loop->polls ? ", polls" : "", "\n");
             print_body(kernel, loop->body, indent + 1, out);
         } else {
             const Store& store = *stmt.store();

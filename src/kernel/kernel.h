@@ -13,6 +13,7 @@
 //   other, except through locals indexed by the lane; Unrolled loops have a small constant extent.
 // - A Parallel loop occurs at most once, as the only statement of the body. Program::run gets a range of its iterations.
 // - A Serial loop with a `count` expression (known outside the loop) runs min(extent, count) iterations, none if negative.
+// - A Serial loop that `polls` asks CheckRecord::stop after each iteration, and ends if it says so; nobody uses the results then.
 // - Locals hold no defined value before the first store. A Register local is only ever indexed by constants (after
 //   unrolling), or by constant + lane of a vector loop, where all those constants are multiples of the lane count; never
 //   both; or it is a block of n * n elements: each turn stores rows (constant * n + lane), then reads columns (constant + lane * n)
@@ -65,7 +66,8 @@ struct Loop {
     LoopKind kind = LoopKind::Serial;
     Body body;
     bool independent = false;  // no iteration reads what another one writes: may become Parallel or Vector
-    NodeRef count;  // Serial only, i64, may be null: runs min(extent, count) iterations; 0 or 1 makes a condition
+    NodeRef count;       // Serial only, i64, may be null: runs min(extent, count) iterations; 0 or 1 makes a condition
+    bool polls = false;  // Serial only: asks after each iteration whether to go on
     int id() const { return var->as<ir::LoopArg>().id; }
     std::int64_t extent() const { return var->as<ir::LoopArg>().extent; }
 };

@@ -38,8 +38,6 @@ Kernel empty_kernel(const KernelGraph& graph) {
     return kernel;
 }
 
-void append(Body& to, Body from) { std::move(from.begin(), from.end(), std::back_inserter(to)); }
-
 namespace {
 
 constexpr int kWorthKeeping = 8;  // of what costs less (in additions), computing it again is as fast as a load

@@ -8,8 +8,7 @@ namespace weft::kernel {
 
 Kernel lower_special(const ir::KernelGraph& graph);
 
-// Shared with lower.cpp: a kernel with the graph's parameters and nothing else; and list concatenation.
+// Shared with lower.cpp: a kernel with the graph's parameters and nothing else.
 Kernel empty_kernel(const ir::KernelGraph& graph);
-void append(Body& to, Body from);
 
 }  // namespace weft::kernel

@@ -81,7 +81,8 @@ private:
         Body result;
         for (const Stmt& stmt : body) {
             if (const Loop* loop = stmt.loop()) {
-                result.emplace_back(Loop{loop->var, loop->kind, rename(loop->body), loop->independent, loop->count});
+                result.emplace_back(
+                    Loop{loop->var, loop->kind, rename(loop->body), loop->independent, loop->count, loop->polls});
                 continue;
             }
             const Store& store = *stmt.store();
@@ -184,6 +185,8 @@ std::pair<std::vector<NodeRef>, const Body*> perfect_nest(const Body& body) {
     return {std::move(vars), inner};
 }
 
+void append(Body& to, Body from) { std::move(from.begin(), from.end(), std::back_inserter(to)); }
+
 Body nested(const std::vector<NodeRef>& vars, Body body, bool independent) {
     for (auto it = vars.rbegin(); it != vars.rend(); ++it) {
         Body outer;
@@ -202,7 +205,7 @@ Body replace_loops(const Body& body, const std::function<std::optional<Body>(con
             result.insert(result.end(), std::make_move_iterator(made->begin()), std::make_move_iterator(made->end()));
         else
             result.emplace_back(
-                Loop{loop->var, loop->kind, replace_loops(loop->body, f), loop->independent, loop->count});
+                Loop{loop->var, loop->kind, replace_loops(loop->body, f), loop->independent, loop->count, loop->polls});
     }
     return result;
 }

@@ -34,6 +34,8 @@ std::vector<NodeRef> collapse(Kernel& kernel, const std::vector<NodeRef>& vars, 
 // loop of another kind is among them, or there is none.
 std::pair<std::vector<NodeRef>, const Body*> perfect_nest(const Body& body);
 
+void append(Body& to, Body from);
+
 // body inside loops over vars, outermost first
 Body nested(const std::vector<NodeRef>& vars, Body body, bool independent);
 

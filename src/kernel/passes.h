@@ -18,6 +18,7 @@ Kernel pair_rows(Kernel kernel);          // short rows that wait for their sums
 Kernel pair_vectors(Kernel kernel);       // vectors that take a long computation are computed two at a time
 Kernel fetch_rows(Kernel kernel);         // rows that are read again ask for the next one
 Kernel mark_streams(Kernel kernel);       // large outputs that are written once bypass the cache
+Kernel poll_long_loops(Kernel kernel);    // loops that may run for long ask between iterations whether to go on
 std::int64_t large_output();              // in bytes: from there on
 
 }  // namespace weft::kernel

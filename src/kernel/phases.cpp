@@ -48,6 +48,24 @@ public:
         return {};
     }
 
+    // The same with loop variables of its own: no two loops of a kernel share one.
+    Phase renamed(const Phase& phase) {
+        Substitution with;
+        const auto fresh = [&](const std::vector<NodeRef>& vars) {
+            std::vector<NodeRef> result;
+            for (const NodeRef& var : vars) {
+                result.push_back(kernel_.new_var(var->as<ir::LoopArg>().extent));
+                with.emplace_back(var->as<ir::LoopArg>().id, result.back());
+            }
+            return result;
+        };
+        std::vector<NodeRef> rows = fresh(phase.rows), sums = fresh(phase.sums);
+        Phase result = replaced(phase, with);
+        result.rows = std::move(rows);
+        result.sums = std::move(sums);
+        return result;
+    }
+
 private:
     static std::optional<Stride> stride_at(const Phase& phase, const NodeRef& node) {
         if (node->op != Op::Mod || node->sources[1]->op != Op::Const) return std::nullopt;
@@ -145,6 +163,7 @@ std::vector<Phase> split_phases(Kernel& kernel, const std::vector<NodeRef>& rows
         if (parts.empty()) done.push_back(phase);
         else pending.insert(pending.end(), parts.rbegin(), parts.rend());
     }
+    for (std::size_t i = 1; i < done.size(); ++i) done[i] = splitter.renamed(done[i]);
     return done;
 }
 

@@ -7,12 +7,14 @@
 #include "ir/node_table.h"
 #include "ir/print.h"
 #include "ir/walk.h"
+#include "kernel/apart.h"
 #include "kernel/bounds_proof.h"
 
 #include <weft/error.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 
 namespace weft::kernel {
 namespace {
@@ -23,7 +25,7 @@ using ir::Op;
 
 struct Access {
     const Node* index;
-    LinearForm form;
+    LinearForm form, whole;              // whole: with quotients of all that they were taken of
     InlineVector<const Loop*, 12> path;  // the loops around, outermost first
     InlineVector<Bounds, 12> ranges;     // of their variables here
     Ranges::Sum reach;                   // of the index here
@@ -37,6 +39,33 @@ struct Access {
 
 std::string name_of(const Kernel& kernel, int buffer) {
     return str("b", buffer, " (", kernel.buffers[buffer].name, ")");
+}
+
+// Simplified indices have i + (i + j) // 2 for (3 * i + j) // 2, and (i + j) % 2 for its remainder, which tell less of the number that they
+// are digits of. This puts variables that a quotient speaks of back into it.
+LinearForm with_whole_quotients(const Kernel& kernel, const LinearForm& form, std::vector<NodeRef>& made) {
+    LinearForm result = form;
+    for (const LinearForm::Term& quotient : form.terms) {
+        if (quotient.atom->op != Op::IDiv || !is_ratio(*quotient.atom)) continue;
+        NodeRef x = quotient.atom->sources[0];
+        const NodeRef by = quotient.atom->sources[1];
+        for (const LinearForm::Term& inside : linear_form(*x).terms) {
+            const std::int64_t factor = result.factor_of(inside.atom);
+            if (inside.atom->op != Op::LoopVar || factor == 0 || factor % quotient.factor != 0) continue;
+            const NodeRef times = kernel.mul(by, kernel.index(factor / quotient.factor));
+            x = kernel.make(Op::Add, DType::I64, {x, kernel.make(Op::Mul, DType::I64, {NodeRef(inside.atom), times})});
+            result.add(inside.atom, -factor);
+        }
+        if (x == quotient.atom->sources[0]) continue;
+        for (const Op op : {Op::IDiv, Op::Mod}) {
+            const NodeRef before = kernel.make(op, DType::I64, quotient.atom->sources);
+            const std::int64_t factor = form.factor_of(before.get());
+            made.push_back(kernel.make(op, DType::I64, {x, by}));
+            result.add(before.get(), -factor);
+            result.add(made.back().get(), factor);
+        }
+    }
+    return result;
 }
 
 // ---- bounds ----------------------------------------------------------------------------------------------------------
@@ -170,7 +199,8 @@ private:
     void note(int buffer, const Node& index, bool store) {
         const Buffer& to = kernel_.buffers[static_cast<std::size_t>(buffer)];
         if (!stored_[static_cast<std::size_t>(buffer)] || to.lane_loop >= 0) return;
-        Access access{&index, linear_form(index), {}, {}, {}, 2 * statement_ + store, store};
+        Access access{&index, linear_form(index), {}, {}, {}, {}, 2 * statement_ + store, store};
+        access.whole = with_whole_quotients(kernel_, access.form, made_);
         for (const Loop* loop : path_) {
             access.path.push_back(loop);
             access.ranges.push_back(ranges_[loop->id()]);
@@ -193,6 +223,7 @@ private:
     std::vector<const Loop*> loops_;
     InlineVector<const Loop*, 12> path_;
     ir::NodeTable<Seen> seen_;
+    std::vector<NodeRef> made_;         // that accesses speak of
     int statement_ = 0, narrowed_ = 0;  // loops around that have a count
     bool hint_ = false;
 };
@@ -230,8 +261,21 @@ public:
     ir::Zero same_address(std::size_t equal, bool before = false) const {
         if (store_.reach.high < other_.reach.low || other_.reach.high < store_.reach.low)
             return {.never = true, .zeros = {}};
+        ir::Zero zero = same_sum(store_.form, other_.form, equal, before);
+        const auto is_quotient = [](const LinearForm::Term& term) { return term.atom->op == Op::IDiv; };
+        if (zero.never || std::none_of(store_.form.terms.begin(), store_.form.terms.end(), is_quotient)) return zero;
+        const ir::Zero more = same_sum(store_.whole, other_.whole, equal, before);
+        zero.never |= more.never;
+        for (const int tag : more.zeros) zero.zeros.push_back(tag);
+        return zero;
+    }
+
+private:
+    static constexpr int kSum = 64, kRatio = 128;
+
+    ir::Zero same_sum(const LinearForm& a, const LinearForm& b, std::size_t equal, bool before) const {
         InlineVector<const Node*, 4> ratios;
-        ir::Zero zero = solve(store_.form, other_.form, equal, before, ratios);
+        ir::Zero zero = solve(a, b, equal, before, ratios);
         // The same sum of variables that a count bounds together: each of them is the same, if it is a mixed radix number.
         for (std::size_t i = 0; i < sums_.size() && !zero.never; ++i) {
             if (!zero.contains(kSum + static_cast<int>(i))) continue;
@@ -254,9 +298,6 @@ public:
             }
         return zero;
     }
-
-private:
-    static constexpr int kSum = 64, kRatio = 128;
 
     // Variables of common loops that a count bounds together: chunks of chunks, the last of which is shorter.
     struct Sum {
@@ -467,7 +508,7 @@ private:
         return first && first->store;
     }
 
-    void check_races(int b, const Access& store, const Access& other, const Pair& pair) const {
+    void check_races(int b, const Access& store, const Access& other, const Pair& pair) {
         ir::Zero zero;
         bool solved = false;
         for (std::size_t depth = 0; depth < pair.common(); ++depth) {
@@ -478,6 +519,9 @@ private:
             const int tag = static_cast<int>(depth);
             if (zero.contains(tag)) continue;
             if (const ir::Zero inside = pair.same_address(depth); inside.never || inside.contains(tag)) continue;
+            if (apart_when_tried(b, loop)) continue;
+            const Touch two[] = {touch(store), touch(other)};
+            if (iterations_are_apart(std::span(two, &store == &other ? 1 : 2), loop)) continue;
             fail(kernel_, after_,
                  str("two iterations of the ", weft::kernel::name_of(loop.kind), " loop i", loop.id(),
                      loop.kind == LoopKind::Serial ? " (independent)" : "", " may meet in ", name_of(kernel_, b),
@@ -485,6 +529,19 @@ private:
                      other.store ? ", another one stores at " : ", another one loads at ",
                      ir::print_expression(NodeRef(other.index))));
         }
+    }
+
+    static Touch touch(const Access& access) { return {access.form, access.path, access.ranges, access.store}; }
+
+    // All accesses together, so that each address is computed once. Where they have no axes in common, that may be too many.
+    bool apart_when_tried(int b, const Loop& loop) {
+        const auto [found, fresh] = tried_.try_emplace({b, &loop}, false);
+        if (!fresh) return found->second;
+        std::vector<Touch> touches;
+        for (const Access& access : walk_.accesses()[static_cast<std::size_t>(b)])
+            if (std::find(access.path.begin(), access.path.end(), &loop) != access.path.end())
+                touches.push_back(touch(access));
+        return found->second = iterations_are_apart(touches, loop);
     }
 
     // No element is loaded after it was stored to?
@@ -501,6 +558,7 @@ private:
     const Kernel& kernel_;
     std::string_view after_;
     const Walk& walk_;
+    std::map<std::pair<int, const Loop*>, bool> tried_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 // kernel.
 #include "runtime/launch.h"
 
+#include "core/interrupt.h"
 #include "core/str.h"
 #include "ir/custom.h"
 #include "runtime/counters.h"
@@ -139,8 +140,9 @@ void Launch::run_kernel(const PlanStep& step, const Compiled& kernel) {
         std::byte* scratch =
             scratch_ ? static_cast<std::byte*>(scratch_->data) + scratch_stride_ * static_cast<std::size_t>(thread)
                      : nullptr;
-        backend::CheckRecord record;
+        backend::CheckRecord record{.stop = stop_wanted};
         kernel.program->run(pointers_.data(), kernel_scalars_.data(), begin, end, scratch, &record);
+        throw_if_stopped();  // then it has ended early
         if (record.code) failure.add(record, begin);
     };
     committed_ = committed_ || writes_donated(step);

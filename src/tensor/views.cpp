@@ -255,10 +255,7 @@ Tensor Tensor::transpose(int a, int b) const {
 
 Tensor Tensor::flip(const Axes& axes) const {
     const Checker check("flip", {{"x", *this}, {"axes", axes}});
-    const Dims flipped = check.axes(axes, rank());
-    return make_view(
-        *this, [flipped](const NodeRef& base) { return ir::flip(base, flipped); },
-        [flipped](const NodeRef&, const NodeRef& value) { return ir::flip(value, flipped); });
+    return make_tensor(ir::flip(node_of(*this), check.axes(axes, rank())));
 }
 
 Tensor Tensor::expand(const Shape& shape) const {
@@ -384,7 +381,7 @@ Tensor rot90(const Tensor& x, std::int64_t turns, const Dims& axes) {
         case 1: return x.flip(to).transpose(from, to);
         case 2: return x.flip({from, to});
         case 3: return x.flip(from).transpose(from, to);
-        default: return reshaped_view(x, x.shape());
+        default: return make_tensor(node_of(x));
     }
 }
 

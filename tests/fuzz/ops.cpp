@@ -1,7 +1,10 @@
 // tests/fuzz/ops.cpp: the rows.
 #include "tests/fuzz/ops.h"
 
+#include <weft/convolution.h>
 #include <weft/sorting.h>
+
+#include <algorithm>
 
 namespace weft::testing::fuzz {
 namespace {
@@ -22,6 +25,22 @@ namespace {
 
 Tensor numbered(const Tensor& x, int axis, std::int64_t step) {  // indices of x along an axis, each within it
     return arange(x.size(axis)) * step % x.size(axis);
+}
+
+// For convolutions of x [channels, length]: k + 1 kernels out of its first elements.
+Tensor kernels(const Tensor& x, std::int64_t k, std::int64_t length) {
+    const Tensor one = x.narrow(1, 0, std::min(length, x.size(1)));
+    std::vector<Tensor> all;
+    for (std::int64_t i = 0; i <= k % 18; ++i) all.push_back(one * (0.3 + 0.1 * static_cast<double>(i)));
+    return stack(all);
+}
+
+// For those of an image x [height, width].
+Tensor kernel(const Tensor& x, std::int64_t height, std::int64_t width) {
+    return x.narrow(0, 0, std::min(height, x.size(0)))
+        .narrow(1, 0, std::min(width, x.size(1)))
+        .unsqueeze(0)
+        .unsqueeze(0);
 }
 
 // clang-format off
@@ -59,6 +78,12 @@ const OpRow kOps[] = {
     OP(2, 1, x.slice(d, {{}, {}, 2})), OP(2, 1, select(x, d, k)), OP(1, 1, x[0]), OP(2, 1, pad(x, {1, 2})), OP(1, 1, pad(x, {0, 0, k, 1})), OP(2, 1, x.unsqueeze(d)),
     OP(1, 1, x.unsqueeze(0).expand({2, -1, -1})), OP(1, 1, tril(x)), OP(1, 1, triu(x, 1)), OP(1, 1, x.squeeze()), OP(1, 1, x.narrow(d, k, 1)),
     OP(1, 1, unfold(x, d, 2, 1)), OP(1, 1, repeat_interleave(x, 2, d)),
+    // windows
+    OP(1, 1, conv1d(x.unsqueeze(0), kernels(x, k, 1 + k % 5), {}, {.stride = 1 + d, .padding = k % 4, .dilation = 1 + k % 2}) * 0.2),
+    OP(1, 1, conv2d(x.unsqueeze(0), kernel(x, 2, 1 + k % 3), {}, {.stride = 1 + k % 3, .padding = 1}) * 0.2),
+    OP(1, 1, conv_transpose1d(x.unsqueeze(0), kernels(x, k, 1 + k % 4).permute({1, 0, 2}), {}, {.stride = 1 + k % 3}) * 0.2),
+    OP(1, 1, conv_transpose2d(x.unsqueeze(0), kernel(x, 1 + k % 3, 2), {}, {.stride = 1 + k % 3, .padding = k % 2}) * 0.2),
+    OP(1, 1, max_pool2d(x.unsqueeze(0), {1 + k % 3, 2}, {.stride = 1 + k % 3, .padding = 0})), OP(1, 1, avg_pool2d(x.unsqueeze(0), {2, 1 + k % 3}, {.stride = 1 + d})),
     // indices
     OP(2, 1, take(x, numbered(x, d, 3), d)), OP(1, 1, index_select(x, d, numbered(x, d, 2))), OP(1, 2, index_add(x, 0, numbered(y, 0, 2) % x.size(0), y)),
     OP(1, 1, gather(x, d, argsort(x, d))), OP(1, 2, index_put(x, {numbered(y, 0, 1) % x.size(0)}, y)), OP(1, 2, slice_scatter(x, y, d, {k, k + 1})),
@@ -70,7 +95,7 @@ const WriteRow kWrites[] = {
     WRITE(3, 2, Tensor(x).mul_(0.9).add_(y)), WRITE(3, 2, Tensor(x).mul_(0.9).add_(y.t())), WRITE(3, 2, Tensor(x).sub_(y.t())), WRITE(2, 2, Tensor(x).copy_(x * 0.5 + y.t())),
     WRITE(4, 1, select(x, d, k).fill_(c)), WRITE(3, 1, x.slice(d, {k}).fill_(c)), WRITE(2, 1, x.slice(d, {{}, k}).mul_(c)), WRITE(2, 1, x.slice(d, {{}, {}, 2}).add_(c)),
     WRITE(3, 2, select(x, d, k).copy_(y)), WRITE(3, 2, select(x, d, k).add_(y)), WRITE(2, 2, x.slice(d, {k, k + 1}).copy_(y)), WRITE(2, 2, x.t().add_(y)),
-    WRITE(2, 2, x.flip(d).copy_(y)), WRITE(2, 2, x.flatten().add_(y.flatten())), WRITE(1, 2, x[0].mul_(y[0])), WRITE(2, 1, x.slice(d, {k, k + 1}).copy_(x.slice(d, {0, 1}))),
+    WRITE(2, 2, x.slice(d, {{}, {}, -1}).copy_(y)), WRITE(2, 2, x.flatten().add_(y.flatten())), WRITE(1, 2, x[0].mul_(y[0])), WRITE(2, 1, x.slice(d, {k, k + 1}).copy_(x.slice(d, {0, 1}))),
     WRITE(1, 1, Tensor(x).copy_(x.flip(d))), WRITE(1, 1, Tensor(x).add_(x.t())), WRITE(1, 1, Tensor(x).copy_(cumsum(x, d) * 0.3)),
 };
 // clang-format on

@@ -297,6 +297,21 @@ TEST_CASE("with few panels of packed columns, each chunk packs one of them") {
     CHECK(parallel_extent(kernel) == 6);
 }
 
+TEST_CASE("loops that may run for long poll, others do not") {
+    const auto polls = [](const KernelGraph& graph) { return print(optimise(lower(graph))).find(", polls"); };
+    const auto scan = [](std::int64_t length) {
+        KernelGraph graph;
+        graph = finished(graph, ir::scan(Op::Add, parameter(graph, {length}), 0));
+        graph.kind = KernelGraph::Kind::Scan;
+        return graph;
+    };
+    CHECK(polls(scan(1 << 27)) != std::string::npos);
+    CHECK(polls(scan(1 << 20)) == std::string::npos);
+    CHECK(polls(product(6000, 6000, 6000)) != std::string::npos);
+    CHECK(polls(product(1024, 1024, 1024)) == std::string::npos);
+    CHECK(polls(sum_of_rows(4096, 4096)) == std::string::npos);
+}
+
 TEST_CASE("short rows with sums of their own are taken two at a time, with the same bits") {
     const auto normalised = [](std::int64_t rows, std::int64_t length) {  // x - sum(x), which waits for the sum
         KernelGraph graph;

@@ -3,6 +3,7 @@
 #include "kernel/verify.h"
 #include "backend/support.h"
 #include "ir/address.h"
+#include "ir/symbolic.h"
 #include "kernel/nest.h"
 #include "support/expression_eval.h"
 #include "support/random.h"
@@ -163,7 +164,8 @@ TEST_CASE("windows with a border are proven by a hair") {
                                       both(less(nest.at(0), column), less(column, nest.at(width + 1))));
             const NodeRef at = nest.affine({{a, 16}, {l, 1}, {w, 1}}, -width - 1);
             Body store{Store{out, nest.affine({{a, 16}, {l, 1}, {w, 128}}), k.load(in, at, gate)}};
-            k.body = Body{loop(a, LoopKind::Serial, Body{loop(l, LoopKind::Serial, Body{loop(w, LoopKind::Serial, store)})})};
+            k.body = Body{
+                loop(a, LoopKind::Serial, Body{loop(l, LoopKind::Serial, Body{loop(w, LoopKind::Serial, store)})})};
             CHECK(refusal(k).empty() == (missing == 0));
         }
 }
@@ -200,7 +202,8 @@ TEST_CASE("no proof of a wrong bound") {
         const test::ExpressionProgram holds(gate, vars), index(at, vars);
         std::int64_t least = 0, most = 0;
         for (std::int64_t i = 0; i < sizes[0] * sizes[1] * sizes[2]; ++i) {
-            const Word values[] = {to_word(i % sizes[0]), to_word(i / sizes[0] % sizes[1]), to_word(i / sizes[0] / sizes[1])};
+            const Word values[] = {to_word(i % sizes[0]), to_word(i / sizes[0] % sizes[1]),
+                                   to_word(i / sizes[0] / sizes[1])};
             if (!holds.run_by_table(values)) continue;
             const auto element = static_cast<std::int64_t>(index.run_by_table(values));
             least = std::min(least, element);
@@ -262,6 +265,60 @@ TEST_CASE("iterations that run at once do not meet") {
     };
     CHECK(independent(false).empty());
     CHECK(has(independent(true), "two iterations of the serial loop i1 (independent) may meet in b2 (one)"));
+}
+
+// Whatever is claimed to be apart is, by trying all iterations: columns that are counted through and stored by rows, in chunks of which the
+// last one is shorter, as tiles do it; two images, one or two stores.
+TEST_CASE("no proof that iterations are apart that meet") {
+    testing::Rng rng(11);
+    int proven = 0, met = 0;
+    for (int trial = 0; trial < 1500; ++trial) {
+        CAPTURE(trial);
+        Nest nest("random");
+        Kernel& k = nest.k;
+        const std::int64_t chunks = rng.within(2, 5), inside = rng.within(1, 4), lanes = rng.within(2, 6),
+                           width = rng.within(2, 9);
+        const std::int64_t step = inside * lanes - (rng.chance(0.2) ? 1 : 0),
+                           columns = (chunks - 1) * step + rng.within(1, step);
+        const std::int64_t row = rng.chance(0.8) ? width * rng.within(1, 2) : rng.within(1, 9),
+                           rows = (columns - 1) / width + 1;
+        const std::int64_t image = row * rows + (rng.chance(0.2) ? -1 : 0);
+        const int out = nest.output("out", f32, 4096);
+        const NodeRef p = k.new_var(chunks), n = k.new_var(2), a = k.new_var(inside), l = k.new_var(lanes);
+        const NodeRef column = nest.affine({{p, step}, {a, lanes}, {l, 1}}), by = nest.at(width);
+        NodeRef at = k.add(k.mul(k.binary(Op::IDiv, column, by), nest.at(row)), k.binary(Op::Mod, column, by));
+        at = k.add(at, k.mul(n, nest.at(image)));
+        if (rng.chance(0.7)) at = ir::simplify_index(*k.interner, at);
+        Body stores{Store{out, at, k.constant(f32, 0)}};
+        if (rng.chance(0.3))
+            stores.emplace_back(Store{out, k.add(at, nest.at(rng.within(1, 200))), k.constant(f32, 1)});
+        const NodeRef left = k.binary(Op::Sub, nest.at(columns), nest.affine({{p, step}, {a, lanes}}));
+        const bool cut = rng.chance(0.8);
+        k.body = Body{loop(p, LoopKind::Parallel,
+                           Body{loop(n, LoopKind::Serial,
+                                     Body{loop(a, LoopKind::Serial,
+                                               Body{loop(l, LoopKind::Serial, stores, cut ? left : nullptr)})})})};
+        std::vector<std::int64_t> owner(8192, -1);
+        bool meet = false;
+        const std::vector<NodeRef> vars{p, n, a, l};
+        for (const Stmt& stmt : stores) {
+            const test::ExpressionProgram index(stmt.store()->index, vars);
+            for (std::int64_t i = 0; i < chunks * 2 * inside * lanes; ++i) {
+                const std::int64_t pi = i % chunks, ai = i / chunks / 2 % inside, li = i / chunks / 2 / inside;
+                if (cut && pi * step + ai * lanes + li >= columns) continue;
+                const Word values[] = {to_word(pi), to_word(i / chunks % 2), to_word(ai), to_word(li)};
+                std::int64_t& first = owner[static_cast<std::size_t>(index.run_by_table(values))];
+                meet = meet || (first >= 0 && first != pi);
+                first = pi;
+            }
+        }
+        const bool claimed = refusal(k).empty();
+        proven += claimed;
+        met += meet;
+        CHECK(!(claimed && meet));
+    }
+    CHECK(proven > 500);
+    CHECK(met > 200);
 }
 
 TEST_CASE("what is donated is loaded before it is stored to") {

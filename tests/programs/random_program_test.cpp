@@ -116,7 +116,7 @@ private:
                                {view.start, view.stop < 0 ? std::nullopt : std::optional(view.stop), view.step});
             case Look::Transpose: return x.t();
             case Look::Reshape: return x.reshape(view.shape);
-            case Look::Flip: return x.flip(view.axis);
+            case Look::Flip: return x.slice(view.axis, {{}, {}, -1});
             case Look::Unsqueeze: return x.unsqueeze(view.axis);
             case Look::Expand: return x.expand(view.shape);
             case Look::Detach: return x.detach();

@@ -145,7 +145,7 @@ TEST_CASE("jit writes an input in place, and refuses what it could not do right"
     });
     CHECK(values(g(stored({5, 6}))) == Floats{10, 12});
     CHECK_THROWS_AS(g(w), ValueError);
-    CHECK_THROWS_AS(g(w.flip(0)), ValueError);
+    CHECK_THROWS_AS(g(w.slice(0, {{}, {}, -1})), ValueError);
     CHECK(values(w) == Floats{2, 3});
     const auto same = jit([](Tensor x, Tensor y) { return x - y; });
     CHECK(values(same(w, stored({1, 1}))) == Floats{1, 2});

@@ -74,12 +74,15 @@ LINE("S136: a scalar counts as a vector of one element for indices") {
     line.is(moveaxis(x, 0, -1), {3});
 }
 
-LINE("S137: diagonal, rot90, unfold and the pieces are views that can be written") {
+LINE("S137: diagonal, unfold and the pieces are views that can be written; flip and rot90 are values of their own") {
     Tensor x = arange(6, f32).reshape({2, 3}).clone();
+    const Tensor flipped = x.flip(1), turned = rot90(x), same = rot90(x, 4);
     diagonal(x, 1).fill_(-1);
-    rot90(x)[0].fill_(9);  // the last column
     tensor_split(x, 2, 1)[0][1].fill_(7);
-    line.is(x, {0, -1, 9, 7, 7, 9});
+    line.is(x, {0, -1, 2, 7, 7, -1});
+    line.is(flipped, {2, 1, 0, 5, 4, 3});
+    line.is(turned, {2, 5, 1, 4, 0, 3});
+    line.is(same, {0, 1, 2, 3, 4, 5});
     Tensor y = arange(5, f32).clone();
     unfold(y, 0, 1, 2).fill_(0);
     line.is(y, {0, 1, 0, 3, 0});

@@ -230,7 +230,7 @@ std::string Prelude::check(DType t, int lanes) {
     if (!lanes)
         return define(name, fill("HELPER $T $N($T value, i64 low, i64 high, i64 code, Check* check) {\n"
                                  "    if ((i64)value >= low && (i64)value < high) return value;\n"
-                                 "    if (check && !check->code) *check = (Check){code, (i64)value};\n"
+                                 "    if (check && !check->code) check->code = code, check->value = (i64)value;\n"
                                  "    return ($T)low;\n"
                                  "}\n",
                                  {{'T', memory_type(t)}, {'N', name}}));

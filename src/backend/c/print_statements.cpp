@@ -192,6 +192,7 @@ void Printer::print(const Loop& loop) {
     scopes_.emplace_back();
     placement_.enter(loop, loop.count != nullptr);
     print(loop.body);
+    if (loop.polls) line("if (check && check->stop && check->stop()) break;");
     placement_.leave();
     const std::string inner = std::move(scopes_.back().text);
     scopes_.pop_back();

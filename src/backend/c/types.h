@@ -35,7 +35,7 @@ typedef long long i64;
 typedef unsigned long long u64;
 typedef float f32;
 typedef double f64;
-typedef struct { i64 code, value; } Check;  // the first failed check: 1 + its number, 0 if none failed
+typedef struct { i64 code, value; bool (*stop)(void); } Check;  // the first failed check: 1 + its number, 0 if none failed
 #define HELPER static inline __attribute__((always_inline, unused))
 )";
 

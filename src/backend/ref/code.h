@@ -36,6 +36,7 @@ struct Step {
     int buffer = 0, index = 0, value = 0;  // Store: slots of index and value
     int var = 0, count = -1;               // Loop: slots of the variable and of the count (-1: there is none)
     std::int64_t extent = 0;
+    bool polls = false;
     std::vector<Step> body;
 };
 

@@ -53,6 +53,7 @@ public:
         for (std::int64_t i = begin; i < end; ++i) {
             frame_[step.var] = static_cast<Word>(i);
             body(step.body);
+            if (step.polls && check_ && check_->stop && check_->stop()) return;
         }
     }
 
@@ -103,7 +104,7 @@ private:
         const Code::Limits& limits = code_.checks[i.buffer];
         const auto value = static_cast<std::int64_t>(word);
         if (value >= limits.low && value < limits.high) return word;
-        if (check_ && check_->code == 0) *check_ = {1 + i.buffer, value};
+        if (check_ && check_->code == 0) check_->code = 1 + i.buffer, check_->value = value;
         return static_cast<Word>(limits.low);
     }
 

@@ -59,7 +59,7 @@ private:
     }
 
     Step translate(const kernel::Loop& loop) {
-        Step step{.kind = Step::Loop, .extent = loop.extent()};
+        Step step{.kind = Step::Loop, .extent = loop.extent(), .polls = loop.polls};
         if (loop.count) step.count = evaluate(std::span(&loop.count, 1), step)[0];
         step.var = var_slot(loop.id());
         for (std::size_t b = 0; b < kernel_.buffers.size(); ++b)

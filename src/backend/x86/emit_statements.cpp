@@ -105,6 +105,13 @@ void Emitter::emit(const Loop& loop) {
     code.insert(code.end(), std::make_move_iterator(inner.code.begin()), std::make_move_iterator(inner.code.end()));
     for (const auto& [unit, r] : inner.inductions) put(Id::kIdAdd, {gp(r), imm(unit)}).reads_first = true;
     put(Id::kIdAdd, {gp(inner.var), imm(1)}).reads_first = true;
+    if (loop.polls) {  // a loop that is to stop has reached its end
+        const Value stop = call_helper({.operand = DType::I64, .result = DType::I64, .polls = true}, {}, {});
+        const Reg last = gp_reg();
+        put(Id::kIdMov, {gp(last), end});
+        put_store(Id::kIdTest, {gp(stop.reg), gp(stop.reg)});
+        put(Id::kIdCmovnz, {gp(inner.var), gp(last)}).reads_first = true;
+    }
     put_store(Id::kIdCmp, {gp(inner.var), end});
     put_store(Id::kIdJl, {label(head)});
     put(kLoopEnd, {});

@@ -19,13 +19,18 @@ Word read_lane(DType t, const std::byte* from, int bytes) {
 Word check_lane(const LaneCall& call, Word word, CheckRecord* check) {
     const auto value = static_cast<std::int64_t>(word);
     if (value >= call.low && value < call.high) return word;
-    if (check && !check->code) *check = {call.code, value};
+    if (check && !check->code) check->code = call.code, check->value = value;
     return static_cast<Word>(call.low);
 }
 
 }  // namespace
 
 extern "C" void weft_x86_lanes(const LaneCall* call, std::byte* area, CheckRecord* check) {
+    if (call->polls) {
+        const Word stop = check && check->stop && check->stop();
+        std::memcpy(area + kCallResult, &stop, sizeof stop);
+        return;
+    }
     for (int lane = 0; lane < call->lanes; ++lane) {
         Word in[3] = {};
         for (int i = 0; i < call->arity; ++i)

@@ -16,6 +16,7 @@ struct LaneCall {
     std::int8_t lanes = 1;
     std::int8_t operand_bytes = 8, result_bytes = 8;
     std::int64_t low = 0, high = 0, code = 0;  // Check
+    bool polls = false;                        // instead: whether to stop, as an i64
     friend bool operator==(const LaneCall&, const LaneCall&) = default;
 };
 

@@ -227,8 +227,7 @@ private:
                 const bool read = i > 0 || !ins.writes_first || reads_result(ins);
                 return (read ? value(o.reg) : 0) + o.bytes;
             }
-            case Operand::Kind::Memory:
-                return (i == 0 || ins.id == Id::kIdLea ? address(o) : loaded(o)) + o.bytes;
+            case Operand::Kind::Memory: return (i == 0 || ins.id == Id::kIdLea ? address(o) : loaded(o)) + o.bytes;
             default: return mix(static_cast<Number>(o.kind), static_cast<Number>(o.value));
         }
     }
