@@ -33,7 +33,7 @@ test:  ## set up, build, and run all tests (C++, Python, include directions, ins
 	$(call say,building (release))
 	@$(call build,release)
 	$(call say,testing)
-	@WEFT_FUZZ_SEED=18304727 WEFT_FUZZ_COUNT=4000 ctest --preset release -j $(JOBS)
+	@WEFT_FUZZ_SEED=$$((0x$$(git rev-parse --short=7 HEAD 2>/dev/null || echo 1))) WEFT_FUZZ_COUNT=5000 ctest --preset release -j $(JOBS)
 	$(call say,done)
 
 parity: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python

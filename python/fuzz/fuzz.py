@@ -169,7 +169,7 @@ def main() -> int:
     weft_build.load(arguments.build)
     if arguments.program is not None:
         return min(sum(replay(path) for path in arguments.program), 1)
-    of_commit = os.environ.get("WEFT_FUZZ_SEED")  # `make test`: the same each time
+    of_commit = os.environ.get("WEFT_FUZZ_SEED")  # `make test`: fresh ones for each commit, and the same again for one
     drawn = int(of_commit) if of_commit else random.SystemRandom().randrange(10**9)
     first = arguments.seed if arguments.seed is not None else drawn
     fixed = None if arguments.fixed is None else dict(part.split("=") for part in arguments.fixed.split(",") if part)

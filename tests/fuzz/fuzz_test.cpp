@@ -1,7 +1,7 @@
 // Random programs on the tensor API, each in one random configuration, against the oracle, and bit for bit against another
 // configuration.
 //   WEFT_FUZZ_SECONDS=n   how long
-//   WEFT_SEED=n           the first seed; without it every run has fresh ones, and `make test` the same each time (WEFT_FUZZ_SEED)
+//   WEFT_SEED=n           the first seed; without it every run has fresh ones, and `make test` those of its commit (WEFT_FUZZ_SEED)
 //   WEFT_FUZZ_COUNT=n     that many programs instead
 #include "tests/fuzz/verdict.h"
 
