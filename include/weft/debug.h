@@ -20,6 +20,7 @@ struct Counters {
     std::int64_t runs = 0;  // evaluations of a graph
     std::int64_t plans_made = 0;
     std::int64_t plan_cache_hits = 0;
+    std::int64_t values_kept = 0;  // stored besides what was asked for, because a live handle stands on them
     std::int64_t kernels_compiled = 0;
     std::int64_t compile_nanoseconds = 0;  // spent on new plans, from the graph to machine code
     std::int64_t passes_refused = 0;       // left out of a kernel, because what they made was not proven to be safe
@@ -46,6 +47,7 @@ public:
     std::int64_t runs() const { return counters().runs - start_.runs; }
     std::int64_t plans_made() const { return counters().plans_made - start_.plans_made; }
     std::int64_t plan_cache_hits() const { return counters().plan_cache_hits - start_.plan_cache_hits; }
+    std::int64_t values_kept() const { return counters().values_kept - start_.values_kept; }
     std::int64_t kernels_compiled() const { return counters().kernels_compiled - start_.kernels_compiled; }
     std::int64_t compile_nanoseconds() const { return counters().compile_nanoseconds - start_.compile_nanoseconds; }
     std::int64_t kernels_launched() const { return counters().kernels_launched - start_.kernels_launched; }

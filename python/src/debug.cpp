@@ -40,6 +40,7 @@ void bind_debug(nb::module_& m) {
                  put("runs", c.runs);
                  put("plans_made", c.plans_made);
                  put("plan_cache_hits", c.plan_cache_hits);
+                 put("values_kept", c.values_kept);
                  put("kernels_compiled", c.kernels_compiled);
                  put("compile_nanoseconds", c.compile_nanoseconds);
                  put("passes_refused", c.passes_refused);

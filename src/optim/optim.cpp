@@ -44,7 +44,8 @@ void Optimizer::check_moments(double beta1, double beta2, double eps, double wei
 
 void Optimizer::check_group(const std::vector<Tensor>& parameters, double lr) const {
     check_range("lr", lr, 0, INFINITY);
-    if (parameters.empty()) throw ValueError(name_ + ": a group needs at least one parameter");
+    if (parameters.empty() && groups_.empty())  // a later group may have none, as in PyTorch
+        throw ValueError(name_ + ": the first group needs at least one parameter");
     std::vector<const Cell*> known;
     for (const Tensor& p : parameters_) known.push_back(p.cell().get());
     bool trains = !groups_.empty();

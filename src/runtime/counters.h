@@ -10,6 +10,7 @@ struct CounterCells {
     std::atomic<std::int64_t> runs{0};  // calls of evaluate() that had something to compute
     std::atomic<std::int64_t> plans_made{0};
     std::atomic<std::int64_t> plan_cache_hits{0};
+    std::atomic<std::int64_t> values_kept{0};
     std::atomic<std::int64_t> kernels_compiled{0};
     std::atomic<std::int64_t> compile_nanoseconds{0};
     std::atomic<std::int64_t> passes_refused{0}, donations_refused{0};

@@ -26,6 +26,7 @@ Counters counters() {
         .runs = cells.runs,
         .plans_made = cells.plans_made,
         .plan_cache_hits = cells.plan_cache_hits,
+        .values_kept = cells.values_kept,
         .kernels_compiled = cells.kernels_compiled,
         .compile_nanoseconds = cells.compile_nanoseconds,
         .passes_refused = cells.passes_refused,

@@ -52,9 +52,9 @@ Result evaluate(const Request& request, std::unique_lock<std::recursive_mutex>& 
     std::pmr::monotonic_buffer_resource memory(room.data(), room.size());
     static const schedule::Dies none;
     const bool donate = config().donate && !config().switched_off("donate");
-    const Captured captured = schedule::capture(request.roots, donate ? request.dies : none, &memory);
+    const Captured captured = schedule::capture(request.roots, donate ? request.dies : none, request.keep, &memory);
     std::shared_ptr<const CachedPlan> plan;
-    if (!captured.outputs.empty()) plan = find_plan(captured, request.keep);
+    if (!captured.outputs.empty()) plan = find_plan(captured);
 
     std::pmr::vector<Bound> leaves(&memory);
     std::optional<Launch> launch;

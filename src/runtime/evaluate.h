@@ -14,7 +14,8 @@ namespace weft::runtime {
 struct Request {
     std::vector<ir::NodeRef> roots;  // what to compute; repeats allowed
     schedule::Dies dies;             // only what no reference is left to after the run; empty: nothing is donated
-    bool keep = false;  // also hand back intermediate values that the plan stores anyway, for a gradient to use
+    std::vector<ir::NodeRef>
+        keep;  // below these, values that the plan stores anyway are handed back, for a gradient to use
 };
 
 struct Result {

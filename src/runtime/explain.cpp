@@ -73,7 +73,7 @@ Explanation explain(const Tensor& tensor) {
     if (captured.outputs.empty()) return result;
     const schedule::CanonicalGraph canonical = schedule::canonical_graph(captured, {});
     result.graph = ir::print_graph(schedule::simplify(canonical.outputs).roots);
-    const auto plan = runtime::find_plan(captured, false);
+    const auto plan = runtime::find_plan(captured);
     for (std::size_t s = 0; s < plan->plan.steps.size(); ++s)
         result.kernels.push_back(explain_kernel(plan->plan, plan->plan.steps[s], plan->kernels[s].get()));
     result.arena_bytes = static_cast<std::int64_t>(plan->plan.arena_bytes);

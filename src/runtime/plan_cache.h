@@ -18,7 +18,6 @@ namespace weft::runtime {
 struct PlanMode {
     Mode mode;
     bool donate = true;
-    bool keep = false;  // values that a gradient may use
 };
 
 struct CachedPlan {
@@ -31,7 +30,7 @@ struct CachedPlan {
 };
 
 // The caller holds the graph lock.
-std::shared_ptr<const CachedPlan> find_plan(const schedule::Captured& captured, bool keep);
+std::shared_ptr<const CachedPlan> find_plan(const schedule::Captured& captured);
 
 void clear_plan_cache();
 

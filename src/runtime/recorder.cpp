@@ -276,7 +276,7 @@ Recording::Place Recorder::place_of(const ir::StorageRef& storage, std::int64_t 
 void Recorder::plan_it() {
     Recording& recording = *recording_;
     const schedule::Captured captured = schedule::capture(roots_, nullptr);
-    if (!captured.outputs.empty()) recording.plan = find_plan(captured, false);
+    if (!captured.outputs.empty()) recording.plan = find_plan(captured);
     std::vector<bool> used(stand_ins_.size(), false);
     for (const schedule::Captured::Leaf& leaf : captured.leaves) {
         const MemoryView& view = captured.views[leaf.view];

@@ -1,11 +1,13 @@
 // runtime/run.cpp: one run: gathers the values asked for and the outbox, has them computed by evaluate(), and rebinds the cells.
 // A transaction: until evaluate() has returned, no cell changes. If it throws, what did not need the value that failed is computed
 // without it, and the other cells go back to what they held before (recover.h).
+#include "runtime/companions.h"
 #include "runtime/evaluate.h"
 #include "runtime/recover.h"
 #include "runtime/state.h"
 
 #include "core/config.h"
+#include "runtime/counters.h"
 
 #include <weft/error.h>
 
@@ -36,7 +38,8 @@ public:
             add(cell);
             asked_.push_back(cell.item);
             buffers_.push_back(cell.item < 0 ? stored_value(current_node(cell)) : nullptr);
-            request_.keep = request_.keep || current_node(cell)->needs_grad;
+            if (cell.item >= 0 && current_node(cell)->needs_grad)
+                request_.keep.push_back(request_.roots[static_cast<std::size_t>(cell.item)]);
         }
         InlineVector<Cell*, 16> outgoing;  // add() may take a cell out of the outbox
         for (const auto& [slot, entry] : state().outbox())
@@ -61,11 +64,43 @@ public:
 private:
     static bool is_ours(const Outgoing& entry) { return entry.thread == this_thread() || entry.thread == 0; }
 
+    // Where there is too little memory for what is computed along, the run does without.
     void compute_items() {
         if (items_.empty()) return;
+        const std::size_t asked = items_.size(), kept = request_.keep.size();
+        if (!add_companions()) return evaluate_items();
+        try {
+            evaluate_items();
+        } catch (const MemoryError&) {
+            while (items_.size() > asked) items_.pop_back();
+            request_.roots.resize(asked);
+            request_.keep.resize(kept);
+            rebuilt_.clear();
+            evaluate_items();
+        }
+    }
+
+    void evaluate_items() {
         if (config().donate)
             request_.dies = [walk = find_dying()](const ir::Storage& storage) { return storage.dying == walk; };
         succeed(evaluate(request_, graph_));
+    }
+
+    bool add_companions() {
+        std::vector<ir::NodeRef> replaced;
+        for (const Item& item : items_)
+            if (const std::shared_ptr<Cell> cell = item.cell.lock(); cell && item.written)
+                if (const Outgoing* const entry = state().entry_of(*cell); entry && entry->base())
+                    replaced.push_back(*entry->base());
+        Companions found = find_companions(request_.roots, replaced, number_);
+        for (const std::shared_ptr<Cell>& cell : found.cells) add(*cell);
+        for (ir::NodeRef& value : found.values)
+            if (std::find(request_.roots.begin(), request_.roots.end(), value) == request_.roots.end())
+                request_.roots.push_back(std::move(value));
+        for (ir::NodeRef& node : found.histories) request_.keep.push_back(std::move(node));
+        rebuilt_ = std::move(found.rebuilt);
+        count(counter_cells().values_kept, static_cast<std::int64_t>(request_.roots.size() - items_.size()));
+        return !found.cells.empty() || request_.roots.size() > items_.size();
     }
 
     void add(Cell& cell) {
@@ -120,7 +155,7 @@ private:
     }
 
     void succeed(const Result& result) {
-        for (std::size_t i = 0; i < items_.size(); ++i) remember(request_.roots[i], result.values[i]);
+        for (std::size_t i = 0; i < result.values.size(); ++i) remember(request_.roots[i], result.values[i]);
         for (const auto& [node, buffer] : result.kept) remember(node, buffer);
         for (std::size_t i = 0; i < asked_.size(); ++i)
             if (asked_[i] >= 0) buffers_[i] = result.values[asked_[i]];
@@ -137,6 +172,9 @@ private:
                 written_meanwhile(*entry, items_[i].node, result.values[i]);
             }
         }
+        for (const std::shared_ptr<Cell>& cell : rebuilt_)
+            if (!cell->node->needs_grad && !stored_value(cell->node))
+                cell->node = on_memory(cell->node), ++cell->binding;
         drop_stale_views();
     }
 
@@ -186,6 +224,7 @@ private:
     bool computes(std::span<const std::shared_ptr<Cell>> cells) {
         items_.clear();
         request_ = {};
+        rebuilt_.clear();
         number_ = ir::next_epoch();
         for (const std::shared_ptr<Cell>& cell : cells) add(*cell);
         try {
@@ -202,7 +241,8 @@ private:
     std::vector<ir::NodeRef> buffers_;         // of these
     std::uint64_t number_ = ir::next_epoch();  // marks the cells that have been looked at
     InlineVector<Item, 4> items_;
-    Request request_;  // a root per item
+    Request request_;  // a root per item, then values that are stored for others
+    Cells rebuilt_;
     // The last member: what the run lets go of, it lets go of without the lock.
     std::unique_lock<std::recursive_mutex> graph_{ir::graph_lock()};
 };

@@ -176,6 +176,21 @@ public:
         for (std::size_t i = 0; i < roots.size(); ++i) add_root(bases[i], i);
     }
 
+    // Everything below a node that was visited.
+    void keep(const Node& node) {
+        if (node.mark != epoch_ || of(node).item < 0) return;
+        const int top = of(node).item;
+        captured_.key.push_back(0x4ee9'0000'0000 + static_cast<std::uint64_t>(top));
+        InlineVector<int, 32> stack{top};
+        while (!stack.empty()) {
+            Captured::Item& item = captured_.items[stack[stack.size() - 1]];
+            stack.pop_back();
+            if (item.keep || !item.node) continue;
+            item.keep = true;
+            for (const int operand : item.operands) stack.push_back(operand);
+        }
+    }
+
 private:
     // What a node resolved to: strided memory, or an item of the captured graph.
     struct Entry {
@@ -261,7 +276,8 @@ private:
         }
     }
 
-    Entry of(const NodeRef& node) const { return entries_[node->slot]; }
+    Entry of(const NodeRef& node) const { return of(*node); }
+    Entry of(const Node& node) const { return entries_[node.slot]; }
 
     Entry resolve(const Node& node) {
         if (node.realized) return memory(view_of(*node.realized));
@@ -353,9 +369,12 @@ private:
 
 }  // namespace
 
-Captured capture(std::span<const NodeRef> roots, const Dies& dies, std::pmr::memory_resource* memory) {
+Captured capture(std::span<const NodeRef> roots, const Dies& dies, std::span<const NodeRef> keep,
+                 std::pmr::memory_resource* memory) {
     Captured captured(memory);
-    Capturer(dies, captured).run(roots);
+    Capturer capturer(dies, captured);
+    capturer.run(roots);
+    for (const NodeRef& node : keep) capturer.keep(*node);
     return captured;
 }
 

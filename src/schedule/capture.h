@@ -64,6 +64,7 @@ struct Captured {
         int leaf = -1;                   // Param slot
         int constant = -1, scalar = -1;
         int output = -1;
+        bool keep = false;  // a gradient may use it: if it is stored, it outlives the run
         InlineVector<int, 3> operands;
     };
     std::pmr::vector<Item> items{memory};
@@ -73,8 +74,9 @@ struct Captured {
 // May an output take this storage over? Empty: nothing may be.
 using Dies = std::function<bool(const ir::Storage&)>;
 
-// The caller holds the graph lock, and the memory until the result is gone.
-Captured capture(std::span<const NodeRef> roots, const Dies& dies,
+// `keep`: nodes of the graph; what is below them is kept if it is stored. The caller holds the graph lock, and the memory until the result
+// is gone.
+Captured capture(std::span<const NodeRef> roots, const Dies& dies, std::span<const NodeRef> keep = {},
                  std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
 // The graph with leaves as Params, Vars as ScalarParams, and the constants listed in `holes` as ScalarParams after those.

@@ -19,6 +19,7 @@
 #include "ir/rewrite.h"
 #include "ir/walk.h"
 #include "schedule/boxes.h"
+#include "schedule/worth_storing.h"
 
 #include <weft/error.h>
 
@@ -38,7 +39,6 @@ constexpr int kMaxParams = 28;           // … to be read; with what is stored 
 constexpr std::size_t kMaxBuffers = 32;  // … 32 buffers
 constexpr int kMaxReduces = 7;           // … and 8 loop nests
 constexpr int kCheapPrologue = 6;        // per element, in additions: dearer operands of a contraction are stored first
-constexpr int kCheapRecompute = 40;      // cheaper values are computed again in each kernel that uses them
 constexpr std::int64_t kLongestRow = 1 << 20, kSmallWork = 1 << 17;
 constexpr std::int64_t kLaunch = 24 << 10;  // what a kernel costs beside its work, in elements copied
 constexpr std::int64_t kShortestRun = 64;   // bytes: a part's neighbours in the whole; fewer are no whole cache lines

@@ -84,7 +84,7 @@ public:
             for (const PlacedValue& placed : schedule.placed) place_inside(placed);
         }
         place_outputs();
-        if (options_.keep) keep_for_gradient();
+        keep_for_gradient();
         if (options_.donate) {
             donate();
             write_donated_last();
@@ -266,6 +266,8 @@ private:
     }
 
     void keep_for_gradient() {
+        const auto is_kept = [](const Captured::Item& item) { return item.keep; };
+        if (std::none_of(captured_.items.begin(), captured_.items.end(), is_kept)) return;
         // Stored is often a reshape of the value that a gradient asks for: the same elements in the same order.
         std::unordered_map<const Node*, int> stored = value_of_;
         for (const auto& [node, value] : value_of_)
@@ -273,7 +275,7 @@ private:
         std::unordered_set<int> kept;
         for (std::size_t i = 0; i < captured_.items.size(); ++i) {
             const auto became = simple_.became.find(canonical_.values[i].get());
-            if (became == simple_.became.end() || !captured_.items[i].node || !is_float(captured_.items[i].node->dtype))
+            if (became == simple_.became.end() || !captured_.items[i].keep || !is_float(captured_.items[i].node->dtype))
                 continue;
             const auto found = stored.find(became->second.get());
             if (found == stored.end() ||

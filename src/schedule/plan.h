@@ -47,7 +47,6 @@ struct Plan {
 };
 
 struct PlanOptions {
-    bool keep = false;             // values that a gradient may use outlive the run
     bool donate = false;           // outputs may take over the memory of leaves that die …
     std::vector<int> not_donated;  // … but for these: the order of a kernel that reads and writes them was not proven
 };

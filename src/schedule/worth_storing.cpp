@@ -1,0 +1,70 @@
+// schedule/worth_storing.cpp: see worth_storing.h.
+#include "schedule/worth_storing.h"
+
+namespace weft::schedule {
+
+using ir::Node;
+using ir::Op;
+
+namespace {
+
+constexpr std::size_t kMostNodes = 1000;  // looked at; a value with more below it is expensive
+
+bool is_memory(const Node& node) { return node.realized || node.op == Op::Buffer; }
+bool is_marker(Op op) { return op == Op::Leaf || op == Op::Detach || op == Op::WithGrad; }
+
+std::int64_t bytes_of(const Node& node) { return numel(node.shape) * static_cast<std::int64_t>(size_of(node.dtype)); }
+
+// What a chain of views and markers looks at.
+const Node& looked_at(const Node& value) {
+    const Node* node = &value;
+    while (!is_memory(*node) && (is_marker(node->op) || (ir::is_movement(node->op) && node->op != Op::Insert)))
+        node = node->sources[0].get();
+    return *node;
+}
+
+}  // namespace
+
+bool is_barrier(const Node& node) {
+    switch (node.op) {
+        case Op::Reduce:
+        case Op::Scan:
+        case Op::Scatter:
+        case Op::Custom:
+        case Op::Part:
+        case Op::Insert:
+        case Op::Contiguous: return true;
+        default: return false;
+    }
+}
+
+std::vector<const Node*> worth_storing(const Node& value) {
+    const Node& own = looked_at(value);
+    if (is_memory(own) || own.sources.empty() || numel(own.shape) == 0) return {};
+    if (is_barrier(own)) return {&own};
+    const std::uint64_t epoch = ir::next_epoch();
+    InlineVector<const Node*, 32> stack{&own};
+    std::vector<const Node*> barriers;
+    std::size_t seen = 0;
+    std::int64_t cost = 0, stored = 0;
+    while (!stack.empty()) {
+        const Node& node = *stack.back();
+        stack.pop_back();
+        if (node.mark == epoch || is_memory(node)) continue;
+        node.mark = epoch;
+        if (++seen > kMostNodes || cost > kCheapRecompute) return {&own};
+        if (is_barrier(node)) {
+            barriers.push_back(&node);
+            stored += bytes_of(node);
+            continue;
+        }
+        cost += node.sources.empty() ? 0 : ir::info(node.op).cost;
+        const std::size_t count = is_marker(node.op) ? 1 : node.sources.size();
+        for (std::size_t i = 0; i < count; ++i) stack.push_back(node.sources[i].get());
+    }
+    if (cost > kCheapRecompute) return {&own};
+    if (barriers.empty() || stored < bytes_of(own) / 2) return barriers;
+    return {&own};
+}
+
+}  // namespace weft::schedule
