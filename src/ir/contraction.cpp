@@ -111,7 +111,9 @@ std::optional<Contraction> find_contraction(const Node& product, const Dims& axe
         else if ((right & bit) && !(left & bit)) found.n |= bit;
         else found.batch |= bit;
     }
-    if (!found.m || !found.n || !found.k) return std::nullopt;
+    // A convolution with one output channel has axes on one side alone, and is summed like the others.
+    const bool windows = product.as<FusedArg>().windows && (found.m || found.n);
+    if (!found.k || (found.is_thin() && !windows)) return std::nullopt;
     found.multiply_adds = numel(product.shape);
     return found;
 }

@@ -26,12 +26,14 @@ struct Contraction {
     AxisSet batch = 0, m = 0, n = 0;  // kept ranges of both factors, of the left, of the right
     AxisSet k = 0;                    // summed ranges
     std::int64_t multiply_adds = 0;
+    bool is_thin() const { return !m || !n; }  // a convolution with one output channel
 };
 
 // A sum that a stride thins out (UNSKEW inside a contraction) is computed as one sum per phase of the stride, up to this many.
 inline constexpr std::int64_t kMostPhases = 16;
 
-// The contraction that a sum of a product over `axes` is, if it is one: of a fused product whose factors each have a kept range of their own.
+// The contraction that a sum of a product over `axes` is, if it is one: of a fused product whose factors each have a kept range of their own;
+// of a convolution's, if one of them has.
 std::optional<Contraction> find_contraction(const Node& product, const Dims& axes,
                                             const std::function<bool(const Node&)>& is_leaf = nullptr);
 

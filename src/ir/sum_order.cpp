@@ -97,7 +97,8 @@ SumOrder sum_order(Op op, const Node& source, const Dims& axes) {
     for (std::size_t d = 0; d < source.shape.size(); ++d) (contains(axes, d) ? terms : results) *= source.shape[d];
     if (results == 0 || terms == 0) return order;
     const auto contraction = op == Op::Add ? find_contraction(source, axes) : std::nullopt;
-    if (contraction) {
+    // With axes on one side alone and batches (a depthwise convolution), short sums have nothing in common: lanes run over windows.
+    if (contraction && !(contraction->is_thin() && contraction->batch)) {
         order.kind = SumOrder::Kind::Contraction;
         choose_contraction_chunks(order, *contraction, source.shape, axes, results, terms);
     } else {

@@ -28,9 +28,7 @@ public:
         if (node.op == Op::Const) step.number = static_cast<std::int64_t>(node.as<ir::ConstArg>().value);
         else if (node.op == Op::LoopVar) variables_.emplace(node.as<ir::LoopArg>().id, steps_.size());
         else {
-            const bool sum = node.op == Op::Add || node.op == Op::Sub || node.op == Op::Mul || node.op == Op::Min ||
-                             node.op == Op::Max;
-            if (node.dtype != DType::I64 || (!sum && node.op != Op::Neg && !is_ratio(node))) return -1;
+            if (!is_known(node)) return -1;
             step.a = add(node.source(0));
             step.b = node.sources.size() > 1 ? add(node.source(1)) : step.a;
             if (step.a < 0 || step.b < 0) return -1;
@@ -58,6 +56,24 @@ private:
         std::int64_t number = 0;
     };
 
+    static bool is_known(const Node& node) {
+        switch (node.op) {
+            case Op::Add:
+            case Op::Sub:
+            case Op::Mul:
+            case Op::Neg:
+            case Op::Min:
+            case Op::Max: return node.dtype == DType::I64;
+            case Op::CmpLt:
+            case Op::CmpLe:
+            case Op::CmpEq: return node.source(0).dtype == DType::I64;
+            case Op::And:
+            case Op::Or:
+            case Op::Xor: return is_bool(node.dtype);
+            default: return is_ratio(node);
+        }
+    }
+
     void compute(int end) {
         for (int i = 0; i < end; ++i) {
             Step& s = steps_[i];
@@ -69,6 +85,12 @@ private:
                 case Op::Neg: s.number = -a; break;
                 case Op::Min: s.number = std::min(a, b); break;
                 case Op::Max: s.number = std::max(a, b); break;
+                case Op::CmpLt: s.number = a < b; break;
+                case Op::CmpLe: s.number = a <= b; break;
+                case Op::CmpEq: s.number = a == b; break;
+                case Op::And: s.number = a & b; break;
+                case Op::Or: s.number = a | b; break;
+                case Op::Xor: s.number = a ^ b; break;
                 case Op::IDiv: s.number = floor_div(a, b); break;
                 case Op::Mod: s.number = a - floor_div(a, b) * b; break;
                 default: break;  // set already
@@ -101,6 +123,7 @@ struct Tried {
     Evaluator values;
     std::vector<int> atoms, counts;  // places of the form's atoms, and of the counts of the loops around (-1: none)
     std::vector<bool> runs;          // by loop: its variable matters
+    int gate = -1;                   // its place; -1: none that can be computed
 };
 
 class Trial {
@@ -132,6 +155,7 @@ private:
         const auto depends = [&](const Node& node) { return ir::depends_on(NodeRef(&node), loop.id()); };
         for (const LinearForm::Term& term : tried.form.terms)
             if (term.atom != loop.var.get() && depends(*term.atom)) return false;
+        if (tried.touch->gate && depends(*tried.touch->gate)) return false;
         return std::none_of(tried.touch->path.begin(), tried.touch->path.end(),
                             [&](const Loop* other) { return other->count && depends(*other->count); });
     }
@@ -225,6 +249,7 @@ private:
 
     static bool prepare(Tried& tried) {
         for (const LinearForm::Term& term : tried.form.terms) tried.atoms.push_back(tried.values.add(*term.atom));
+        if (tried.touch->gate) tried.gate = tried.values.add(*tried.touch->gate);
         for (const Loop* loop : tried.touch->path)
             tried.counts.push_back(loop->count ? tried.values.add(*loop->count) : -1);
         for (std::size_t d = 0; d < tried.touch->path.size(); ++d) {
@@ -296,6 +321,7 @@ private:
 
     bool touch(Tried& tried, std::int32_t iteration) {
         tried.values.compute();
+        if (tried.gate >= 0 && !tried.values.computed(tried.gate)) return true;
         std::int64_t address = tried.form.constant;
         for (std::size_t t = 0; t < tried.atoms.size(); ++t)
             address += tried.form.terms[t].factor * tried.values.computed(tried.atoms[t]);

@@ -15,6 +15,7 @@ struct Touch {
     LinearForm form;                     // of its index
     std::span<const Loop* const> path;   // the loops around it, outermost first
     std::span<const ir::Bounds> ranges;  // of their variables
+    const ir::Node* gate;                // of a load, which touches nothing where it is false; null: none
     bool store;
 };
 

@@ -28,9 +28,28 @@ std::int64_t work_of(const Body& body) {
     return work;
 }
 
+// Phases of a stride, each a loop over the same rows, as one loop: each stores elements of its own. (Tiled ones are one loop already.)
+void join_phases(Kernel& kernel) {
+    const Loop* const first = kernel.body.empty() ? nullptr : kernel.body[0].loop();
+    const auto alike = [&](const Stmt& stmt) {
+        const Loop* const loop = stmt.loop();
+        return loop && loop->independent && loop->kind == LoopKind::Serial && !loop->count &&
+               loop->extent() == first->extent();
+    };
+    if (kernel.body.size() < 2 || kernel.contractions.size() != kernel.body.size() || !first ||
+        !std::all_of(kernel.body.begin(), kernel.body.end(), alike))
+        return;
+    const NodeRef row = kernel.new_var(first->extent());
+    Body inside;
+    for (const Stmt& stmt : kernel.body)
+        append(inside, substitute(kernel, stmt.loop()->body, {{stmt.loop()->id(), row}}));
+    kernel.body = Body{Loop{row, LoopKind::Serial, std::move(inside), true, nullptr}};
+}
+
 }  // namespace
 
 Kernel split_for_threads(Kernel kernel) {
+    join_phases(kernel);
     if (kernel.body.size() != 1 || !kernel.body[0].loop()) return kernel;
     const Loop loop = *kernel.body[0].loop();
     if (!loop.independent || loop.kind != LoopKind::Serial || loop.extent() < 2 || loop.count) return kernel;

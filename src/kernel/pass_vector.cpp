@@ -21,10 +21,11 @@ struct Contents {
     bool independent = false;  // has an independent loop inside
     std::int64_t longest = 0;  // … the longest of them
     bool arrays = false;       // stores to a local that is an array: it has no lane of its own
-    bool counted = false;      // has a loop with a count
+    bool counted = false;      // has a loop with a count that differs from lane to lane
 };
 
-Contents contents_of(const Kernel& kernel, const Body& body) {
+// What is inside a loop with this variable.
+Contents contents_of(const Kernel& kernel, const Body& body, int var) {
     Contents all;
     for (const Stmt& stmt : body) {
         if (const Store* store = stmt.store()) {
@@ -33,11 +34,11 @@ Contents contents_of(const Kernel& kernel, const Body& body) {
             continue;
         }
         const Loop& loop = *stmt.loop();
-        const Contents inner = contents_of(kernel, loop.body);
+        const Contents inner = contents_of(kernel, loop.body, var);
         all.independent |= inner.independent || loop.independent;
         all.longest = std::max({all.longest, inner.longest, loop.independent ? loop.extent() : 0});
         all.arrays |= inner.arrays;
-        all.counted |= inner.counted || loop.count;
+        all.counted |= inner.counted || (loop.count && ir::depends_on(loop.count, var));
     }
     return all;
 }
@@ -67,7 +68,7 @@ public:
 private:
     bool worth_it(const Loop& loop) const {
         if (!loop.independent || loop.kind != LoopKind::Serial || loop.count || loop.extent() < 2) return false;
-        const Contents inside = contents_of(kernel_, loop.body);
+        const Contents inside = contents_of(kernel_, loop.body, loop.id());
         if (loop.extent() <= kMaxLanes && !inside.independent && !inside.counted) {
             bool loops =
                 std::any_of(loop.body.begin(), loop.body.end(), [](const Stmt& s) { return s.loop() != nullptr; });
@@ -100,7 +101,7 @@ private:
         const bool flat =
             std::none_of(loop.body.begin(), loop.body.end(), [](const Stmt& s) { return s.loop() != nullptr; });
         if (flat && loop.extent() <= kMaxLanes &&
-            stores_arrays(loop.body)) {  // a lane loop: its locals are indexed by the lane
+            stores_arrays(loop)) {  // a lane loop: its locals are indexed by the lane
             result.emplace_back(Loop{loop.var, LoopKind::Vector, loop.body, true, nullptr});
             lanes_ = std::max(lanes_, static_cast<int>(loop.extent()));
             return;
@@ -119,7 +120,7 @@ private:
         }
     }
 
-    bool stores_arrays(const Body& body) const { return contents_of(kernel_, body).arrays; }
+    bool stores_arrays(const Loop& loop) const { return contents_of(kernel_, loop.body, loop.id()).arrays; }
 
     Stmt vector(const Loop& loop, const NodeRef& lane, const NodeRef& at) {
         Body body = copy(kernel_, loop.body, {{loop.id(), ir::simplify_index(*kernel_.interner, at)}});

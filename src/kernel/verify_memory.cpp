@@ -25,6 +25,7 @@ using ir::Op;
 
 struct Access {
     const Node* index;
+    const Node* gate;                    // of a load; null: none
     LinearForm form, whole;              // whole: with quotients of all that they were taken of
     InlineVector<const Loop*, 12> path;  // the loops around, outermost first
     InlineVector<Bounds, 12> ranges;     // of their variables here
@@ -160,7 +161,7 @@ private:
                  str("a store to ", name_of(kernel_, store.buffer), " at ", ir::print_expression(store.index),
                      ", which is not proven to be below ",
                      kernel_.buffers[static_cast<std::size_t>(store.buffer)].size));
-        if (!hint) note(store.buffer, *store.index, true);
+        if (!hint) note(store.buffer, *store.index, nullptr, true);
     }
 
     void expression(const Node& root) {
@@ -192,14 +193,14 @@ private:
             proof_.take_back(mark);
             proven = narrowed_ == 0;  // … wherever it stands
         }
-        if (!hint_) note(buffer, node.source(0), false);
+        if (!hint_) note(buffer, node.source(0), node.sources.size() > 1 ? &node.source(1) : nullptr, false);
     }
 
     // Inputs and what is private to a lane meet nobody.
-    void note(int buffer, const Node& index, bool store) {
+    void note(int buffer, const Node& index, const Node* gate, bool store) {
         const Buffer& to = kernel_.buffers[static_cast<std::size_t>(buffer)];
         if (!stored_[static_cast<std::size_t>(buffer)] || to.lane_loop >= 0) return;
-        Access access{&index, linear_form(index), {}, {}, {}, {}, 2 * statement_ + store, store};
+        Access access{&index, gate, linear_form(index), {}, {}, {}, {}, 2 * statement_ + store, store};
         access.whole = with_whole_quotients(kernel_, access.form, made_);
         for (const Loop* loop : path_) {
             access.path.push_back(loop);
@@ -531,7 +532,9 @@ private:
         }
     }
 
-    static Touch touch(const Access& access) { return {access.form, access.path, access.ranges, access.store}; }
+    static Touch touch(const Access& access) {
+        return {access.form, access.path, access.ranges, access.gate, access.store};
+    }
 
     // All accesses together, so that each address is computed once. Where they have no axes in common, that may be too many.
     bool apart_when_tried(int b, const Loop& loop) {

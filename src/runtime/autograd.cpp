@@ -90,13 +90,15 @@ template <class Wanted>
 std::vector<std::shared_ptr<Cell>> cells_in_cone(std::span<const NodeRef> roots, const Wanted& wanted) {
     const std::uint64_t epoch = ir::topological_order(roots, is_inside_cone).back()->mark;
     std::vector<std::shared_ptr<Cell>> result;
-    for (Cell* cell = state().first(); cell; cell = cell->next) {
-        if (!cell->node || cell->node->mark != epoch || !cell->node->needs_grad || cell->requires_grad) continue;
-        if (cell->view && cell->view->version != cell->view->base->version) continue;  // the base has another value now
-        if (!cell->used) continue;  // an equal expression is in the cone, this tensor is not
-        if (!wanted(*cell)) continue;
-        if (std::shared_ptr<Cell> alive = cell->weak_from_this().lock()) result.push_back(std::move(alive));
-    }
+    const auto look_at = [&](Cell& cell) {
+        if (!cell.node || cell.node->mark != epoch || !cell.node->needs_grad || cell.requires_grad) return;
+        if (cell.view && cell.view->version != cell.view->base->version) return;  // the base has another value now
+        if (!cell.used) return;  // an equal expression is in the cone, this tensor is not
+        if (!wanted(cell)) return;
+        if (std::shared_ptr<Cell> alive = cell.weak_from_this().lock()) result.push_back(std::move(alive));
+    };
+    for (Cell* cell = state().first_pending(); cell; cell = cell->next) look_at(*cell);
+    for (Cell* cell = state().first_view(); cell; cell = cell->next) look_at(*cell);
     return result;
 }
 
@@ -151,7 +153,7 @@ void accumulate(Cell& leaf, const NodeRef& value) {
     state().note_write(base, old);
     const NodeRef value_now = cell.view ? cell.view->write(detached(old), sum).base : sum;
     base.node = old->needs_grad ? keeping_history(value_now, old) : value_now;
-    ++base.version;
+    mark_written(base);
     state().list(base);
 }
 
@@ -163,11 +165,11 @@ void let_go_of_cone(std::span<const NodeRef> roots) {
         Cell& cell = found->view ? *found->view->base : *found;
         if (const ViewStep* const step = found->view ? found->view->detached() : nullptr; step && step->history) {
             step->history = runtime::let_go_history(step->history);
-            ++cell.version;
+            mark_written(cell);
         }
         if (cell.requires_grad || !cell.node->needs_grad) continue;
         cell.node = runtime::let_go(cell.node);
-        ++cell.version;
+        mark_written(cell);
         state().send(cell);
     }
 }
@@ -351,7 +353,7 @@ Tensor& Tensor::set_requires_grad(bool wanted) {
                                 "only a leaf can be told to require no gradient; of a computed tensor use detach()"));
         cell.requires_grad = false;
         cell.node = node->sources[0];
-        ++cell.version;
+        mark_written(cell);
         if (!runtime::stored_value(cell.node)) state().list(cell);
         return *this;
     }
@@ -367,7 +369,7 @@ Tensor& Tensor::set_requires_grad(bool wanted) {
     cell.view = nullptr;  // a leaf has a value of its own
     cell.requires_grad = true;
     cell.node = ir::leaf(cell.id, node);
-    ++cell.version;
+    mark_written(cell);
     state().unlist(cell);
     // What is expensive to compute is computed once, with the next run, and not again by whoever uses the leaf.
     if (!runtime::stored_value(node) && !is_constant(*node)) state().send(cell);

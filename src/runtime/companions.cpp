@@ -37,7 +37,7 @@ class Finder {
 public:
     Finder(std::span<const ir::NodeRef> roots, std::span<const ir::NodeRef> replaced, std::uint64_t run)
         : roots_(roots), replaced_(replaced) {
-        for (Cell* cell = state().first(); cell; cell = cell->next)
+        for (Cell* cell = state().first_pending(); cell; cell = cell->next)
             if (is_pending(*cell, run)) pending_.push_back({.cell = cell});
     }
 
@@ -53,7 +53,7 @@ public:
 private:
     // A view follows its base, which is listed itself if it is pending.
     static bool is_pending(const Cell& cell, std::uint64_t run) {
-        return cell.run != run && !cell.view && cell.node && cell.made_in == 0 && !stored_value(cell.node);
+        return cell.run != run && cell.node && cell.made_in == 0 && !stored_value(cell.node);
     }
 
     void mark_run() {

@@ -204,7 +204,7 @@ void Recorder::undo() {
             const ir::NodeRef value = stripped(stand_in.before);
             cell.node = cell.requires_grad ? ir::leaf(cell.id, value) : value;
         }
-        ++cell.version;
+        mark_written(cell);
         if (!cell.requires_grad && !stored_value(cell.node)) state().list(cell);
     }
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -214,7 +214,7 @@ void Recorder::undo() {
         state().unlist(cell);
         cell.grad = Tensor();
         cell.node = schedule::buffer_of(memory_[i]);  // for views of it that the function has kept
-        ++cell.version;
+        mark_written(cell);
     }
 }
 
@@ -222,7 +222,8 @@ void Recorder::undo() {
 // a new value.
 void Recorder::collect_kept() {
     std::vector<Cell*> cells;  // in the order that they were made, so that equal calls make equal plans
-    for (Cell* cell = state().first(); cell; cell = cell->next) cells.push_back(cell);
+    for (Cell* cell = state().first_pending(); cell; cell = cell->next) cells.push_back(cell);
+    for (Cell* cell = state().first_view(); cell; cell = cell->next) cells.push_back(cell);
     for (const auto& [slot, entry] : state().outbox()) cells.push_back(entry.cell);
     for (const auto& [leaf, cell] : std::map(state().leaves.begin(), state().leaves.end())) cells.push_back(cell);
     std::unordered_set<const Cell*> seen;
@@ -259,7 +260,7 @@ void Recorder::thaw() {
     for (const Recording::Kept& kept : recording_->kept)
         if (const std::shared_ptr<Cell> cell = kept.cell.lock()) {
             cell->node = ir::rebuild(std::span(&cell->node, 1), real).front();
-            ++cell->version;
+            mark_written(*cell);
         }
 }
 

@@ -138,7 +138,7 @@ void set_value(Cell& cell, const ir::NodeRef& buffer) {
     }
     const ir::NodeRef kept = kept_in_place(cell, buffer);
     cell.node = cell.requires_grad ? ir::leaf(cell.id, kept) : kept;
-    ++cell.version;
+    mark_written(cell);
     ++cell.binding;
     if (!cell.view) state().unlist(cell);
 }

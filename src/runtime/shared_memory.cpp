@@ -107,7 +107,7 @@ void write_memory(const Tensor& target, const ir::NodeRef& value) {
     Cell& cell = *target.cell();
     store(schedule::view_of(*buffer), *memory_of(current_node(cell)));
     Cell& base = cell.view ? *cell.view->base : cell;
-    ++base.version;
+    mark_written(base);
     ++base.binding;
 }
 

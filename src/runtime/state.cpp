@@ -116,19 +116,21 @@ std::uint64_t this_thread() {
 }
 
 void State::list(Cell& cell) {
-    if (cell.listed) return;
-    cell.listed = true;
-    cell.previous = last_;
+    if (cell.listed != Cell::Listed::No) return;
+    cell.listed = cell.view ? Cell::Listed::View : Cell::Listed::Pending;
+    List& list = cell.view ? views_ : pending_;
+    cell.previous = list.last;
     cell.next = nullptr;
-    (last_ ? last_->next : first_) = &cell;
-    last_ = &cell;
+    (list.last ? list.last->next : list.first) = &cell;
+    list.last = &cell;
 }
 
 void State::unlist(Cell& cell) {
-    if (!cell.listed) return;
-    cell.listed = false;
-    (cell.previous ? cell.previous->next : first_) = cell.next;
-    (cell.next ? cell.next->previous : last_) = cell.previous;
+    if (cell.listed == Cell::Listed::No) return;
+    List& list = cell.listed == Cell::Listed::View ? views_ : pending_;
+    cell.listed = Cell::Listed::No;
+    (cell.previous ? cell.previous->next : list.first) = cell.next;
+    (cell.next ? cell.next->previous : list.last) = cell.previous;
     cell.previous = cell.next = nullptr;
 }
 
@@ -152,7 +154,7 @@ void State::note_write(Cell& cell, ir::NodeRef before) {
 
 void put_value(Cell& cell, const ir::NodeRef& node) {
     cell.node = node;
-    ++cell.version;
+    mark_written(cell);
     if (!cell.requires_grad && node->op != ir::Op::Buffer) state().list(cell);
 }
 
@@ -221,7 +223,7 @@ void bind(Cell& cell, const ir::NodeRef& computed) {
         cell.node = ir::leaf(cell.id, buffer);
     } else if (is_let_go(*cell.node)) {
         cell.node = let_go(buffer);
-        ++cell.version;  // views still hold the history that this was to end
+        mark_written(cell);  // views still hold the history that this was to end
     } else {
         cell.node = buffer;
     }
@@ -257,8 +259,10 @@ void remember(const ir::NodeRef& node, const ir::NodeRef& buffer) {
 }
 
 void drop_stale_views() {
-    for (Cell* cell = state().first(); cell; cell = cell->next)
-        if (cell->view && cell->view->version != cell->view->base->version) cell->node = nullptr;
+    static std::uint64_t seen = 0;
+    if (std::exchange(seen, cells_written) == cells_written) return;
+    for (Cell* cell = state().first_view(); cell; cell = cell->next)
+        if (cell->view->version != cell->view->base->version) cell->node = nullptr;
 }
 
 }  // namespace weft::runtime

@@ -44,7 +44,9 @@ struct Outgoing {
 
 class State {
 public:
-    Cell* first() const { return first_; }  // cells that are views or not yet computed, oldest first
+    // Cells that are not yet computed, and views; oldest first.
+    Cell* first_pending() const { return pending_.first; }
+    Cell* first_view() const { return views_.first; }
     void list(Cell& cell);
     void unlist(Cell& cell);
 
@@ -62,7 +64,10 @@ public:
     std::size_t fewest_nodes = 0;  // since the last run: the safety net counts from here
 
 private:
-    Cell *first_ = nullptr, *last_ = nullptr;
+    struct List {
+        Cell *first = nullptr, *last = nullptr;
+    };
+    List pending_, views_;
     std::map<std::uint64_t, Outgoing> outbox_;
     std::uint64_t next_slot_ = 0, next_write_ = 0;
 };

@@ -31,7 +31,7 @@ bool fits(const Shape& value, const Shape& target) {
 void rebind(Cell& cell, NodeRef node) {
     runtime::state().note_write(cell, cell.node);
     cell.node = std::move(node);
-    ++cell.version;
+    mark_written(cell);
     if (!cell.requires_grad) runtime::state().list(cell);
 }
 

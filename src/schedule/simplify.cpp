@@ -111,7 +111,9 @@ NodeRef split_reduction(const Match& m) {
     const NodeRef terms = is_fused_product(*from) ? product(reshape(from->sources[0], cut),
                                                             reshape(from->sources[1], cut), from->as<FusedArg>())
                                                   : reshape(from, cut);
-    const NodeRef parts = reduce(arg.op, terms, inner_axes);
+    const SumOrder contracted{.kind = SumOrder::Kind::Contraction};
+    const NodeRef parts =
+        reduce(arg.op, terms, inner_axes, arg.order.kind == SumOrder::Kind::Contraction ? &contracted : nullptr);
     return reshape(reduce(arg.op, parts, {static_cast<std::int64_t>(first)}), reduce_node.shape);
 }
 

@@ -220,6 +220,12 @@ NodeRef sum_of_products(const Match& match) {
 }
 
 NodeRef sum_of_disjoint_windows(const Match& match) {
+    // How far windows are apart. One window alone is as far from the next as one likes.
+    const auto stride_of = [](const Node& unskew) {
+        const auto& skew = unskew.as<SkewArg>();
+        const bool alone = unskew.source().shape[skew.axis] == 1;
+        return alone ? unskew.shape[skew.window] : static_cast<std::int64_t>(skew.stride);
+    };
     const Node& sum = *match.root;
     if (sum.as<ReduceArg>().op != Op::Add) return nullptr;
     Dims left = sum.as<ReduceArg>().axes;  // still to be summed
@@ -229,7 +235,8 @@ NodeRef sum_of_disjoint_windows(const Match& match) {
         const auto& skew = node->as<SkewArg>();
         const auto window = std::find(left.begin(), left.end(), skew.window);
         const bool axis_summed = std::find(left.begin(), left.end(), skew.axis) != left.end();
-        if (window == left.end() || axis_summed || skew.dilation != 1 || skew.stride < node->shape[skew.window]) break;
+        if (window == left.end() || axis_summed || skew.dilation != 1 || stride_of(*node) < node->shape[skew.window])
+            break;
         left.erase(window);
         fills.push_back(node);
     }
@@ -246,14 +253,14 @@ NodeRef sum_of_disjoint_windows(const Match& match) {
     };
     for (std::int64_t d = 0; d < node->rank(); ++d) {
         if (const Node* fill = fill_of(d, true)) {
-            longer[d] = fill->as<SkewArg>().stride - node->shape[d];
+            longer[d] = stride_of(*fill) - node->shape[d];
             sizes[d] = 1;
             continue;
         }
         order.push_back(d);
         if (const Node* fill = fill_of(d, false)) {
             order.push_back(fill->as<SkewArg>().window);
-            sizes[d] *= fill->as<SkewArg>().stride;
+            sizes[d] *= stride_of(*fill);
         }
     }
     NodeRef x = reshape(permute(pad(NodeRef(node), none, longer), order), sizes);

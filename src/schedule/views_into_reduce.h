@@ -10,8 +10,8 @@ namespace weft::schedule {
 // no multiply-add is done twice.
 ir::NodeRef merge_sum_of_views(const ir::Match& match);
 
-// Reduce(add, window)(Unskew(x)) -> a reshape of x, where windows do not overlap (stride >= window, as pools have it): every element gets
-// at most one term. The gradient of a pool then only moves values.
+// Reduce(add, window)(Unskew(x)) -> a reshape of x, where windows do not overlap (stride >= window, as pools have it, or one window):
+// every element gets at most one term. The gradient of a pool then only moves values.
 ir::NodeRef sum_of_disjoint_windows(const ir::Match& match);
 
 // Reduce(add)(a * b + c * d + …) -> Reduce(add)(a * b) + Reduce(add)(c * d) + …, where these are contractions: a weight's gradient, if

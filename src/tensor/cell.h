@@ -62,9 +62,10 @@ struct Cell : std::enable_shared_from_this<Cell> {
     // written and the value is not computed yet; null: none. And the copy that ops have used since the last run, of it or of a view of it.
     ir::NodeRef shared;
     ir::StorageRef snapshot;
-    // Bookkeeping of src/runtime: the list of cells that are views or not yet computed, and the place in the outbox.
+    // Bookkeeping of src/runtime: the list of views or that of cells that are not yet computed, and the place in the outbox.
+    enum class Listed : std::uint8_t { No, Pending, View };
     Cell *previous = nullptr, *next = nullptr;
-    bool listed = false;
+    Listed listed = Listed::No;
     std::uint64_t outbox_slot = 0;  // 0: not in it
     std::uint64_t run = 0;          // the last run that looked at it, and its place there; -1: the value was in memory
     int item = -1;
@@ -75,6 +76,13 @@ struct Cell : std::enable_shared_from_this<Cell> {
     Cell(const Cell&) = delete;
     Cell& operator=(const Cell&) = delete;
 };
+
+// Views that were derived before have an old value now. How often that has happened, in all cells; under the graph lock.
+inline std::uint64_t cells_written = 0;
+inline void mark_written(Cell& cell) {
+    ++cell.version;
+    ++cells_written;
+}
 
 // While jit captures a function, the function's thread sees stand-ins for the values of all cells that were there before.
 class Capturing {
