@@ -229,14 +229,18 @@ private:
         return kernel_.make(node.op, node.dtype, std::move(sources), node.arg);
     }
 
-    // Where a check would vanish, because what it guards does not matter or has a known range, the expression stays as it is.
+    // Where a check would vanish, because what it guards does not matter or has a known range, the expression stays as it is. One that
+    // cannot fail may go, and two spellings of one check may become one.
     NodeRef simplified(const NodeRef& e) {
         NodeRef simple = simplify_(e);
-        return kernel_.checks.empty() || count_checks(simple) >= count_checks(e) ? simple : e;
-    }
-    static std::ptrdiff_t count_checks(const NodeRef& e) {
-        const std::vector<const ir::Node*> nodes = ir::topological_order(std::span(&e, 1));
-        return std::count_if(nodes.begin(), nodes.end(), [](const ir::Node* node) { return node->op == Op::Check; });
+        if (kernel_.checks.empty()) return simple;
+        const std::vector<const ir::Node*> there = ir::topological_order(std::span(&simple, 1));
+        for (const ir::Node* check : ir::topological_order(std::span(&e, 1))) {
+            if (check->op != Op::Check) continue;
+            const NodeRef same = simplify_(NodeRef(check));
+            if (same->op == Op::Check && std::find(there.begin(), there.end(), same.get()) == there.end()) return e;
+        }
+        return simple;
     }
 
     const Kernel& kernel_;
