@@ -1,64 +1,20 @@
 // tests/schedule/verify_plan_test.cpp: plans that break one rule each are refused, by name of the value; and what is donated.
 #include "schedule/verify_plan.h"
-#include "ir/build.h"
-#include "support/random_leaves.h"
-
-#include <weft/error.h>
+#include "schedule/support.h"
 
 #include <doctest/doctest.h>
 
-#include <functional>
 #include <mutex>
 
 using namespace weft;
 using namespace weft::schedule;
 using ir::NodeRef;
-using Where = PlanValue::Where;
+using test::Case;
+using test::leaf;
+using test::matmul;
+using test::Where;
 
 namespace {
-
-NodeRef leaf(const Shape& shape) { return testing::words_leaf(f32, shape, std::vector<Word>(numel(shape), 0)); }
-NodeRef matmul(const NodeRef& a, const NodeRef& b) {
-    const std::int64_t m = a->shape[0], k = a->shape[1], n = b->shape[1];
-    const Shape domain{m, k, n};
-    return ir::reshape(
-        ir::reduce(ir::Op::Add,
-                   ir::expand(ir::reshape(a, {m, k, 1}), domain) * ir::expand(ir::reshape(b, {1, k, n}), domain), {1}),
-        {m, n});
-}
-
-// A plan, and what it is verified with.
-struct Case {
-    std::vector<NodeRef> asked;
-    Captured captured;
-    Plan plan;
-
-    explicit Case(std::vector<NodeRef> nodes, bool dies = true)
-        : asked(std::move(nodes)), captured(capture(asked, [dies](const ir::Storage&) { return dies; })) {
-        plan = make_plan(captured, {}, {.donate = true});
-    }
-    std::vector<NodeRef> roots() const {
-        std::vector<NodeRef> result;
-        for (const ir::Node* node : captured.outputs) result.emplace_back(node);
-        return result;
-    }
-    // The plan with a change; empty: it was accepted.
-    std::string refusal(const std::function<void(Plan&)>& change = [](Plan&) {}) const {
-        Plan changed = plan;
-        change(changed);
-        try {
-            verify_plan(changed, captured, roots());
-        } catch (const InternalError& error) {
-            return error.what();
-        }
-        return "";
-    }
-    int find(Where where, int skip = 0) const {
-        for (int v = 0; v < static_cast<int>(plan.values.size()); ++v)
-            if (plan.values[v].where == where && skip-- == 0) return v;
-        return -1;
-    }
-};
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
