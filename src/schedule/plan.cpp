@@ -383,32 +383,31 @@ private:
         }
     }
 
-    // A run can be interrupted until it first writes donated memory: those steps come as late as their readers allow.
+    // A run can be interrupted until it first writes donated memory: those steps come as late as their readers allow. They overtake no
+    // other step, so whoever reads what they overwrite still comes before them.
     void write_donated_last() {
         const int count = static_cast<int>(plan_.steps.size());
         std::vector<bool> donated(count, false);
         std::vector<int> waits(count, 0);  // for how many steps each one waits
         std::vector<std::vector<int>> then(count);
-        std::unordered_map<int, int> writer;                // of a value
-        std::unordered_map<int, std::vector<int>> readers;  // of a leaf
+        std::unordered_map<int, int> writer;  // of a value
         const auto after = [&](int first, int second) {
             then[first].push_back(second);
             ++waits[second];
         };
         for (int s = 0; s < count; ++s) {
-            for (const int v : plan_.steps[s].values)
-                if (const PlanValue& value = plan_.values[v]; value.where == PlanValue::Where::Leaf)
-                    readers[value.leaf].push_back(s);
-                else if (parts_.contains(v)) for_each_part(v, [&](int part) { after(writer.at(part), s); });
-                else if (const auto [found, first] = writer.try_emplace(v, s); !first) {
+            for (const int v : plan_.steps[s].values) {
+                if (plan_.values[v].where == PlanValue::Where::Leaf) continue;
+                if (parts_.contains(v)) {
+                    for_each_part(v, [&](int part) { after(writer.at(part), s); });
+                } else if (const auto [found, first] = writer.try_emplace(v, s); !first) {
                     // A value without elements has no writer: a kernel that reads it twice must not wait for itself.
                     if (found->second != s) after(found->second, s);
-                } else donated[s] = donated[s] || value.where == PlanValue::Where::Donated;
+                } else {
+                    donated[s] = donated[s] || plan_.values[v].where == PlanValue::Where::Donated;
+                }
+            }
         }
-        for (const auto& [v, s] : writer)
-            if (plan_.values[v].where == PlanValue::Where::Donated)
-                for (const int reader : readers[plan_.values[v].leaf])
-                    if (reader < s) after(reader, s);
         std::set<std::pair<bool, int>> ready;  // the others first, each kind in its old order
         for (int s = 0; s < count; ++s)
             if (waits[s] == 0) ready.emplace(donated[s], s);
