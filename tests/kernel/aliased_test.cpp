@@ -1,5 +1,5 @@
-// tests/kernel/aliased_test.cpp: kernels that store where they also read (donated parameters): every pass and every backend must give
-// the bits of the plain loops, on memory that has the old values.
+// tests/kernel/aliased_test.cpp: kernels that store where they also read (donated parameters): lowering, every pass and every backend must
+// give the bits of the plain loops that store elsewhere, on memory that has the old values.
 #include "backend/support.h"
 #include "core/config.h"
 #include "ir/build.h"
@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <utility>
 
 using namespace weft;
 using namespace weft::kernel;
@@ -60,15 +61,15 @@ KernelGraph centred(std::int64_t rows, std::int64_t length) {
     return graph;
 }
 
-// w - a.T b, in place; with `momentum` a second output beside it.
-KernelGraph update(std::int64_t m, std::int64_t k, std::int64_t n, bool momentum) {
+// w - a.T b, in place; with `momentum` a second output beside it. `fused`: a contraction, which is tiled.
+KernelGraph update(std::int64_t m, std::int64_t k, std::int64_t n, bool momentum, bool fused) {
     KernelGraph graph;
     graph.rows = {m, n};
     const Shape domain{m, k, n}, shape{m, n};
     const NodeRef a = ir::expand(ir::reshape(ir::permute(parameter(graph, {k, m}), {1, 0}), {m, k, 1}), domain);
     const NodeRef b = ir::expand(ir::reshape(parameter(graph, {k, n}), {1, k, n}), domain);
     const NodeRef w = parameter(graph, shape), v = parameter(graph, shape);
-    const NodeRef g = ir::reshape(ir::reduce(Op::Add, a * b, {1}), shape);
+    const NodeRef g = ir::reshape(ir::reduce(Op::Add, fused ? ir::product(a, b) : a * b, {1}), shape);
     if (!momentum) {
         store(graph, w - g * number(0.01, shape), w);
         return graph;
@@ -109,9 +110,26 @@ std::vector<test::Memory> some_values(const Kernel& kernel) {
     return memories;
 }
 
+// What the memories hold afterwards, by a kernel whose outputs all have memory of their own.
+std::vector<test::Memory> stored_elsewhere(KernelGraph graph) {
+    std::vector<test::Memory> expected = some_values(lower(graph));
+    std::vector<int> params;
+    for (KernelGraph::Output& output : graph.outputs) {
+        params.push_back(std::exchange(output.param, static_cast<int>(graph.params.size())));
+        graph.params[params.back()].output = false;
+        graph.params.push_back(graph.params[params.back()]);
+        graph.params.back().output = true;
+    }
+    const Kernel plain = lower(graph);
+    const std::vector<test::Memory> memories = test::run_on("ref", plain, some_values(plain)).memories;
+    for (std::size_t i = 0; i < params.size(); ++i) expected[params[i]] = memories[graph.outputs[i].param];
+    return expected;
+}
+
 void check_all(const KernelGraph& graph) {
     const Kernel plain = lower(graph);
-    const std::vector<test::Memory> expected = test::run_on("ref", plain, some_values(plain)).memories;
+    const std::vector<test::Memory> expected = stored_elsewhere(graph);
+    CHECK(test::run_on("ref", plain, some_values(plain)).memories == expected);
     for (const char* cpu : {"native", "avx2", "sse"}) {
         CAPTURE(cpu);
         const CpuScope scope(cpu);
@@ -148,7 +166,17 @@ TEST_CASE("weights are updated in the kernel that computes their gradient") {
             CAPTURE(momentum);
             CAPTURE(m);
             CAPTURE(k);
-            check_all(update(m, k, n, momentum));
+            check_all(update(m, k, n, momentum, false));
+        }
+}
+
+TEST_CASE("weights are updated where the tiles of their gradient are added up") {
+    for (const bool momentum : {false, true})
+        for (const auto& [m, k, n] : {std::tuple{64, 64, 64}, {30, 1100, 40}, {17, 300, 33}, {128, 8, 200}}) {
+            CAPTURE(momentum);
+            CAPTURE(m);
+            CAPTURE(k);
+            check_all(update(m, k, n, momentum, true));
         }
 }
 
