@@ -124,3 +124,16 @@ def test_an_index_of_uint8_is_a_mask():
             x[weft.tensor([1, 0], dtype=weft.uint8)]
     for positions in ([1, 0, 1], bytearray([1, 0, 1]), weft.tensor([1, 0, 1], dtype=weft.int32), np.array([1, 0, 1])):
         assert x[positions][:, 0].tolist() == [4, 0, 4]
+
+
+def test_windows_of_rows():  # the index is a sum, with a check, in rows of a length past a vector
+    table, starts = np.arange(500.0, dtype=np.float32), np.array([3, 0, 400, -90], dtype=np.int64)
+    rows = weft.tensor(table)[weft.tensor(starts).reshape(-1, 1) + weft.arange(65)]
+    expected = table[starts.reshape(-1, 1) + np.arange(65)]
+    later, earlier = rows[:, 1:] * 2.0, rows[:, :-1] + 1.0
+    weft.realize(later, earlier)
+    assert np.array_equal(later.numpy(), expected[:, 1:] * 2) and np.array_equal(earlier.numpy(), expected[:, :-1] + 1)
+    assert np.array_equal(rows.numpy(), expected)
+    drawn = weft.tensor(table)[weft.randint(0, 435, (7, 1)) + weft.arange(65)]
+    x, y = drawn[:, :-1], drawn[:, 1:]
+    assert (y - x).min() == 1 and (y - x).max() == 1

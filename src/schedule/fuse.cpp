@@ -199,7 +199,7 @@ private:
         const Node* below = &top;
         for (std::size_t i = 1; i < parts.size(); ++i) {
             below = &below->source();
-            if (facts(*below).uses > 1 || is_root_.contains(below)) return;
+            if (facts(*below).uses > 1 || is_root_.contains(below) || written_.contains(below)) return;
         }
         below = &top;
         for (std::size_t i = 1; i < parts.size(); ++i) within_.insert(below = &below->source());

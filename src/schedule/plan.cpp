@@ -7,13 +7,16 @@
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "ir/walk.h"
+#include "schedule/box_leaves.h"
 #include "schedule/cost.h"
+#include "schedule/donation.h"
 #include "schedule/simplify.h"
 #include "schedule/verify_plan.h"
 
 #include <weft/error.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -38,32 +41,10 @@ std::int64_t stored_bytes(const Node& node) {
     return bytes;
 }
 
-// Is the Param with this slot read only at the index that is stored, in every output? Elementwise ops and reshapes keep the index.
-bool reads_in_place(const KernelGraph& graph, int slot) {
-    std::unordered_set<const Node*> aligned, unaligned;
-    std::vector<std::pair<const Node*, bool>> stack;
-    const auto push = [&](const Node* node, bool in_place) {
-        if ((in_place ? aligned : unaligned).insert(node).second) stack.emplace_back(node, in_place);
-    };
-    for (const KernelGraph::Output& output : graph.outputs) push(output.value.get(), true);
-    while (!stack.empty()) {
-        const auto [node, in_place] = stack.back();
-        stack.pop_back();
-        if (node->op == Op::Param && node->as<ir::SlotArg>().slot == slot && !in_place) return false;
-        for (std::size_t i = 0; i < node->sources.size(); ++i) {
-            const bool keeps = ir::is_elementwise(node->op) || node->op == Op::Reshape || node->op == Op::Contiguous ||
-                               node->op == Op::Scan || (node->op == Op::Scatter && i == 0) ||
-                               (node->op == Op::Insert && i == 0);
-            push(node->sources[i].get(), in_place && keeps);
-        }
-    }
-    return true;
-}
-
 class Planner {
 public:
     Planner(const Captured& captured, std::vector<int> holes, const PlanOptions& options)
-        : captured_(captured), options_(options) {
+        : captured_(captured), options_(options), donation_(captured, options) {
         plan_.holes = std::move(holes);
     }
 
@@ -73,6 +54,7 @@ public:
         simple_ = simplify(canonical_.outputs);
         ir::verify_graph(simple_.roots, "simplify");
         if (config().debug >= 3) plan_.graph_text = ir::print_graph(simple_.roots);
+        if (options_.donate) box_leaves_.emplace(captured_, canonical_, simple_);
         std::vector<NodeRef> roots;
         for (const NodeRef& root : simple_.roots) add_root(root, roots);
         if (!roots.empty()) {
@@ -86,7 +68,7 @@ public:
         place_outputs();
         keep_for_gradient();
         if (options_.donate) {
-            donate();
+            donation_.donate(plan_);
             write_donated_last();
         }
         lay_out_arena();
@@ -106,86 +88,32 @@ private:
             }
             computed = ir::contiguous(root);  // the caller reckons with a dense array: it may reshape it
         }
-        const int box = box_leaf(root);
-        if (box >= 0)
-            computed = root->sources[1]->op == Op::Param || root->sources[1]->sources.empty()
-                           ? ir::contiguous(root->sources[1])
-                           : root->sources[1];
+        const int box = box_leaves_ ? box_leaves_->leaf(root, donation_) : -1;
+        if (box >= 0) {  // a kernel of its own stores what is memory, a constant, or a custom function's result
+            const NodeRef& value = root->sources[1];
+            const bool computes = !value->sources.empty() && value->op != Op::Custom && value->op != Op::Part;
+            computed = computes ? value : ir::contiguous(value);
+        }
         NodeRef& stored = stored_root_[root.get()];
         if (!stored) {
-            stored = unclaimed(computed, box >= 0, roots);
+            stored = unclaimed(computed, box >= 0);
             if (box >= 0) boxes_.emplace(stored.get(), std::make_pair(root, box));
         }
         outputs_.push_back(stored);
         plan_.outputs.push_back(-static_cast<int>(outputs_.size()) - 1);  // resolved by place_outputs
-        if (std::find(roots.begin(), roots.end(), stored) == roots.end()) roots.push_back(stored);
+        if (is_root_.insert(stored.get()).second) roots.push_back(stored);
     }
 
     // The node that a root is stored as. A box lies in memory of its own: where another root is this node too (one constant is written
     // into two arrays), one of them is a numbered copy of it.
-    NodeRef unclaimed(const NodeRef& value, bool box, const std::vector<NodeRef>& roots) const {
+    NodeRef unclaimed(const NodeRef& value, bool box) const {
         const auto taken = [&](const NodeRef& node) {
-            return boxes_.contains(node.get()) || (box && std::find(roots.begin(), roots.end(), node) != roots.end());
+            return boxes_.contains(node.get()) || (box && is_root_.contains(node.get()));
         };
         NodeRef node = value;
         for (int number = 0; taken(node); ++number)
             node = ir::graph().make(Op::Contiguous, value->dtype, value->shape, {value}, ir::PartArg{number});
         return node;
-    }
-
-    // Insert into memory that dies with this run and that nothing else reads: only the box is written.
-    int box_leaf(const NodeRef& root) {
-        if (!options_.donate || root->op != Op::Insert || root->source(0).op != Op::Param) return -1;
-        const int leaf = root->source(0).as<ir::SlotArg>().slot;
-        if (!is_donatable(leaf)) return -1;
-        if (numel(root->source(1).shape) == 0 || start_constant(*root) < 0) return -1;
-        int readers = 0;
-        for (const Node* node : ir::topological_order(canonical_.outputs)) {
-            if (node->op == Op::Check) return -1;
-            for (const NodeRef& source : node->sources)
-                readers += source->op == Op::Param && source->as<ir::SlotArg>().slot == leaf;
-        }
-        for (const NodeRef& output : simple_.roots) readers += output == root->sources[1];
-        return readers == 1 && !feeds_custom(*root->sources[1]) ? leaf : -1;
-    }
-
-    // A custom function reads dense memory. It may raise, too: nothing that it depends on may be written in place before.
-    bool feeds_custom(const Node& value) const {
-        std::unordered_set<const Node*> depends{&value};
-        for (const Node* node : ir::topological_order(simple_.roots)) {
-            const auto is_one = [&](const NodeRef& source) { return depends.contains(source.get()); };
-            if (std::none_of(node->sources.begin(), node->sources.end(), is_one)) continue;
-            if (node->op == Op::Custom) return true;
-            depends.insert(node);
-        }
-        return false;
-    }
-
-    // The first of the constants that say where this Insert starts: those of the Insert that it was before it was simplified. -1: none
-    // starts there.
-    int start_constant(const Node& insert) const {
-        for (std::size_t i = 0; i < captured_.items.size(); ++i) {
-            const Node* before = canonical_.values[i].get();
-            if (!before || before->op != Op::Insert ||
-                !(before->as<ir::BoxArg>().starts == insert.as<ir::BoxArg>().starts))
-                continue;
-            const auto became = simple_.became.find(before);
-            if (became != simple_.became.end() && became->second.get() == &insert) return captured_.items[i].constant;
-        }
-        return -1;
-    }
-
-    bool is_donatable(int leaf) const {
-        const std::vector<int>& refused = options_.not_donated;
-        return captured_.leaves[leaf].dies && is_dense(captured_.leaf(leaf)) && !shares_storage(leaf) &&
-               std::find(refused.begin(), refused.end(), leaf) == refused.end();
-    }
-
-    bool shares_storage(int leaf) const {
-        int count = 0;
-        for (const Captured::Leaf& other : captured_.leaves)
-            count += captured_.views[other.view].storage == captured_.leaf(leaf).storage;
-        return count > 1;
     }
 
     // ---- values ---------------------------------------------------------------------------------------------------------
@@ -258,7 +186,7 @@ private:
         PlanValue& value = plan_.values[index];
         value.where = PlanValue::Where::Donated;
         value.leaf = leaf;
-        value.first_constant = start_constant(insert);
+        value.first_constant = box_leaves_->start_constant(insert);
         value.shape = insert.shape;  // what the caller gets is the whole array
         value.strides = row_major_strides(insert.shape);
         for (std::size_t d = 0; d < insert.shape.size(); ++d)
@@ -300,75 +228,7 @@ private:
         }
     }
 
-    // ---- donation -------------------------------------------------------------------------------------------------------
-
-    void donate() {
-        int last_check = -1;
-        for (int s = 0; s < static_cast<int>(plan_.steps.size()); ++s)
-            if (plan_.steps[s].kernel.checks || plan_.steps[s].kernel.custom) last_check = s;
-        std::unordered_set<int> taken;
-        for (const PlanValue& value : plan_.values)
-            if (value.where == PlanValue::Where::Donated) taken.insert(value.leaf);
-        // First the outputs that replace what they read (a parameter, a running mean): their memory stays theirs from step to step.
-        for (const bool own : {true, false})
-            for (int s = last_check + 1; s < static_cast<int>(plan_.steps.size()); ++s) {
-                PlanStep& step = plan_.steps[s];
-                for (KernelGraph::Output& output : step.kernel.graph.outputs) {
-                    PlanValue& value = plan_.values[step.values[output.param]];
-                    if (value.where != PlanValue::Where::Output || value.bytes == 0) continue;
-                    for (int leaf = 0; leaf < static_cast<int>(captured_.leaves.size()); ++leaf)
-                        if (!taken.contains(leaf) && (!own || reads_itself(step, output, leaf)) &&
-                            may_take(s, value, leaf)) {
-                            taken.insert(leaf);
-                            take(step, output, value, leaf);
-                            break;
-                        }
-                }
-            }
-    }
-
-    // Is the leaf an operand, element by element, of this very output?
-    bool reads_itself(const PlanStep& step, const KernelGraph::Output& output, int leaf) const {
-        const auto found = value_of_leaf_.find(leaf);
-        if (found == value_of_leaf_.end()) return false;
-        const auto enter = [](const Node& node) { return ir::is_elementwise(node.op) || node.op == Op::Reshape; };
-        for (const Node* node : ir::topological_order(std::span(&output.value, 1), enter))
-            if (node->op == Op::Param && step.values[node->as<ir::SlotArg>().slot] == found->second) return true;
-        return false;
-    }
-
-    bool may_take(int s, const PlanValue& value, int leaf) {
-        const MemoryView& view = captured_.leaf(leaf);
-        if (!is_donatable(leaf) || size_of(view.dtype) != size_of(value.dtype) ||
-            numel(view.shape) != numel(value.shape))
-            return false;
-        const auto found = value_of_leaf_.find(leaf);
-        if (found == value_of_leaf_.end()) return true;
-        for (const int output : plan_.outputs)
-            if (output == found->second) return false;
-        for (int t = s; t < static_cast<int>(plan_.steps.size()); ++t) {
-            const PlanStep& step = plan_.steps[t];
-            for (std::size_t p = 0; p < step.values.size(); ++p)
-                if (step.values[p] == found->second &&
-                    (t > s || view.dtype != value.dtype || !reads_in_place(step.kernel.graph, static_cast<int>(p))))
-                    return false;
-        }
-        return true;
-    }
-
-    // The output is stored where the input lies; if the kernel reads that input, both are one parameter.
-    void take(PlanStep& step, KernelGraph::Output& output, PlanValue& value, int leaf) {
-        value.where = PlanValue::Where::Donated;
-        value.leaf = leaf;
-        const auto found = value_of_leaf_.find(leaf);
-        if (found == value_of_leaf_.end()) return;
-        for (std::size_t p = 0; p < step.values.size(); ++p)
-            if (step.values[p] == found->second) {
-                output.param = static_cast<int>(p);
-                step.kernel.graph.params[p].output = true;
-                return;
-            }
-    }
+    // ---- order ----------------------------------------------------------------------------------------------------------
 
     // Of a value that others write: what they write.
     template <class Function>
@@ -462,6 +322,8 @@ private:
 
     const Captured& captured_;
     const PlanOptions& options_;
+    Donation donation_;
+    std::optional<BoxLeaves> box_leaves_;  // if anything may be donated
     Plan plan_;
     CanonicalGraph canonical_;
     ir::Rewritten simple_;
@@ -469,7 +331,8 @@ private:
     std::unordered_map<const Node*, int> value_of_;
     std::unordered_map<int, int> value_of_leaf_;
     std::unordered_map<int, std::vector<int>> parts_;       // of a value that has no kernel of its own
-    std::unordered_map<const Node*, NodeRef> stored_root_;  // what a root is stored as
+    std::unordered_map<const Node*, NodeRef> stored_root_;  // what a root is stored as …
+    std::unordered_set<const Node*> is_root_;               // … and those nodes
     std::unordered_map<const Node*, std::pair<NodeRef, int>> boxes_;
 };
 

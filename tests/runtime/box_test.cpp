@@ -2,6 +2,7 @@
 #include "support/random.h"
 
 #include <weft/debug.h>
+#include <weft/linalg.h>
 #include <weft/ops.h>
 
 #include <doctest/doctest.h>
@@ -81,6 +82,69 @@ TEST_CASE("a computed value is written into two tensors, and read afterwards") {
     CHECK(values(w) == Floats{9, 10, 11});
     CHECK(values(a) == Floats{9, 10, 11, 145, 14});
     CHECK(values(b) == Floats{9, 10, 11, 13, 101, 122, 145});
+}
+
+// What a box needs to know of its tensor's readers is asked of the simplified graph: there m * 1 is m.
+TEST_CASE("the old values of a tensor that is written are an output as well") {
+    const auto scaled = [] { return counted(6) * 1.0; };
+    const auto written = [](Tensor& t, std::int64_t start) { t.slice(0, {start, start + 2}).assign(full({2}, 7.0)); };
+    const Floats old = counted_values(6), fresh{10, 11, 7, 7, 14, 15};
+    const auto check = [&](Tensor m, const Tensor& other, const Floats& expected) {
+        written(m, 2);
+        const Tensor both[] = {m, other};
+        realize(both);
+        CHECK(values(m) == fresh);
+        CHECK(values(other) == expected);
+    };
+    Tensor m = scaled();
+    SUBCASE("copied") { check(m, m.clone(), old); }
+    SUBCASE("divided by one") { check(m, m / 1.0, old); }
+    SUBCASE("plus one") { check(m, m + 1.0, {11, 12, 13, 14, 15, 16}); }
+    SUBCASE("two boxes in what was one tensor, at other places in each run") {
+        for (std::int64_t run = 0; run < 3; ++run) {
+            CAPTURE(run);
+            Tensor base = scaled();
+            Tensor a = base * 1.0, b = base / 1.0;
+            base = Tensor();
+            written(a, run);
+            written(b, 2);
+            const Tensor both[] = {a, b};
+            realize(both);
+            Floats moved = old;
+            moved[static_cast<std::size_t>(run)] = moved[static_cast<std::size_t>(run) + 1] = 7;
+            CHECK(values(a) == moved);
+            CHECK(values(b) == fresh);
+        }
+    }
+    SUBCASE("a second box in a copy of the first") {
+        for (std::int64_t run = 0; run < 3; ++run) {
+            CAPTURE(run);
+            Tensor a = counted(6);
+            written(a, run);
+            Tensor c = a * 1.0;
+            c.slice(0, {4, 6}).assign(full({2}, 9.0));
+            const Tensor both[] = {a, c};
+            realize(both);
+            Floats first = old;
+            first[static_cast<std::size_t>(run)] = first[static_cast<std::size_t>(run) + 1] = 7;
+            Floats second = first;
+            second[4] = second[5] = 9;
+            CHECK(values(a) == first);
+            CHECK(values(c) == second);
+        }
+    }
+}
+
+TEST_CASE("what a custom function computed is written into a slice") {
+    Tensor a = counted(6);
+    a.slice(0, {2, 4}).assign(sort(tensor({3.f, 1.f})).values);
+    CHECK(values(a) == Floats{10, 11, 1, 3, 14, 15});
+    Tensor rows = counted(8).reshape({4, 2}).contiguous().realize();
+    rows.slice(0, {1, 3}).assign(linalg::cholesky(tensor({4.f, 0.f, 0.f, 9.f}).reshape({2, 2})));
+    CHECK(values(rows) == Floats{10, 11, 2, 0, 0, 3, 16, 17});
+    Tensor square = counted(16).reshape({4, 4}).contiguous().realize();
+    square.slice(1, {1, 2}).assign(sort(tensor({3.f, 1.f, 2.f, 4.f})).values.reshape({4, 1}));
+    CHECK(values(square) == Floats{10, 1, 12, 13, 14, 2, 16, 17, 18, 3, 20, 21, 22, 4, 24, 25});
 }
 
 TEST_CASE("random writes of few values into many tensors, in random order, with reads between them") {
