@@ -36,8 +36,9 @@ class Backend {
 public:
     virtual ~Backend() = default;
     virtual std::string_view name() const = 0;
-    virtual std::string describe() const = 0;  // one line: "c: /usr/bin/cc -O2 …, 16 lanes"
-    // One program per kernel. Compiling many at once is cheaper where a compiler must be started. Throws BackendError.
+    virtual std::string describe() const = 0;               // one line: "c: /usr/bin/cc -O2 …, 16 lanes"
+    virtual bool starts_compiler() const { return false; }  // then many kernels in one call are cheaper than one by one
+    // One program per kernel; may be called by several threads at once. Throws BackendError.
     virtual std::vector<std::shared_ptr<const Program>> compile(std::span<const kernel::Kernel* const> kernels) = 0;
 };
 

@@ -347,6 +347,7 @@ constexpr Row kRules[] = {
     {Op::And, kNone}, {Op::Or, kNone}, {Op::Xor, kNone}, {Op::Shl, kNone}, {Op::Shr, kNone}, {Op::Gcd, kNone},
 
     {Op::Where, grad_where},
+    {Op::ThreefryX, kNone}, {Op::ThreefryY, kNone},
 
     {Op::Reduce, grad_reduce},
     {Op::Scan, grad_scan},

@@ -174,6 +174,17 @@ NodeRef where(const NodeRef& condition, const NodeRef& a, const NodeRef& b) {
     return graph().make(Op::Where, a->dtype, shape, {expand(condition, shape), expand(a, shape), expand(b, shape)});
 }
 
+NodeRef threefry(Op word, const NodeRef& low, const NodeRef& high, const NodeRef& key) {
+    Shape shape;
+    require(broadcast(common_shape(word, low, high), key->shape, shape), word, "a key of shape ", key->shape);
+    const Node *const x = constant_under(low), *const y = constant_under(high), *const k = constant_under(key);
+    if (x && y && k) {
+        const Word words[] = {value_of(x), value_of(y), value_of(k)};
+        return constant(DType::U32, info(word).eval(DType::U32, words), shape);
+    }
+    return graph().make(word, DType::U32, shape, {expand(low, shape), expand(high, shape), expand(key, shape)});
+}
+
 NodeRef cast(const NodeRef& x, DType to) {
     if (x->dtype == to) return x;
     if (const Node* c = constant_under(x)) return constant(to, cast_word(x->dtype, to, value_of(c)), x->shape);

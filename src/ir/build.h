@@ -31,8 +31,9 @@ NodeRef binary(Op op, const NodeRef& a, const NodeRef& b);  // Add … Shr; comp
 // contraction. a * b is a value of its own, rounded whether it is stored or not, and so is each term of its sum.
 NodeRef product(const NodeRef& a, const NodeRef& b, const FusedArg& arg = {});
 NodeRef where(const NodeRef& condition, const NodeRef& a, const NodeRef& b);
-NodeRef cast(const NodeRef& x, DType to);     // x itself if it has that type
-NodeRef bitcast(const NodeRef& x, DType to);  // same width
+NodeRef threefry(Op word, const NodeRef& low, const NodeRef& high, const NodeRef& key);  // ThreefryX, ThreefryY
+NodeRef cast(const NodeRef& x, DType to);                                                // x itself if it has that type
+NodeRef bitcast(const NodeRef& x, DType to);                                             // same width
 
 inline NodeRef operator+(const NodeRef& a, const NodeRef& b) { return binary(Op::Add, a, b); }
 inline NodeRef operator-(const NodeRef& a, const NodeRef& b) { return binary(Op::Sub, a, b); }

@@ -35,4 +35,7 @@ struct KernelGraph {
     std::vector<std::string> reasons;  // why it was cut here; explain() prints them
 };
 
+// The same with nodes of another interner: what is compiled without the graph lock.
+KernelGraph copied_into(Interner& interner, const KernelGraph& graph);
+
 }  // namespace weft::ir

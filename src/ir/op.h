@@ -22,7 +22,7 @@ enum class Op : std::uint8_t {
     // binary
     Add, Sub, Mul, Div, Pow, IDiv, Mod, Max, Min, CmpLt, CmpLe, CmpEq, And, Or, Xor, Shl, Shr, Gcd,
     // ternary
-    Where,
+    Where, ThreefryX, ThreefryY,
     // reductions
     Reduce, Scan,
     // data-dependent indices

@@ -5,6 +5,7 @@
 #include <weft/error.h>
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -233,6 +234,25 @@ Word eval_fma(DType t, const Word* in) {
     throw InternalError("fma of a dtype other than f32 and f64");
 }
 
+// Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror and Shaw, 2011): the first or the second word of what a counter of two words becomes
+// under a key of 64 bits.
+template <bool second>
+Word eval_threefry(DType, const Word* in) {
+    constexpr int kRotations[8] = {13, 15, 26, 6, 17, 29, 16, 24};
+    const auto low = static_cast<std::uint32_t>(in[2]), high = static_cast<std::uint32_t>(in[2] >> 32);
+    const std::uint32_t keys[3] = {low, high, low ^ high ^ 0x1bd11bdau};
+    auto x = static_cast<std::uint32_t>(in[0]) + keys[0], y = static_cast<std::uint32_t>(in[1]) + keys[1];
+    for (std::uint32_t round = 0; round < 20; ++round) {
+        x += y;
+        y = std::rotl(y, kRotations[round % 8]) ^ x;
+        if (round % 4 != 3) continue;
+        const std::uint32_t injection = round / 4 + 1;
+        x += keys[injection % 3];
+        y += keys[(injection + 1) % 3] + injection;
+    }
+    return to_word(second ? y : x);
+}
+
 constexpr int kNumbers = kFloats | kInts, kAll = kNumbers | kBools, kBits = kInts | kBools;
 using enum OpKind;
 using R = DTypeRule;
@@ -287,6 +307,8 @@ constexpr OpInfo kOps[] = {
     {.op = Op::Gcd, .name = "gcd", .kind = Binary, .arity = 2, .dtype = R::IntOnly, .commutative = true, .eval = eval<EvalGcd, kInts, 2>, .cost = 200},
 
     {.op = Op::Where, .name = "where", .kind = Ternary, .arity = 3, .dtype = R::Explicit, .eval = eval_where},
+    {.op = Op::ThreefryX, .name = "threefry_x", .kind = Ternary, .arity = 3, .dtype = R::Explicit, .eval = eval_threefry<false>, .cost = 110},
+    {.op = Op::ThreefryY, .name = "threefry_y", .kind = Ternary, .arity = 3, .dtype = R::Explicit, .eval = eval_threefry<true>, .cost = 110},
 
     {.op = Op::Reduce, .name = "reduce", .kind = Reduce, .arity = 1},
     {.op = Op::Scan, .name = "scan", .kind = Reduce, .arity = 1},

@@ -147,6 +147,10 @@ std::string elementwise_problem(const Node& node) {
         return node.source(1).dtype == node.dtype && node.source(2).dtype == node.dtype ? kFine
                                                                                         : "branches differ in dtype";
     }
+    if (node.op == Op::ThreefryX || node.op == Op::ThreefryY) {
+        const bool words = node.source(0).dtype == DType::U32 && node.source(1).dtype == DType::U32;
+        return words && node.source(2).dtype == DType::U64 && node.dtype == DType::U32 ? kFine : "of other words";
+    }
     const DType operand = node.source().dtype;
     if (row.arity == 2 && node.source(1).dtype != operand)
         return str("operands of ", operand, " and ", node.source(1).dtype);

@@ -214,6 +214,8 @@ NodeRef Elements::combine(const Request& request, const std::vector<NodeRef>& op
     if (ir::is_math(node.op)) return expand_math(kernel_, node.op, operands[0]);
     if ((node.op == Op::Pow || node.op == Op::Mod) && is_float(node.dtype))
         return expand_math(kernel_, node.op, operands[0], operands[1]);
+    if (node.op == Op::ThreefryX || node.op == Op::ThreefryY)
+        return expand_threefry(kernel_, node.op, operands[0], operands[1], operands[2]);
     if (node.op == Op::Where) return kernel_.where(operands[0], operands[1], operands[2]);
     if (!ir::is_elementwise(node.op)) throw InternalError(str("lowering meets ", ir::print_line(node), " in a kernel"));
     ir::Sources sources(operands.begin(), operands.end());

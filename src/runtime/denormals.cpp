@@ -30,8 +30,10 @@ void write_mode(unsigned long long) {}
 
 }  // namespace
 
-DenormalScope::DenormalScope() : before_(read_mode()) {
-    const unsigned long long wanted = config().keep_denormals ? before_ & ~kFlush : before_ | kFlush;
+DenormalScope::DenormalScope() : DenormalScope(config().keep_denormals) {}
+
+DenormalScope::DenormalScope(bool keep) : before_(read_mode()) {
+    const unsigned long long wanted = keep ? before_ & ~kFlush : before_ | kFlush;
     if (wanted != before_) write_mode(wanted);
 }
 

@@ -7,6 +7,7 @@ namespace weft::runtime {
 class DenormalScope {
 public:
     DenormalScope();  // WEFT_DENORMALS=keep makes sure of the opposite: they are kept, whatever the caller had set
+    explicit DenormalScope(bool keep);
     ~DenormalScope();
     DenormalScope(const DenormalScope&) = delete;
     DenormalScope& operator=(const DenormalScope&) = delete;

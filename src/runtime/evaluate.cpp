@@ -3,6 +3,7 @@
 #include "runtime/evaluate.h"
 
 #include "core/config.h"
+#include "core/unlocked.h"
 #include "runtime/counters.h"
 #include "runtime/launch.h"
 
@@ -16,18 +17,6 @@ namespace {
 
 using schedule::Captured;
 using schedule::MemoryView;
-
-// Lets go of a lock for as long as this lives.
-class Unlocked {
-public:
-    explicit Unlocked(std::unique_lock<std::recursive_mutex>& lock) : lock_(lock) { lock_.unlock(); }
-    ~Unlocked() { lock_.lock(); }
-    Unlocked(const Unlocked&) = delete;
-    Unlocked& operator=(const Unlocked&) = delete;
-
-private:
-    std::unique_lock<std::recursive_mutex>& lock_;
-};
 
 Evaluator& replacement() {
     static Evaluator& instance = *new Evaluator;
@@ -54,7 +43,7 @@ Result evaluate(const Request& request, std::unique_lock<std::recursive_mutex>& 
     const bool donate = config().donate && !config().switched_off("donate");
     const Captured captured = schedule::capture(request.roots, donate ? request.dies : none, request.keep, &memory);
     std::shared_ptr<const CachedPlan> plan;
-    if (!captured.outputs.empty()) plan = find_plan(captured);
+    if (!captured.outputs.empty()) plan = find_plan(captured, graph);
 
     std::pmr::vector<Bound> leaves(&memory);
     std::optional<Launch> launch;

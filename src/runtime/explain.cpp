@@ -66,14 +66,14 @@ Explanation::Kernel explain_kernel(const schedule::Plan& plan, const schedule::P
 
 Explanation explain(const Tensor& tensor) {
     const std::lock_guard queue(runtime::run_lock());
-    const std::lock_guard lock(ir::graph_lock());
+    std::unique_lock lock(ir::graph_lock());
     const ir::NodeRef root = runtime::stripped(node_of(tensor));
     const schedule::Captured captured = schedule::capture(std::span(&root, 1), nullptr);
     Explanation result;
     if (captured.outputs.empty()) return result;
     const schedule::CanonicalGraph canonical = schedule::canonical_graph(captured, {});
     result.graph = ir::print_graph(schedule::simplify(canonical.outputs).roots);
-    const auto plan = runtime::find_plan(captured);
+    const auto plan = runtime::find_plan(captured, lock);
     for (std::size_t s = 0; s < plan->plan.steps.size(); ++s)
         result.kernels.push_back(explain_kernel(plan->plan, plan->plan.steps[s], plan->kernels[s].get()));
     result.arena_bytes = static_cast<std::int64_t>(plan->plan.arena_bytes);

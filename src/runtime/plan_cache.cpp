@@ -14,6 +14,8 @@
 namespace weft::runtime {
 namespace {
 
+using GraphLock = std::unique_lock<std::recursive_mutex>;
+
 constexpr std::size_t kMostPlans = 1024;
 
 std::uint64_t hash_of(std::span<const std::uint64_t> key) {
@@ -52,11 +54,11 @@ bool serves(const CachedPlan& plan, std::span<const Word> constants) {
     return true;
 }
 
-void compile_steps(CachedPlan& made) {
+void compile_steps(CachedPlan& made, GraphLock& graph) {
     std::vector<const ir::KernelGraph*> graphs;
     for (const schedule::PlanStep& step : made.plan.steps)
         if (!step.kernel.custom) graphs.push_back(&step.kernel.graph);
-    const auto compiled = compile(graphs);
+    const auto compiled = compile(graphs, graph);
     made.kernels.clear();
     std::size_t next = 0;
     for (const schedule::PlanStep& step : made.plan.steps)
@@ -75,14 +77,14 @@ bool refuse_unproven(const CachedPlan& made, std::vector<int>& refused) {
     return refused.size() > before;
 }
 
-std::shared_ptr<const CachedPlan> make(const schedule::Captured& captured, std::vector<int> holes) {
+std::shared_ptr<const CachedPlan> make(const schedule::Captured& captured, std::vector<int> holes, GraphLock& graph) {
     const auto start = std::chrono::steady_clock::now();
     auto made = std::make_shared<CachedPlan>();
     schedule::PlanOptions options{.donate = config().donate && !config().switched_off("donate")};
     do {
         made->plan = schedule::make_plan(captured, holes, options);
         if (config().debug >= 3) std::clog << "-- graph, simplified\n" << made->plan.graph_text;
-        compile_steps(*made);
+        compile_steps(*made, graph);
     } while (refuse_unproven(*made, options.not_donated));
     made->key.assign(captured.key.begin(), captured.key.end());
     made->mode = mode_now();
@@ -100,7 +102,7 @@ void clear_plan_cache() {
     cache().recent.clear();
 }
 
-std::shared_ptr<const CachedPlan> find_plan(const schedule::Captured& captured) {
+std::shared_ptr<const CachedPlan> find_plan(const schedule::Captured& captured, GraphLock& graph) {
     const std::uint64_t hash = hash_of(captured.key);
     std::vector<int> holes;  // constants of a plan that is equal otherwise, and that have another value now
     const auto [first, last] = cache().entries.equal_range(hash);
@@ -124,7 +126,7 @@ std::shared_ptr<const CachedPlan> find_plan(const schedule::Captured& captured) 
     holes.erase(std::unique(holes.begin(), holes.end()), holes.end());
     std::erase_if(holes, [&](int hole) { return !is_const[hole]; });
 
-    auto made = make(captured, std::move(holes));
+    auto made = make(captured, std::move(holes), graph);
     cache().recent.push_front(made);
     cache().entries.emplace(hash, cache().recent.begin());
     while (cache().recent.size() > kMostPlans) {

@@ -8,6 +8,7 @@
 #include "schedule/plan.h"
 
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -29,8 +30,9 @@ struct CachedPlan {
     std::vector<Word> constants;
 };
 
-// The caller holds the graph lock.
-std::shared_ptr<const CachedPlan> find_plan(const schedule::Captured& captured);
+// The caller holds the graph lock, and `graph` gives it back while kernels are compiled.
+std::shared_ptr<const CachedPlan> find_plan(const schedule::Captured& captured,
+                                            std::unique_lock<std::recursive_mutex>& graph);
 
 void clear_plan_cache();
 

@@ -3,9 +3,11 @@
 
 #include "core/config.h"
 #include "core/interrupt.h"
-#include "core/str.h"
+#include "core/unlocked.h"
 #include "kernel/proven.h"
 #include "runtime/counters.h"
+#include "runtime/denormals.h"
+#include "runtime/threads.h"
 
 #include <iostream>
 #include <list>
@@ -64,12 +66,56 @@ void trace_pass(std::string_view pass, const kernel::Kernel& kernel) {
     std::clog << "-- " << kernel.name << " after " << pass << "\n" << kernel::print(kernel);
 }
 
-kernel::Proven proven_kernel(const KernelGraph& graph) {
-    kernel::Proven proven = kernel::proven_kernel(graph, config().debug >= 3 ? trace_pass : kernel::Trace());
-    count(counter_cells().passes_refused, static_cast<std::int64_t>(proven.refused.size()));
+// A kernel to compile, with nodes of its own: nobody else looks at them.
+struct Job {
+    std::size_t graph;                       // its place among the graphs asked for
+    std::unique_ptr<ir::Interner> interner;  // of the copy: outlives it
+    KernelGraph copy;
+    kernel::Proven proven;
+    std::shared_ptr<const backend::Program> program;
+};
+
+void lower(Job& job) {
+    job.proven = kernel::proven_kernel(job.copy, config().debug >= 3 ? trace_pass : kernel::Trace());
+    count(counter_cells().passes_refused, static_cast<std::int64_t>(job.proven.refused.size()));
     if (config().debug >= 1)
-        for (const std::string& why : proven.refused) std::clog << why << "\n";
-    return proven;
+        for (const std::string& why : job.proven.refused) std::clog << why << "\n";
+}
+
+// Constants are computed as kernels would compute them without flushing: run_chunks() flushes.
+void compile_all(std::span<Job> jobs) {
+    backend::Backend& backend = backend::find(config().backend);
+    const bool together = backend.starts_compiler();
+    const auto work = [&](std::int64_t begin, std::int64_t end, int) {
+        const DenormalScope keeping(true);
+        for (Job& job : jobs.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin))) {
+            poll_interrupt();
+            lower(job);
+            const kernel::Kernel* const kernel = &job.proven.kernel;
+            if (!together) job.program = backend.compile(std::span(&kernel, 1)).front();
+        }
+    };
+    run_chunks(static_cast<std::int64_t>(jobs.size()), work, {.parallel = config().debug == 0});
+    if (!together || jobs.empty()) return;
+    std::vector<const kernel::Kernel*> kernels;
+    for (const Job& job : jobs) kernels.push_back(&job.proven.kernel);
+    const auto programs = backend.compile(kernels);
+    for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].program = programs[i];
+}
+
+std::shared_ptr<const Compiled> finished(Job& job) {
+    const kernel::Kernel& k = job.proven.kernel;
+    auto compiled = std::make_shared<Compiled>();
+    compiled->program = job.program;
+    compiled->name = k.name;
+    compiled->checks = k.checks;
+    compiled->schedule = k.schedule;
+    compiled->chunks = kernel::parallel_extent(k);
+    compiled->scratch_bytes = k.scratch_bytes;
+    compiled->unordered = job.proven.unordered;
+    if (config().debug >= 4) std::clog << job.program->source() << "\n";
+    if (config().debug >= 5) std::clog << job.program->machine() << "\n";
+    return compiled;
 }
 
 }  // namespace
@@ -80,11 +126,10 @@ void clear_program_cache() {
     cache().recent.clear();
 }
 
-std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph* const> graphs) {
-    const std::lock_guard lock(ir::graph_lock());
+std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph* const> graphs,
+                                                     std::unique_lock<std::recursive_mutex>& graph) {
     std::vector<std::shared_ptr<const Compiled>> result(graphs.size());
-    std::vector<kernel::Proven> kernels;
-    std::vector<std::size_t> missing;
+    std::vector<Job> missing;
     std::unordered_map<Key, std::size_t, KeyHash> first;  // equal kernels within this call
     std::vector<std::pair<std::size_t, std::size_t>> same;
     const Mode current = config();
@@ -96,31 +141,21 @@ std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph
         } else if (const auto [seen, fresh] = first.try_emplace(std::move(key), i); !fresh) {
             same.emplace_back(i, seen->second);
         } else {
-            poll_interrupt();
-            kernels.push_back(proven_kernel(*graphs[i]));
-            missing.push_back(i);
+            auto interner = std::make_unique<ir::Interner>();
+            KernelGraph copy = ir::copied_into(*interner, *graphs[i]);
+            missing.push_back({i, std::move(interner), std::move(copy), {}, nullptr});
         }
     }
-    std::vector<const kernel::Kernel*> pointers;
-    for (const kernel::Proven& proven : kernels) pointers.push_back(&proven.kernel);
-    const auto programs = pointers.empty() ? std::vector<std::shared_ptr<const backend::Program>>{}
-                                           : backend::find(config().backend).compile(pointers);
-    count(counter_cells().kernels_compiled, static_cast<std::int64_t>(programs.size()));
-    for (std::size_t m = 0; m < missing.size(); ++m) {
-        const kernel::Kernel& k = kernels[m].kernel;
-        auto compiled = std::make_shared<Compiled>();
-        compiled->program = programs[m];
-        compiled->name = k.name;
-        compiled->checks = k.checks;
-        compiled->schedule = k.schedule;
-        compiled->chunks = kernel::parallel_extent(k);
-        compiled->scratch_bytes = k.scratch_bytes;
-        compiled->unordered = kernels[m].unordered;
-        if (config().debug >= 4) std::clog << programs[m]->source() << "\n";
-        if (config().debug >= 5) std::clog << programs[m]->machine() << "\n";
-        result[missing[m]] = compiled;
-        Key key{*graphs[missing[m]], current};
-        cache().recent.emplace_front(key, compiled);
+    if (!missing.empty()) {
+        const Unlocked building_goes_on(graph);
+        compile_all(missing);
+    }
+    count(counter_cells().kernels_compiled, static_cast<std::int64_t>(missing.size()));
+    for (Job& job : missing) {
+        result[job.graph] = finished(job);
+        Key key{*graphs[job.graph], current};
+        if (const auto found = cache().entries.find(key); found != cache().entries.end()) continue;
+        cache().recent.emplace_front(key, result[job.graph]);
         cache().entries.emplace(std::move(key), cache().recent.begin());
     }
     for (const auto& [i, original] : same) result[i] = result[original];

@@ -5,6 +5,7 @@
 #include "ir/kernel_graph.h"
 
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,8 +23,9 @@ struct Compiled {
     std::vector<int> unordered;  // donated parameters that must not share memory after all (kernel/proven.h)
 };
 
-// One per graph; what is not cached is compiled together, in one call of the backend.
-std::vector<std::shared_ptr<const Compiled>> compile(std::span<const ir::KernelGraph* const> graphs);
+// One per graph; what is not cached is compiled, on all threads and without the graph lock, which the caller holds.
+std::vector<std::shared_ptr<const Compiled>> compile(std::span<const ir::KernelGraph* const> graphs,
+                                                     std::unique_lock<std::recursive_mutex>& graph);
 
 void clear_program_cache();
 

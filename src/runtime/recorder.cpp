@@ -130,8 +130,8 @@ std::shared_ptr<Recording> Recorder::record(const Jit::Function& function) {
         {
             const std::lock_guard queue(run_lock());  // a compiler may be started, as in a run
             const InsideRun inside;
-            const std::lock_guard lock(ir::graph_lock());
-            plan_it();
+            std::unique_lock lock(ir::graph_lock());
+            plan_it(lock);
         }
         compute_pending();
     } catch (...) {
@@ -274,10 +274,10 @@ Recording::Place Recorder::place_of(const ir::StorageRef& storage, std::int64_t 
     return {at->slot, offset - (index < 0 ? offsets_[at->slot] : stand_ins_[index].offset), nullptr};
 }
 
-void Recorder::plan_it() {
+void Recorder::plan_it(std::unique_lock<std::recursive_mutex>& graph) {
     Recording& recording = *recording_;
     const schedule::Captured captured = schedule::capture(roots_, nullptr);
-    if (!captured.outputs.empty()) recording.plan = find_plan(captured);
+    if (!captured.outputs.empty()) recording.plan = find_plan(captured, graph);
     std::vector<bool> used(stand_ins_.size(), false);
     for (const schedule::Captured::Leaf& leaf : captured.leaves) {
         const MemoryView& view = captured.views[leaf.view];

@@ -61,7 +61,7 @@ private:
     int add_root(Cell& cell);
     void undo();
     // … and in terms of memory.
-    void plan_it();
+    void plan_it(std::unique_lock<std::recursive_mutex>& graph);
     void note_watched(const std::vector<bool>& used);
     Recording::Place place_of(const ir::StorageRef& storage, std::int64_t offset, std::vector<bool>& used) const;
     void compute_pending();

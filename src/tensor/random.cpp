@@ -1,6 +1,5 @@
-// tensor/random.cpp: random numbers as graphs: Threefry of (key, counter + index), written with ordinary u32 nodes, so
-// that they fuse into what uses them and are the same on every backend. Key and counter are Vars: a plan serves every
-// draw.
+// tensor/random.cpp: random numbers as graphs: Threefry of (key, counter + index), an elementwise op that fuses into what uses it and
+// is the same on every backend. Key and counter are Vars: a plan serves every draw.
 #include "tensor/random.h"
 
 #include "core/checked.h"
@@ -32,11 +31,6 @@ thread_local std::shared_ptr<Generator> scoped_generator;  // nullptr: no scope 
 
 // ---- random bits -----------------------------------------------------------------------------------------------------
 
-NodeRef rotated(const NodeRef& x, int by) {
-    return ir::binary(Op::Or, ir::binary(Op::Shl, x, nodes::number(x, by)),
-                      ir::binary(Op::Shr, x, nodes::number(x, 32 - by)));
-}
-
 RandomWords halves_of(const NodeRef& u64_value) {
     const NodeRef high = ir::binary(Op::Shr, u64_value, nodes::number(u64_value, 32));
     return {ir::cast(u64_value, DType::U32), ir::cast(high, DType::U32)};
@@ -50,7 +44,7 @@ RandomWords random_words(std::int64_t blocks) {  // `blocks` pairs of words, 1-d
     NodeRef high = start.second + ir::cast(ir::less(low, start.first), DType::U32);  // the carry
     if (blocks > std::int64_t{1} << 32)
         high = high + ir::cast(ir::binary(Op::Shr, index, nodes::number(index, 32)), DType::U32);
-    return threefry(halves_of(key), {low, high});
+    return threefry(key, {low, high});
 }
 
 NodeRef top_bits(const NodeRef& word, int bits) { return ir::binary(Op::Shr, word, nodes::number(word, 32 - bits)); }
@@ -116,22 +110,9 @@ RandomStart draw(std::int64_t blocks) {
             ir::variable(DType::U64, (*redraw_counter)(), redraw_counter)};
 }
 
-RandomWords threefry(const RandomWords& key, const RandomWords& counter) {
-    constexpr int kRotations[8] = {13, 15, 26, 6, 17, 29, 16, 24};
-    constexpr std::int64_t kParity = 0x1bd11bda;
-    const NodeRef parity = nodes::number(key.first, kParity);
-    const NodeRef third = ir::binary(Op::Xor, ir::binary(Op::Xor, key.first, key.second), parity);
-    const NodeRef keys[3] = {key.first, key.second, third};
-    NodeRef x = counter.first + keys[0], y = counter.second + keys[1];
-    for (int round = 0; round < 20; ++round) {
-        x = x + y;
-        y = ir::binary(Op::Xor, rotated(y, kRotations[round % 8]), x);
-        if (round % 4 != 3) continue;
-        const int injection = round / 4 + 1;
-        x = x + keys[injection % 3];
-        y = y + keys[(injection + 1) % 3] + nodes::number(y, injection);
-    }
-    return {x, y};
+RandomWords threefry(const NodeRef& key, const RandomWords& counter) {
+    return {ir::threefry(Op::ThreefryX, counter.first, counter.second, key),
+            ir::threefry(Op::ThreefryY, counter.first, counter.second, key)};
 }
 
 RandomState Generator::state() const {

@@ -19,7 +19,7 @@ struct RandomStart {
 };
 RandomStart draw(std::int64_t blocks);
 
-// Threefry-2x32 with 20 rounds, element by element: the key's two words and the counter's two words, all u32.
-RandomWords threefry(const RandomWords& key, const RandomWords& counter);
+// Threefry-2x32 with 20 rounds, element by element: a key of u64, and the counter's two words.
+RandomWords threefry(const ir::NodeRef& key, const RandomWords& counter);
 
 }  // namespace weft

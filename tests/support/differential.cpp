@@ -375,8 +375,8 @@ void compile_together(std::span<const Roots> graphs, const Mode& mode) {
     for (const schedule::Plan& plan : plans)
         for (const schedule::PlanStep& step : plan.steps)
             if (!step.kernel.custom) kernels.push_back(&step.kernel.graph);
-    const std::lock_guard lock(ir::graph_lock());
-    runtime::compile(kernels);
+    std::unique_lock graph(ir::graph_lock());
+    runtime::compile(kernels, graph);
 }
 
 // ---- a smaller graph ------------------------------------------------------------------------------------------------

@@ -15,9 +15,15 @@ using namespace weft::testing;
 namespace {
 
 std::vector<std::uint32_t> threefry_of(std::uint32_t k0, std::uint32_t k1, std::uint32_t c0, std::uint32_t c1) {
-    const auto word = [](std::uint32_t value) { return ir::constant_word(u32, value); };
-    const RandomWords out = threefry({word(k0), word(k1)}, {word(c0), word(c1)});
-    return {make_tensor(out.first).item<std::uint32_t>(), make_tensor(out.second).item<std::uint32_t>()};
+    const std::uint64_t key = std::uint64_t{k1} << 32 | k0;
+    const auto words = [](const RandomWords& out) {
+        return std::vector{make_tensor(out.first).item<std::uint32_t>(), make_tensor(out.second).item<std::uint32_t>()};
+    };
+    const auto number = [](DType dtype, std::uint64_t value) { return ir::constant_word(dtype, value); };
+    const auto scalar = [](DType dtype, std::uint64_t value) { return ir::variable(dtype, value, nullptr); };
+    const auto folded = words(threefry(number(u64, key), {number(u32, c0), number(u32, c1)}));
+    CHECK(words(threefry(scalar(u64, key), {scalar(u32, c0), scalar(u32, c1)})) == folded);  // a kernel says the same
+    return folded;
 }
 
 }  // namespace

@@ -105,6 +105,7 @@ std::string source_of(const Job& job) {
 class CBackend final : public Backend {
 public:
     std::string_view name() const override { return "c"; }
+    bool starts_compiler() const override { return true; }
     std::string describe() const override;
     std::vector<std::shared_ptr<const Program>> compile(std::span<const kernel::Kernel* const> kernels) override;
 
