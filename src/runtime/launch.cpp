@@ -59,6 +59,7 @@ Launch::Launch(const CachedPlan& plan, std::span<const Bound> leaves, std::span<
     scratch_stride_ = (plan.scratch_bytes + 64 + 63) / 64 * 64;
     if (plan.scratch_bytes) scratch_ = allocate(static_cast<std::int64_t>(scratch_stride_) * threads_);
     for (const int hole : plan.plan.holes) scalars_.push_back(constants[hole]);
+    for (const Word literal : plan.plan.literals) scalars_.push_back(literal);
 }
 
 Bound Launch::take(const PlanValue& value) const {

@@ -9,6 +9,7 @@
 #include "runtime/denormals.h"
 #include "runtime/threads.h"
 
+#include <algorithm>
 #include <iostream>
 #include <list>
 #include <mutex>
@@ -21,11 +22,21 @@ using ir::KernelGraph;
 
 constexpr std::size_t kMostPrograms = 4096;
 
+// What is looked up, without a copy of it.
+struct KeyView {
+    const KernelGraph& graph;
+    const Mode& mode;
+};
+
 struct Key {
     KernelGraph graph;
     Mode mode;
+    operator KeyView() const { return {graph, mode}; }
+};
 
-    friend bool operator==(const Key& a, const Key& b) {
+struct SameKey {
+    using is_transparent = void;
+    bool operator()(KeyView a, KeyView b) const {
         const auto same_output = [](const KernelGraph::Output& x, const KernelGraph::Output& y) {
             return x.value == y.value && x.param == y.param && x.full == y.full && x.strides == y.strides;
         };
@@ -34,15 +45,14 @@ struct Key {
         };
         return a.mode == b.mode && a.graph.kind == b.graph.kind && a.graph.rows == b.graph.rows &&
                a.graph.inner == b.graph.inner && a.graph.scalars == b.graph.scalars &&
-               std::equal(a.graph.outputs.begin(), a.graph.outputs.end(), b.graph.outputs.begin(),
-                          b.graph.outputs.end(), same_output) &&
-               std::equal(a.graph.params.begin(), a.graph.params.end(), b.graph.params.begin(), b.graph.params.end(),
-                          same_param);
+               std::ranges::equal(a.graph.outputs, b.graph.outputs, same_output) &&
+               std::ranges::equal(a.graph.params, b.graph.params, same_param);
     }
 };
 
 struct KeyHash {
-    std::size_t operator()(const Key& key) const {
+    using is_transparent = void;
+    std::size_t operator()(KeyView key) const {
         std::size_t h =
             std::hash<std::string>()(key.mode.backend) + key.graph.rows.size() * 31 + key.graph.params.size();
         for (const KernelGraph::Output& output : key.graph.outputs)
@@ -54,7 +64,7 @@ struct KeyHash {
 
 struct Cache {                                                          // under the graph lock
     std::list<std::pair<Key, std::shared_ptr<const Compiled>>> recent;  // most recently used first
-    std::unordered_map<Key, decltype(recent)::iterator, KeyHash> entries;
+    std::unordered_map<Key, decltype(recent)::iterator, KeyHash, SameKey> entries;
 };
 
 Cache& cache() {
@@ -130,15 +140,15 @@ std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph
                                                      std::unique_lock<std::recursive_mutex>& graph) {
     std::vector<std::shared_ptr<const Compiled>> result(graphs.size());
     std::vector<Job> missing;
-    std::unordered_map<Key, std::size_t, KeyHash> first;  // equal kernels within this call
+    std::unordered_map<KeyView, std::size_t, KeyHash, SameKey> first;  // equal kernels within this call
     std::vector<std::pair<std::size_t, std::size_t>> same;
     const Mode current = config();
     for (std::size_t i = 0; i < graphs.size(); ++i) {
-        Key key{*graphs[i], current};
+        const KeyView key{*graphs[i], current};
         if (const auto found = cache().entries.find(key); found != cache().entries.end()) {
             cache().recent.splice(cache().recent.begin(), cache().recent, found->second);
             result[i] = found->second->second;
-        } else if (const auto [seen, fresh] = first.try_emplace(std::move(key), i); !fresh) {
+        } else if (const auto [seen, fresh] = first.try_emplace(key, i); !fresh) {
             same.emplace_back(i, seen->second);
         } else {
             auto interner = std::make_unique<ir::Interner>();
@@ -154,7 +164,7 @@ std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph
     for (Job& job : missing) {
         result[job.graph] = finished(job);
         Key key{*graphs[job.graph], current};
-        if (const auto found = cache().entries.find(key); found != cache().entries.end()) continue;
+        if (cache().entries.contains(key)) continue;  // another thread was quicker
         cache().recent.emplace_front(key, result[job.graph]);
         cache().entries.emplace(std::move(key), cache().recent.begin());
     }

@@ -10,6 +10,7 @@
 #include "schedule/box_leaves.h"
 #include "schedule/cost.h"
 #include "schedule/donation.h"
+#include "schedule/share_kernels.h"
 #include "schedule/simplify.h"
 #include "schedule/verify_plan.h"
 
@@ -64,6 +65,7 @@ public:
             Schedule schedule = fuse(roots, boxes);
             for (ScheduledKernel& kernel : schedule.kernels) add_step(std::move(kernel));
             for (const PlacedValue& placed : schedule.placed) place_inside(placed);
+            share_kernels(plan_, static_cast<int>(captured_.scalars.size() + plan_.holes.size()));
         }
         place_outputs();
         keep_for_gradient();

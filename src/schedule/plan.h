@@ -41,6 +41,7 @@ struct Plan {
     std::vector<int> outputs;               // per captured output: index into values
     std::vector<std::pair<int, int>> kept;  // (captured item, value): stored values worth keeping for a gradient
     std::vector<int> holes;                 // constants that are bound like scalars
+    std::vector<Word> literals;             // numbers that kernels take as scalars, after those and the holes
     std::vector<int> free_constants;        // constants that do not matter to the kernels (starts of boxes)
     std::size_t arena_bytes = 0;
     std::string graph_text;  // the simplified graph, for explain() and WEFT_DEBUG=3
