@@ -412,8 +412,15 @@ def live_bytes(torch):
     for o in gc.get_objects():
         if type(o) in (torch.Tensor, torch.nn.Parameter):
             storage = o.untyped_storage()
-            seen[storage.data_ptr()] = storage.nbytes()
+            seen[storage.data_ptr()] = rounded(storage.nbytes())
     return sum(seen.values())
+
+
+def rounded(size):
+    """As Weft's pool rounds: its counter has whole blocks."""
+    size = max(size, 64)
+    step = max(64, (1 << size.bit_length() - 1) // 8)
+    return -(-size // step) * step
 
 
 def main():

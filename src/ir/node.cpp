@@ -209,6 +209,13 @@ bool Node::derives_need() const {
     return false;
 }
 
+std::uint32_t Node::derives_depth() const {
+    std::uint32_t deepest = 0;
+    for (const NodeRef& source : sources)
+        if (!source->realized) deepest = std::max(deepest, source->depth + 1);
+    return deepest;
+}
+
 // Frees a node and what only it kept alive, with an explicit list instead of recursion: deleting a node drops its sources,
 // and a source that dies meanwhile comes back here, finds the list in use, and queues itself.
 void Node::destroy(const Node* node) noexcept {

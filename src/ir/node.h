@@ -109,7 +109,9 @@ public:
     const Sources sources;
     const Arg arg;
     const std::uint64_t hash;
-    const bool needs_grad;  // follows from the above: a Leaf is reachable through floats without passing a Detach
+    // Both follow from the above: a Leaf is reachable through floats without passing a Detach; ops on the longest way to memory.
+    const bool needs_grad;
+    const std::uint32_t depth;
 
     std::int64_t size(int axis) const { return shape[axis < 0 ? axis + shape.size() : axis]; }
     int rank() const { return static_cast<int>(shape.size()); }
@@ -139,9 +141,11 @@ private:
           arg(std::move(arg)),
           hash(hash),
           needs_grad(derives_need()),
+          depth(derives_depth()),
           home_(home) {}
     ~Node() = default;
     bool derives_need() const;
+    std::uint32_t derives_depth() const;
     static void destroy(const Node* node) noexcept;
 
     mutable std::atomic<std::uint32_t> references_{1};

@@ -169,6 +169,20 @@ Companions find_companions(std::span<const ir::NodeRef> roots, std::span<const i
     return Finder(roots, replaced, run).find();
 }
 
+std::vector<Tensor> all_pending() {
+    std::vector<Tensor> result;
+    for (Cell* cell = state().first_pending(); cell; cell = cell->next) {
+        if (!cell->node || cell->made_in != 0 || cell->outbox_slot != 0) continue;  // the outbox is computed anyway
+        if (cell->node->needs_grad || stored_value(cell->node)) continue;
+        const auto enter = [](const Node& node) { return !is_memory(node); };
+        const std::vector<const Node*> nodes = ir::topological_order(std::span(&cell->node, 1), enter);
+        const auto raises = [](const Node* node) { return may_raise(node->op) && !is_memory(*node); };
+        if (std::any_of(nodes.begin(), nodes.end(), raises)) continue;
+        if (std::shared_ptr<Cell> alive = cell->weak_from_this().lock()) result.emplace_back(std::move(alive));
+    }
+    return result;
+}
+
 ir::NodeRef on_memory(const ir::NodeRef& node) {
     const auto enter = [](const Node& n) { return !n.realized; };
     std::vector<std::pair<const Node*, ir::NodeRef>> done;

@@ -26,6 +26,10 @@ struct Companions {
 Companions find_companions(std::span<const ir::NodeRef> roots, std::span<const ir::NodeRef> replaced,
                            std::uint64_t run);
 
+// Every pending tensor that needs no gradient and cannot raise: what keeps old values alive when nobody reads. The caller holds the graph
+// lock.
+std::vector<Tensor> all_pending();
+
 // The node with computed nodes below it replaced by their memory: it holds nothing of their history. It needs no gradient.
 ir::NodeRef on_memory(const ir::NodeRef& node);
 

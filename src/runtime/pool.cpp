@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <fstream>
@@ -90,6 +91,7 @@ public:
         ++stats_.allocations;
         ++stats_.live_buffers;
         stats_.bytes_in_use += static_cast<std::int64_t>(block.capacity);
+        in_use_.store(stats_.bytes_in_use, std::memory_order_relaxed);
         stats_.bytes_peak = std::max(stats_.bytes_peak, stats_.bytes_in_use);
         recent_peak_ = std::max(recent_peak_, stats_.bytes_in_use);
         return block;
@@ -99,6 +101,7 @@ public:
     void give(const Block& block) noexcept {
         const std::lock_guard lock(mutex_);
         stats_.bytes_in_use -= static_cast<std::int64_t>(block.capacity);
+        in_use_.store(stats_.bytes_in_use, std::memory_order_relaxed);
         --stats_.live_buffers;
         try {
             kept_[class_number(block.capacity)].push_back({block, ++clock_});
@@ -138,6 +141,7 @@ public:
         const std::lock_guard lock(mutex_);
         fail_in_ = n;
     }
+    std::int64_t in_use() const { return in_use_.load(std::memory_order_relaxed); }
     std::mutex& mutex() { return mutex_; }
 
 private:
@@ -219,6 +223,7 @@ private:
     std::uint64_t clock_ = 0, made_ = 0, releases_ = 0;
     std::int64_t limit_ = 0, retention_ = kRetention, recent_peak_ = 0, earlier_peak_ = 0, fail_in_ = 0;
     PoolStats stats_;
+    std::atomic<std::int64_t> in_use_{0};  // bytes_in_use, for who does not wait for the lock
 };
 
 // Never destroyed: tensors in static storage give their blocks back at any time.
@@ -244,6 +249,7 @@ ir::StorageRef allocate(std::int64_t bytes) {
 }
 
 PoolStats pool_stats() { return pool().stats(); }
+std::int64_t bytes_in_use() { return pool().in_use(); }
 void trim_pool(std::int64_t keep_bytes) { pool().trim_to(keep_bytes); }
 std::int64_t pool_limit() { return pool().limit(); }
 void set_pool_limit(std::int64_t bytes) { pool().set_limit(bytes); }

@@ -19,6 +19,7 @@ struct PoolStats {
     std::int64_t live_buffers = 0;
 };
 PoolStats pool_stats();
+std::int64_t bytes_in_use();  // takes no lock
 
 void trim_pool(std::int64_t keep_bytes = 0);  // frees kept blocks, oldest first
 std::int64_t pool_limit();

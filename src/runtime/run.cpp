@@ -3,6 +3,7 @@
 // without it, and the other cells go back to what they held before (recover.h).
 #include "runtime/companions.h"
 #include "runtime/evaluate.h"
+#include "runtime/pool.h"
 #include "runtime/recover.h"
 #include "runtime/state.h"
 
@@ -58,6 +59,7 @@ public:
             throw;
         }
         state().fewest_nodes = ir::graph().live();
+        state().bytes_after_run = bytes_in_use();
         return std::move(buffers_);
     }
 

@@ -4,6 +4,7 @@
 
 #include "ir/build.h"
 #include "ir/custom.h"
+#include "runtime/companions.h"
 #include "runtime/pool.h"
 #include "runtime/threads.h"
 #include "tensor/hooks.h"
@@ -69,15 +70,42 @@ ir::StorageRef new_storage(std::int64_t bytes) { return runtime::allocate(bytes)
 void list_cell(Cell& cell) { state().list(cell); }
 void unlist_cell(Cell& cell) { state().unlist(cell); }
 
+// ---- what is pending has bounds --------------------------------------------------------------------------------------
+
+namespace {
+
+// A loop that nobody reads is cut where it was cut before, so that the pieces have one plan: at the next value of that kind.
+bool ends_long_history(const ir::Node& node) {
+    if (node.needs_grad || node.depth < runtime::kPendingDepth) return false;
+    std::uint64_t kind = static_cast<std::uint64_t>(node.op) << 8 | static_cast<std::uint64_t>(node.dtype);
+    for (const std::int64_t size : node.shape) kind = kind * 31 + static_cast<std::uint64_t>(size);
+    if (kind != state().cut_at && node.depth < 2 * runtime::kPendingDepth) return false;
+    state().cut_at = kind;
+    return true;
+}
+
+// Not its history, but the number of nodes, or what they keep alive.
+bool much_is_pending() {
+    const std::size_t nodes = ir::graph().live();
+    const std::int64_t bytes = runtime::bytes_in_use();
+    state().fewest_nodes = std::min(state().fewest_nodes, nodes);
+    state().bytes_after_run = std::min(state().bytes_after_run, bytes);
+    return nodes >= state().fewest_nodes + runtime::kPendingNodes ||
+           bytes >= state().bytes_after_run + runtime::kPendingBytes;
+}
+
+}  // namespace
+
 void relieve(const Tensor& newest) {
     if (runtime::running() || capturing) return;
+    std::vector<Tensor> asked;
     {
         const std::lock_guard lock(ir::graph_lock());
-        const std::size_t live = ir::graph().live();
-        state().fewest_nodes = std::min(state().fewest_nodes, live);
-        if (live < state().fewest_nodes + runtime::kPendingNodes) return;
+        const ir::NodeRef& node = newest.cell()->node;
+        if (much_is_pending()) asked = runtime::all_pending();
+        else if (node && !current_write_group() && ends_long_history(*node)) asked = {newest};
+        else return;
     }
-    const Tensor asked[] = {newest};
     runtime::run(asked);
 }
 

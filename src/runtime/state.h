@@ -60,8 +60,11 @@ public:
 
     std::unordered_map<std::uint64_t, Cell*> leaves;  // by Cell::id
     std::vector<std::weak_ptr<Cell>>
-        with_snapshot;             // a run lets go of the copies: what is recorded holds what it needs
-    std::size_t fewest_nodes = 0;  // since the last run: the safety net counts from here
+        with_snapshot;  // a run lets go of the copies: what is recorded holds what it needs
+    // How much is pending counts from here: the fewest nodes since the last run, and the bytes in use after it.
+    std::size_t fewest_nodes = 0;
+    std::int64_t bytes_after_run = 0;
+    std::uint64_t cut_at = 0;  // what kind of value the last run of a long history ended with
 
 private:
     struct List {
@@ -80,7 +83,11 @@ State& state();
 std::mutex& run_lock();       // runs queue here; never taken while holding the graph lock
 std::uint64_t this_thread();  // a number of its own for each thread, never 0
 
-inline constexpr std::size_t kPendingNodes = 100'000;  // beyond this many new nodes an op runs the graph by itself
+// Beyond these an op runs the graph by itself, as if its result had been read: new nodes, new bytes in use, and the length of a history
+// without gradients. One with gradients ends with a backward pass and an optimiser's step, which are better planned whole.
+inline constexpr std::size_t kPendingNodes = 100'000;
+inline constexpr std::int64_t kPendingBytes = std::int64_t{256} << 20;
+inline constexpr std::uint32_t kPendingDepth = 8192;
 
 // ---- values ----------------------------------------------------------------------------------------------------------
 

@@ -62,7 +62,8 @@ public:
             forms_[s] = form_of(plan_.steps[s].kernel.graph);
             if (!forms_[s].numbers.empty()) alike[forms_[s].hash].push_back(s);
         }
-        for (std::size_t s = 0; s < plan_.steps.size(); ++s)  // in run order: the literals' order is the same in each process
+        for (std::size_t s = 0; s < plan_.steps.size();
+             ++s)  // in run order: the literals' order is the same in each process
             if (const auto group = alike.find(forms_[s].hash); group != alike.end() && group->second.front() == s)
                 if (group->second.size() >= kFewest) share(group->second);
     }
@@ -91,8 +92,7 @@ private:
             kernel.scalar_slots.push_back(scalars_ + static_cast<int>(plan_.literals.size()));
             kernel.graph.scalars.push_back(number->dtype);
             plan_.literals.push_back(value_of(*number));
-            scalar_of.emplace(number,
-                              ir::graph().make(Op::ScalarParam, number->dtype, {}, {}, ir::SlotArg{slot, {}}));
+            scalar_of.emplace(number, ir::graph().make(Op::ScalarParam, number->dtype, {}, {}, ir::SlotArg{slot, {}}));
         }
         const auto replace = [&](const Node& node, const ir::Sources& sources) {
             if (const auto found = scalar_of.find(&node); found != scalar_of.end()) return found->second;
@@ -105,7 +105,8 @@ private:
     Plan& plan_;
     const int scalars_;
     std::vector<Form> forms_;
-    std::unordered_map<std::size_t, std::vector<const Node*>> replaced_;  // of a step: the constants that others have otherwise
+    std::unordered_map<std::size_t, std::vector<const Node*>>
+        replaced_;  // of a step: the constants that others have otherwise
 };
 
 }  // namespace

@@ -1,0 +1,111 @@
+// What a program costs, counted: values that a handle can reach are computed once, loops that nobody reads have bounds, and what differs in
+// numbers alone is compiled once.
+#include "ir/node.h"
+#include "runtime/plan_cache.h"
+#include "runtime/pool.h"
+#include "runtime/programs.h"
+#include "runtime/state.h"
+
+#include <weft/debug.h>
+#include <weft/ops.h>
+#include <weft/weft.h>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+using namespace weft;
+
+namespace {
+
+Tensor counted(Shape shape) { return (arange(numel(shape)).to(f32) * 0.01).reshape(shape).contiguous().realize(); }
+
+}  // namespace
+
+TEST_CASE("a handle that is read 200 times launches its producer once") {
+    const Tensor x = counted({200, 32}), w = counted({32, 8});
+    const Tensor best = argmax(matmul(x, w), 1);
+    (void)best[0].item<std::int64_t>();
+    const CounterScope count;
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < 200; ++i) sum += best[i].item<std::int64_t>();
+    CHECK(count.kernels_launched() == 0);  // the first read has stored it, and an element is a view of that
+    CHECK(sum == 7 * 200);
+}
+
+TEST_CASE("what a run computes on the way is stored if a handle sees it, and computed again by nobody") {
+    const Tensor x = counted({64, 32}), w = counted({32, 16});
+    const Tensor logits = matmul(x, w), loss = logits.mean(), top = logits.sum(1);
+    const CounterScope first;
+    (void)loss.item();
+    const std::int64_t launched = first.kernels_launched();
+    const CounterScope second;
+    (void)loss.item();
+    (void)top.to_vector<float>();
+    (void)logits.to_vector<float>();
+    CHECK(launched <= 3);
+    CHECK(second.kernels_launched() <= 1);
+}
+
+TEST_CASE("the steps of a loop differ in constants: one of them is compiled") {
+    const Tensor start = counted({16, 24}), w = counted({24, 24});
+    const auto steps = [&](int count, bool read) {
+        Tensor x = start;
+        for (int t = 0; t < count; ++t) {
+            x = tanh(matmul(x + full({16, 1}, 0.125 * t), w) * (0.25 / (t + 1)));
+            if (read) x.realize();
+        }
+        return x.to_vector<float>();
+    };
+    const std::vector<float> expected = steps(12, true);
+    runtime::clear_plan_cache();
+    runtime::clear_program_cache();
+    const CounterScope count;
+    CHECK(steps(12, false) == expected);
+    CHECK(count.kernels_compiled() <= 4);
+    CHECK(count.plans_made() == 1);
+}
+
+TEST_CASE("a loop that nobody reads is cut where it was cut before, and keeps nothing") {
+    const Tensor start = counted({8});
+    const auto loop = [&](int count) {
+        Tensor x = start;
+        for (int i = 0; i < count; ++i) x = sin(x * 0.5) + 1.0;
+        return x;
+    };
+    (void)loop(40'000).to_vector<float>();
+    const std::size_t before = ir::live_nodes();
+    const CounterScope count;
+    const Tensor end = loop(60'000);
+    CHECK(ir::live_nodes() < before + 8 * runtime::kPendingDepth);
+    CHECK(count.plans_made() <= 2);
+    float expected = 0.07f;
+    for (int i = 0; i < 60'000; ++i) expected = std::sin(expected * 0.5f) + 1.0f;
+    CHECK(end.to_vector<float>()[7] == doctest::Approx(expected).epsilon(1e-5));
+}
+
+TEST_CASE("data that only a pending sum needs is let go") {
+    const std::vector<float> numbers(std::size_t{4} << 20, 0.5f);  // 16 MB
+    const Shape shape{static_cast<std::int64_t>(numbers.size())};
+    Tensor sum = zeros({}).realize();
+    const std::int64_t before = runtime::bytes_in_use();
+    std::int64_t most = 0;
+    for (int i = 0; i < 40; ++i) {
+        sum = sum + from_data(numbers, shape).mean();
+        most = std::max(most, runtime::bytes_in_use() - before);
+    }
+    CHECK(most <= runtime::kPendingBytes + (std::int64_t{64} << 20));
+    CHECK(sum.item() == 20.0);
+}
+
+TEST_CASE("a history with gradients is planned whole") {
+    Tensor w = counted({4});
+    w.set_requires_grad(true);
+    Tensor x = w;
+    const CounterScope count;
+    for (int i = 0; i < 5'000; ++i) x = x * 0.999 + 0.001;
+    x.sum().backward();
+    CHECK(count.runs() == 0);
+    CHECK(w.grad().to_vector<float>()[0] == doctest::Approx(std::pow(0.999, 5'000)).epsilon(1e-3));
+}
