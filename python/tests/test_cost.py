@@ -13,7 +13,7 @@ PATH = Path(__file__).resolve().parents[2] / "bench/frameworks/programs.py"
 
 # Kernels that one pass launches, at most.
 LAUNCHES = {
-    "reads": 203, "items": 4, "metrics": 7, "prepare": 28, "sample": 1437, "unread": 1201, "denoise": 545, "ragged": 1010, "experts": 44,
+    "reads": 203, "items": 4, "metrics": 7, "prepare": 28, "sample": 1437, "unread": 1201, "denoise": 545, "ragged": 1330, "experts": 44,
     "windows": 21, "gan": 71, "small": 1001, "logging": 161, "clusters": 946, "averages": 94,
 }  # fmt: skip
 
@@ -102,3 +102,107 @@ def test_a_forward_pass_that_was_read_is_not_computed_by_backward():
     loss.backward()
     w.grad.realize()
     assert read <= weft.counters()["kernels_launched"] - before
+
+
+TARGET = weft.zeros(200, 30).realize()
+DATA = weft.rand(200, 30, generator=weft.Generator().manual_seed(1)).realize()
+
+
+def lr_step():
+    w = weft.rand(30, 30, requires_grad=True)
+    optimizer = weft.optim.Adam([w], lr=0.1)
+    scheduler = weft.optim.lr_scheduler.CosineAnnealingLR(optimizer, 100)
+
+    def once(i):
+        optimizer.zero_grad()
+        (DATA[i : i + 20] @ w).square().mean().backward()
+        optimizer.step()
+        scheduler.step()
+
+    return once
+
+
+def write(x, index, value):
+    x[index] = value
+    return x.sum().item()
+
+
+def padded(i):
+    rows = [weft.arange(3 + (i * 7 + k * 5) % 13) for k in range(8)]
+    return weft.stack([weft.nn.functional.pad(row, (0, 16 - len(row))) for row in rows]).sum().item()
+
+
+def lifetimes(i):
+    a = DATA * 2
+    b = a @ a.T
+    c = b.sum(1)
+    kept = [x for k, x in enumerate((a, b, c)) if i >> k & 1]
+    del a, b
+    return c.sum().item() + sum(x.mean().item() for x in kept)
+
+
+F = weft.nn.functional
+CONTENTS = {
+    "slices": lambda i: (DATA[i : i + 20] * 2).sum().item(),
+    "an index": lambda i: (DATA[i] * 2).sum().item(),
+    "two indices": lambda i: (DATA[i, i % 30] * 2).item(),
+    "an index from the end": lambda i: (DATA[-i - 1] * 2).sum().item(),
+    "narrow, select": lambda i: DATA.narrow(0, i, 10).sum().item() + DATA.select(1, i % 30).sum().item(),
+    "indices": lambda i: DATA[[i, i + 1, 3]].sum().item() + DATA[weft.tensor([i, 2])].sum().item(),
+    "pieces": lambda i: weft.cat([DATA[i : i + 3], DATA[i + 5 : i + 9]]).sum().item(),
+    "writes": lambda i: write(TARGET, (i, i % 7), float(i)) + write(TARGET, slice(i, i + 3), i * 0.5),
+    "constants": lambda i: (DATA * (i * 0.5) + i).clamp(-i, i + 0.5).sum().item(),
+    "full": lambda i: (weft.full((5, 5), i * 1.5) + DATA[:5, :5]).sum().item(),
+    "masks": lambda i: DATA.masked_fill(DATA > i * 0.01, i * 1.0).sum().item() + weft.where(DATA > 0.5, DATA, i * 1.0).sum().item(),
+    "a diagonal": lambda i: weft.tril(DATA[:20, :20], i % 5).sum().item(),
+    "a seed": lambda i: (weft.manual_seed(i), weft.rand(10).sum().item())[1],
+    "random masks": lambda i: F.dropout(DATA, 0.3).sum().item(),
+    "ranges": lambda i: weft.arange(i, i + 10).sum().item(),
+    "a learning rate": lr_step(),
+    "which handles live": lifetimes,
+}
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_contents_never_compile(name):
+    for i in range(8):
+        CONTENTS[name](i)
+    before = weft.counters()
+    for i in range(8, 40):
+        CONTENTS[name](i)
+    after = weft.counters()
+    assert after["plans_made"] == before["plans_made"] and after["kernels_compiled"] == before["kernels_compiled"]
+
+
+def test_ragged_items_have_a_plan_for_each_length():
+    for i in range(13):
+        padded(i)
+    before = weft.counters()["kernels_compiled"]
+    for i in range(13, 60):
+        padded(i)
+    assert weft.counters()["kernels_compiled"] == before
+
+
+class Ragged(weft.utils.data.Dataset):
+    def __len__(self):
+        return 96
+
+    def __getitem__(self, i):
+        row = weft.zeros(16, dtype=weft.int64)
+        row[: 3 + i % 13] = weft.arange(3 + i % 13) + i
+        return row, i % 3
+
+
+def test_a_loader_hands_out_memory():
+    loader = weft.utils.data.DataLoader(Ragged(), batch_size=8, shuffle=True)
+    for _ in range(2):
+        for _ in loader:
+            pass
+    before = weft.counters()
+    for rows, kinds in loader:
+        launched = weft.counters()["kernels_launched"]
+        assert rows.shape == (8, 16) and kinds.shape == (8,)
+        rows.tolist(), kinds.tolist()
+        assert weft.counters()["kernels_launched"] == launched
+    after = weft.counters()
+    assert after["plans_made"] == before["plans_made"] and after["kernels_compiled"] == before["kernels_compiled"]

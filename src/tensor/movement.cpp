@@ -1,6 +1,7 @@
 // tensor/movement.cpp: movement that makes a new tensor: joining, padding, repeating, rolling. Views are in views.cpp.
 #include "core/checked.h"
 #include "ir/build.h"
+#include "ir/walk.h"
 #include "tensor/cell.h"
 #include "tensor/check.h"
 #include "tensor/nodes.h"
@@ -30,6 +31,40 @@ DType common_type(const Checker& check, std::span<const Tensor> tensors) {
     DType dtype = tensors[0].dtype();
     for (const Tensor& tensor : tensors) dtype = promote(dtype, tensor.dtype());
     return dtype;
+}
+
+// A hash of the ops and shapes that a pending value is made of; 0: it needs a gradient, or is more than data in another form.
+std::uint64_t form_of(const NodeRef& node) {
+    constexpr std::size_t kMostNodes = 24;
+    const auto enter = [](const ir::Node& n) { return !n.realized; };
+    const std::vector<const ir::Node*> nodes = ir::topological_order(std::span(&node, 1), enter);
+    if (node->needs_grad || nodes.size() > kMostNodes) return 0;
+    std::uint64_t hash = 1;
+    for (const ir::Node* each : nodes) {
+        const bool computes = !ir::is_elementwise(each->op) && !ir::is_movement(each->op);
+        if (computes && !each->sources.empty() && !each->realized) return 0;
+        hash = hash * 31 + static_cast<std::uint64_t>(each->op);
+        for (const std::int64_t size : each->shape) hash = hash * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(size);
+    }
+    return hash;
+}
+
+// Items that were padded to one length are computed one by one: a plan of all of them would know all of their lengths, and would hardly ever
+// be found again.
+void compute_ragged(std::span<const Tensor> items) {
+    if (capturing || items.size() < 3) return;
+    {
+        const std::lock_guard lock(ir::graph_lock());
+        const std::uint64_t first = form_of(node_of(items[0]));
+        bool differ = false;
+        for (const Tensor& item : items) {
+            const std::uint64_t form = form_of(node_of(item));
+            if (form == 0) return;
+            differ = differ || form != first;
+        }
+        if (!differ) return;
+    }
+    for (const Tensor& item : items) item.realize();
 }
 
 }  // namespace
@@ -68,6 +103,7 @@ Tensor stack(std::span<const Tensor> tensors, int axis) {
     const DType dtype = common_type(check, tensors);
     Shape shape = tensors[0].shape();
     const int d = check.axis(axis, static_cast<int>(shape.size()) + 1);
+    compute_ragged(tensors);
     std::vector<NodeRef> pieces;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         check.that(tensors[i].shape() == shape, "tensor ", i, " has shape ", tensors[i].shape(),

@@ -86,6 +86,13 @@ def _tensors_in(value: Any) -> Iterator[Tensor]:
             yield from _tensors_in(each)
 
 
+def _computed(value: Any) -> Any:
+    """The same, in memory: each item by itself, so that a plan knows its sizes alone and not those of all items of a batch."""
+    if pending := list(_tensors_in(value)):
+        _weft.realize(*pending)
+    return value
+
+
 class _Worker:
     """A thread with a queue of tasks. A task's result is an outcome: (what it returned, None) or (None, what it raised)."""
 
@@ -110,9 +117,7 @@ class _Worker:
     @staticmethod
     def _outcome(load: Any, task: Any) -> Any:  # a function of its own: a worker that waits must not hold its last batch
         try:
-            batch = load(task)
-            _weft.realize(*_tensors_in(batch))  # here, or the graph would run in the thread that waits for it
-            return batch, None
+            return load(task), None
         except BaseException as error:
             return None, error
 
@@ -225,7 +230,7 @@ class DataLoader:
         return iter(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
     def _loader(self, info: WorkerInfo | None) -> Callable[[Any], Any]:
-        """The function that makes a batch of a task."""
+        """The function that makes a batch of a task. What it hands out is memory, also where a worker's graph would run in who waits for it."""
         if info is not None and self.worker_init_fn is not None:
             self.worker_init_fn(info.id)
         dataset, collate = self.dataset, self.collate_fn
@@ -235,16 +240,16 @@ class DataLoader:
             def load(_: Any) -> Any:
                 if self.batch_size is None:
                     item = next(items, _END)
-                    return _END if item is _END else collate(item)
-                batch = list(itertools.islice(items, self.batch_size))
-                return _END if not batch or len(batch) < self.batch_size and self.drop_last else collate(batch)
+                    return _END if item is _END else _computed(collate(_computed(item)))
+                batch = [_computed(item) for item in itertools.islice(items, self.batch_size)]
+                return _END if not batch or len(batch) < self.batch_size and self.drop_last else _computed(collate(batch))
 
             return load
         if not self._batched:
-            return lambda index: collate(dataset[index])
+            return lambda index: _computed(collate(_computed(dataset[index])))
         if hasattr(dataset, "__getitems__"):
-            return lambda batch: collate(dataset.__getitems__(batch))
-        return lambda batch: collate([dataset[index] for index in batch])
+            return lambda batch: _computed(collate([_computed(item) for item in dataset.__getitems__(batch)]))
+        return lambda batch: _computed(collate([_computed(dataset[index]) for index in batch]))
 
     def _here(self) -> Iterator[Any]:
         load = self._loader(None)
