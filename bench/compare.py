@@ -25,6 +25,7 @@ TOLERANCE = 1e-3  # how far results may differ, relative to their size
 OURS = ["weft", "weft.jit"]
 PEERS = ["torch", "torch.compile", "jax"]
 COLD = "cold start"
+PROGRAMS = "programs"  # bench/programs.py: whole programs, against PyTorch alone, in a table of their own
 ROWS = [
     "chain", "add", "sum", "softmax", "layer norm", "transpose", "transpose heads", "transpose images",
     "matmul 256", "matmul 512", "matmul 1024", "matmul 2048", "linear relu", "conv",
@@ -165,7 +166,7 @@ def line(row, cells, last):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", action="append", metavar="NAME", help="only the rows with NAME in their names; may be repeated")
+    parser.add_argument("--only", action="append", metavar="NAME", help="only the rows with NAME in their names, or programs; may be repeated")
     parser.add_argument("--rounds", type=int, default=8, help="how many turns each framework has per row (default 8)")
     parser.add_argument("--seconds", type=float, default=0.25, help="how long a turn measures (default 0.25)")
     parser.add_argument("--peers", default=",".join(PEERS), help=f"some of {', '.join(PEERS)} (default: all)")
@@ -176,13 +177,21 @@ def arguments():
     if unknown := set(options.peers) - set(PEERS):
         parser.error(f"no such peer: {', '.join(sorted(unknown))}; there are {', '.join(PEERS)}")
     options.rows = [row for row in [*ROWS, *OPERATORS] if not options.only or any(part in row for part in options.only)]
-    if not options.rows:
-        parser.error(f"no row has that in its name; there are {', '.join([*ROWS, *OPERATORS])}")
+    options.programs = "torch" in options.peers and (not options.only or PROGRAMS in options.only)
+    if not options.rows and not options.programs:
+        parser.error(f"no row has that in its name; there are {', '.join([*ROWS, *OPERATORS, PROGRAMS])}")
     return options
+
+
+def run_programs(options):
+    command = [sys.executable, ROOT / "bench/programs.py", "--python", options.python]
+    return subprocess.run(command + (["--json", options.json] if options.json and not options.rows else []), check=False).returncode
 
 
 def main():
     options = arguments()
+    if not options.rows:
+        return run_programs(options)
     names, results = [*OURS, *options.peers], []
     with tempfile.TemporaryDirectory(prefix="weft-compare-") as cache:
         bench = Bench(options, cache)
@@ -204,7 +213,8 @@ def main():
     if options.json:
         report = {"threads": THREADS, "geometric_mean": means.get("geometric mean"), "rows": results}
         Path(options.json).write_text(json.dumps(report, indent=1) + "\n")
-    return int(any(result["notes"] for result in results))
+    failed = run_programs(options) if options.programs else 0
+    return int(failed or any(result["notes"] for result in results))
 
 
 if __name__ == "__main__":

@@ -142,6 +142,7 @@ struct Explanation {
         std::string reason;                               // why it is a kernel of its own
         std::string compute;                              // what it computes, node by node
         std::vector<std::string> inside;                  // which results lie inside a larger array, a line each
+        std::vector<std::string> stored;                  // why each result is stored, a line each
         std::vector<std::string> schedule;                // how it is run, a decision per line
         std::string loops;                                // the loop IR after the last pass
         std::string source;                               // what the backend made of it

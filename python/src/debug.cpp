@@ -15,6 +15,7 @@ void bind_debug(nb::module_& m) {
         .def_ro("reason", &Explanation::Kernel::reason)
         .def_ro("compute", &Explanation::Kernel::compute)
         .def_ro("inside", &Explanation::Kernel::inside)
+        .def_ro("stored", &Explanation::Kernel::stored)
         .def_ro("schedule", &Explanation::Kernel::schedule)
         .def_ro("loops", &Explanation::Kernel::loops)
         .def_ro("source", &Explanation::Kernel::source)

@@ -2,6 +2,7 @@
 #include "core/str.h"
 #include "ir/print.h"
 #include "kernel/proven.h"
+#include "runtime/companions.h"
 #include "runtime/plan_cache.h"
 #include "runtime/profile.h"
 #include "runtime/state.h"
@@ -9,6 +10,7 @@
 
 #include <weft/debug.h>
 
+#include <algorithm>
 #include <mutex>
 #include <ostream>
 
@@ -36,6 +38,35 @@ std::vector<std::string> places_of(const schedule::Plan& plan, const schedule::P
     return places;
 }
 
+// "result 0: asked for", for each result. The plan's first output is what was asked for; the others are for tensors that are alive.
+std::vector<std::string> reasons_to_store(const schedule::Plan& plan, const schedule::PlanStep& step) {
+    std::vector<std::string> reasons;
+    for (std::size_t i = 0; i < step.kernel.graph.outputs.size(); ++i) {
+        const int value = step.values[step.kernel.graph.outputs[i].param];
+        const auto output = std::find(plan.outputs.begin(), plan.outputs.end(), value);
+        const std::string_view why = output == plan.outputs.begin() ? "asked for"
+                                     : output != plan.outputs.end()
+                                         ? "a tensor that is alive needs it: it is computed once"
+                                         : "other kernels read it";
+        reasons.push_back(str("result ", i, ": ", why));
+    }
+    return reasons;
+}
+
+// What a run computes that is asked for this: also what tensors that are alive need of it.
+std::vector<ir::NodeRef> roots_of(const Tensor& tensor) {
+    std::vector<ir::NodeRef> roots{runtime::stripped(node_of(tensor))};
+    const std::uint64_t run = ir::next_epoch();
+    tensor.cell()->run = run;
+    const runtime::Companions found = runtime::find_companions(roots, {}, run);
+    const auto add = [&](const ir::NodeRef& node) {
+        if (std::find(roots.begin(), roots.end(), node) == roots.end()) roots.push_back(node);
+    };
+    for (const std::shared_ptr<Cell>& cell : found.cells) add(runtime::stripped(cell->node));
+    for (const ir::NodeRef& value : found.values) add(value);
+    return roots;
+}
+
 Explanation::Kernel explain_kernel(const schedule::Plan& plan, const schedule::PlanStep& step,
                                    const runtime::Compiled* compiled) {
     Explanation::Kernel result;
@@ -52,6 +83,7 @@ Explanation::Kernel explain_kernel(const schedule::Plan& plan, const schedule::P
     result.reason = graph.reasons.empty() ? "" : graph.reasons[0];
     result.compute = ir::print_graph(values);
     result.inside = places_of(plan, step);
+    result.stored = reasons_to_store(plan, step);
     result.schedule = lowered.schedule;
     result.loops = kernel::print(lowered);
     result.source = compiled->program->source();
@@ -67,8 +99,8 @@ Explanation::Kernel explain_kernel(const schedule::Plan& plan, const schedule::P
 Explanation explain(const Tensor& tensor) {
     const std::lock_guard queue(runtime::run_lock());
     std::unique_lock lock(ir::graph_lock());
-    const ir::NodeRef root = runtime::stripped(node_of(tensor));
-    const schedule::Captured captured = schedule::capture(std::span(&root, 1), nullptr);
+    const std::vector<ir::NodeRef> roots = roots_of(tensor);
+    const schedule::Captured captured = schedule::capture(roots, nullptr);
     Explanation result;
     if (captured.outputs.empty()) return result;
     const schedule::CanonicalGraph canonical = schedule::canonical_graph(captured, {});
@@ -92,6 +124,8 @@ std::string Explanation::text() const {
         }
         for (std::size_t i = 0; i < kernel.inside.size(); ++i)
             out += str(i == 0 ? "  inside    " : "            ", kernel.inside[i], "\n");
+        for (std::size_t i = 0; i < kernel.stored.size(); ++i)
+            out += str(i == 0 ? "  stored    " : "            ", kernel.stored[i], "\n");
         for (std::size_t i = 0; i < kernel.schedule.size(); ++i)
             out += str(i == 0 ? "  schedule  " : "            ", kernel.schedule[i], "\n");
         out += str("  traffic   reads ", megabytes(kernel.reads), ", writes ", megabytes(kernel.writes), ", scratch ",
