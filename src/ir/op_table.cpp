@@ -2,10 +2,11 @@
 // The evaluators define the exact result of each op, edge cases included; folding and `ref` run them, backends match them.
 #include "ir/op.h"
 
+#include "core/threefry.h"
+
 #include <weft/error.h>
 
 #include <array>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -234,23 +235,11 @@ Word eval_fma(DType t, const Word* in) {
     throw InternalError("fma of a dtype other than f32 and f64");
 }
 
-// Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror and Shaw, 2011): the first or the second word of what a counter of two words becomes
-// under a key of 64 bits.
+// The first or the second word of what a counter of two words becomes under a key.
 template <bool second>
 Word eval_threefry(DType, const Word* in) {
-    constexpr int kRotations[8] = {13, 15, 26, 6, 17, 29, 16, 24};
-    const auto low = static_cast<std::uint32_t>(in[2]), high = static_cast<std::uint32_t>(in[2] >> 32);
-    const std::uint32_t keys[3] = {low, high, low ^ high ^ 0x1bd11bdau};
-    auto x = static_cast<std::uint32_t>(in[0]) + keys[0], y = static_cast<std::uint32_t>(in[1]) + keys[1];
-    for (std::uint32_t round = 0; round < 20; ++round) {
-        x += y;
-        y = std::rotl(y, kRotations[round % 8]) ^ x;
-        if (round % 4 != 3) continue;
-        const std::uint32_t injection = round / 4 + 1;
-        x += keys[injection % 3];
-        y += keys[(injection + 1) % 3] + injection;
-    }
-    return to_word(second ? y : x);
+    const std::uint64_t bits = threefry(in[2], in[1] << 32 | static_cast<std::uint32_t>(in[0]));
+    return to_word(static_cast<std::uint32_t>(second ? bits >> 32 : bits));
 }
 
 constexpr int kNumbers = kFloats | kInts, kAll = kNumbers | kBools, kBits = kInts | kBools;

@@ -1,9 +1,10 @@
 // tensor/distributions.cpp: distributions made of uniform and normal numbers, as graphs; Poisson's needs a loop for each element and is a
 // Custom function with a generator of its own per element.
 #include "core/str.h"
+#include "core/threefry.h"
+#include "core/threefry.h"
 #include "core/word.h"
 #include "ir/build.h"
-#include "ir/custom.h"
 #include "tensor/cell.h"
 #include "tensor/check.h"
 #include "tensor/random.h"
@@ -37,28 +38,13 @@ Tensor above_zero(const Shape& shape, DType dtype) { return 1 - rand(shape, dtyp
 // The random numbers of one element: Threefry keyed by its first block, so that elements never share one.
 class Stream {
 public:
-    Stream(std::uint64_t key, std::uint64_t counter) : key_(block(key, counter)) {}
+    Stream(std::uint64_t key, std::uint64_t counter) : key_(threefry(key, counter)) {}
     double next() {  // in (0, 1]
-        const std::uint64_t bits = block(key_, count_++);
+        const std::uint64_t bits = threefry(key_, count_++);
         return (static_cast<double>(bits >> 11) + 1) * 0x1p-53;
     }
 
 private:
-    static std::uint64_t block(std::uint64_t key, std::uint64_t counter) {
-        constexpr int kRotations[8] = {13, 15, 26, 6, 17, 29, 16, 24};
-        const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
-        const std::uint32_t keys[3] = {low(key), low(key >> 32), low(key) ^ low(key >> 32) ^ 0x1bd11bda};
-        std::uint32_t x = low(counter) + keys[0], y = low(counter >> 32) + keys[1];
-        for (std::uint32_t round = 0; round < 20; ++round) {
-            x += y;
-            y = std::rotl(y, kRotations[round % 8]) ^ x;
-            if (round % 4 != 3) continue;
-            const std::uint32_t injection = round / 4 + 1;
-            x += keys[injection % 3];
-            y += keys[(injection + 1) % 3] + injection;
-        }
-        return x | static_cast<std::uint64_t>(y) << 32;
-    }
     std::uint64_t key_, count_ = 0;
 };
 
