@@ -141,8 +141,14 @@ def lifetimes(i):
     return c.sum().item() + sum(x.mean().item() for x in kept)
 
 
+def pending_slices(i):
+    h = DATA @ DATA.T
+    return (h[i : i + 20] * 2).sum().item() + h[i].max().item()
+
+
 F = weft.nn.functional
 CONTENTS = {
+    "slices of what is pending": pending_slices,
     "slices": lambda i: (DATA[i : i + 20] * 2).sum().item(),
     "an index": lambda i: (DATA[i] * 2).sum().item(),
     "two indices": lambda i: (DATA[i, i % 30] * 2).item(),

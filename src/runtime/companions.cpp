@@ -71,7 +71,9 @@ private:
             stack.pop_back();
             for (std::size_t i = 0; i < value_sources(node); ++i) push(node.sources[i].get());
             const bool picks = node.op == Op::Shrink || node.op == Op::Gather;
-            if (picks && !is_memory(node.source())) sliced_.push_back(&node.source());
+            if (!picks || is_memory(node.source())) continue;
+            sliced_.push_back(&node.source());
+            if (node.op == Op::Shrink) shrunk_.push_back(&node.source());
         }
     }
 
@@ -119,16 +121,16 @@ private:
         const std::vector<const Node*> stored = schedule::worth_storing(*value);
         const bool whole =
             std::any_of(stored.begin(), stored.end(), [&](const Node* node) { return is_of(*value, *node); });
-        if (whole || pending.replaced || is_sliced(*value)) return add_cell(pending);
+        if (is_among(*value, shrunk_) && !pending.replaced) return add_cell(pending, result_.first);
+        if (whole || pending.replaced || is_sliced(*value)) return add_cell(pending, result_.cells);
         for (const Node* node : stored) result_.values.emplace_back(node);
         if (stored.empty()) return;
         if (std::shared_ptr<Cell> cell = pending.cell->weak_from_this().lock())
             result_.rebuilt.push_back(std::move(cell));
     }
 
-    void add_cell(const Pending& pending) {
-        if (std::shared_ptr<Cell> cell = pending.cell->weak_from_this().lock())
-            result_.cells.push_back(std::move(cell));
+    static void add_cell(const Pending& pending, std::vector<std::shared_ptr<Cell>>& cells) {
+        if (std::shared_ptr<Cell> cell = pending.cell->weak_from_this().lock()) cells.push_back(std::move(cell));
     }
 
     void store(const Node& met) {
@@ -152,12 +154,15 @@ private:
     }
 
     // Of a value that is read in parts, other parts will be read.
-    bool is_sliced(const Node& node) const { return std::find(sliced_.begin(), sliced_.end(), &node) != sliced_.end(); }
+    bool is_sliced(const Node& node) const { return is_among(node, sliced_); }
+    static bool is_among(const Node& node, const std::vector<const Node*>& nodes) {
+        return std::find(nodes.begin(), nodes.end(), &node) != nodes.end();
+    }
 
     const std::span<const ir::NodeRef> roots_, replaced_;
     const std::uint64_t run_ = ir::next_epoch();
     std::vector<Pending> pending_;
-    std::vector<const Node*> sliced_;  // nodes of the run of which it reads parts
+    std::vector<const Node*> sliced_, shrunk_;  // nodes of the run of which it reads parts, and those by a slice
     std::size_t walked_ = 0;
     Companions result_;
 };

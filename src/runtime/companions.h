@@ -15,6 +15,8 @@
 namespace weft::runtime {
 
 struct Companions {
+    std::vector<std::shared_ptr<Cell>>
+        first;  // pending tensors to compute before: the run reads slices of them, whose starts change
     std::vector<std::shared_ptr<Cell>> cells;    // pending tensors to compute along
     std::vector<ir::NodeRef> values;             // to store: others stand on them
     std::vector<ir::NodeRef> histories;          // of tensors that need a gradient: what they stand on

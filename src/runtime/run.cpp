@@ -13,6 +13,7 @@
 #include <weft/error.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace weft::runtime {
 namespace {
@@ -29,7 +30,8 @@ struct Item {
 // Holds the graph lock, except while kernels run.
 class Run {
 public:
-    explicit Run(std::span<const Tensor> asked) {
+    // `sliced`: a pending graph reads slices of what is asked for.
+    explicit Run(std::span<const Tensor> asked, bool sliced = false) : sliced_(sliced) {
         drop_stale_views();
         drop_snapshots();
         asked_.reserve(asked.size());
@@ -46,6 +48,14 @@ public:
         for (const auto& [slot, entry] : state().outbox())
             if (is_ours(entry) && !entry.interrupted) outgoing.push_back(entry.cell);
         for (Cell* cell : outgoing) add(*cell);
+    }
+
+    // What is better computed by a run of its own: then a slice of it is memory, which has one plan for all starts.
+    std::vector<Tensor> first() {
+        found_ = find();
+        std::vector<Tensor> tensors;
+        for (std::shared_ptr<Cell>& cell : found_->first) tensors.emplace_back(std::move(cell));
+        return tensors;
     }
 
     std::vector<ir::NodeRef> compute() {
@@ -88,13 +98,20 @@ private:
         succeed(evaluate(request_, graph_));
     }
 
-    bool add_companions() {
+    Companions find() const {
+        if (items_.empty()) return {};
         std::vector<ir::NodeRef> replaced;
         for (const Item& item : items_)
             if (const std::shared_ptr<Cell> cell = item.cell.lock(); cell && item.written)
                 if (const Outgoing* const entry = state().entry_of(*cell); entry && entry->base())
                     replaced.push_back(*entry->base());
-        Companions found = find_companions(request_.roots, replaced, number_);
+        return find_companions(request_.roots, replaced, number_);
+    }
+
+    bool add_companions() {
+        Companions found = found_ ? std::move(*found_) : find();
+        found_.reset();
+        for (const std::shared_ptr<Cell>& cell : found.first) add(*cell);
         for (const std::shared_ptr<Cell>& cell : found.cells) add(*cell);
         for (ir::NodeRef& value : found.values)
             if (std::find(request_.roots.begin(), request_.roots.end(), value) == request_.roots.end())
@@ -102,7 +119,7 @@ private:
         for (ir::NodeRef& node : found.histories) request_.keep.push_back(std::move(node));
         rebuilt_ = std::move(found.rebuilt);
         count(counter_cells().values_kept, static_cast<std::int64_t>(request_.roots.size() - items_.size()));
-        return !found.cells.empty() || request_.roots.size() > items_.size();
+        return !found.first.empty() || !found.cells.empty() || request_.roots.size() > items_.size();
     }
 
     void add(Cell& cell) {
@@ -157,7 +174,7 @@ private:
     }
 
     void succeed(const Result& result) {
-        for (std::size_t i = 0; i < result.values.size(); ++i) remember(request_.roots[i], result.values[i]);
+        for (std::size_t i = 0; i < result.values.size(); ++i) remember(request_.roots[i], result.values[i], sliced_);
         for (const auto& [node, buffer] : result.kept) remember(node, buffer);
         for (std::size_t i = 0; i < asked_.size(); ++i)
             if (asked_[i] >= 0) buffers_[i] = result.values[asked_[i]];
@@ -239,12 +256,14 @@ private:
         }
     }
 
+    const bool sliced_;
     InlineVector<int, 4> asked_;               // their places among the items; -1: in memory already
     std::vector<ir::NodeRef> buffers_;         // of these
     std::uint64_t number_ = ir::next_epoch();  // marks the cells that have been looked at
     InlineVector<Item, 4> items_;
     Request request_;  // a root per item, then values that are stored for others
     Cells rebuilt_;
+    std::optional<Companions> found_;
     // The last member: what the run lets go of, it lets go of without the lock.
     std::unique_lock<std::recursive_mutex> graph_{ir::graph_lock()};
 };
@@ -269,6 +288,15 @@ std::vector<ir::NodeRef> run(std::span<const Tensor> asked) {
         throw ValueError("a tensor is read while a run is under way on this thread: its value is not there yet");
     const std::lock_guard queue(run_lock());
     const InsideRun inside;
+    {
+        std::vector<Tensor> first;
+        {
+            Run whole(asked);
+            first = whole.first();
+            if (first.empty()) return whole.compute();
+        }
+        Run(first, true).compute();
+    }
     return Run(asked).compute();
 }
 

@@ -279,9 +279,13 @@ bool is_made_of_constants(const ir::Node& root) {
 
 }  // namespace
 
-// What is made of constants alone is the same node in every graph, in cached plans too: there the buffer would stay for ever.
-void remember(const ir::NodeRef& node, const ir::NodeRef& buffer) {
-    if (node->op == ir::Op::Buffer || is_made_of_constants(*node)) return;
+// What is made of constants alone is the same node in every graph, in cached plans too: there the buffer would stay as long as the plan. A
+// short table that a pending graph reads in slices (a schedule of noise) may.
+void remember(const ir::NodeRef& node, const ir::NodeRef& buffer, bool sliced) {
+    constexpr std::int64_t kMostBytes = std::int64_t{64} << 10;
+    if (node->op == ir::Op::Buffer) return;
+    const bool table = sliced && numel(node->shape) * static_cast<std::int64_t>(size_of(node->dtype)) <= kMostBytes;
+    if (!table && is_made_of_constants(*node)) return;
     node->realized = buffer;
     ir::graph().forget(*node);
 }

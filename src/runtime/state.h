@@ -112,7 +112,7 @@ void bind(Cell& cell, const ir::NodeRef& buffer);
 bool gives_up_node(const Cell& cell);  // whether bind() will replace the cell's node
 
 // Consumers already built use the value; an equal expression built later is computed anew.
-void remember(const ir::NodeRef& node, const ir::NodeRef& buffer);
+void remember(const ir::NodeRef& node, const ir::NodeRef& buffer, bool sliced = false);
 
 // A view of a cell that was written since holds an old value, which nobody will ask for: it is derived anew when used. Until
 // then it holds no memory.

@@ -2,7 +2,6 @@
 // Custom function with a generator of its own per element.
 #include "core/str.h"
 #include "core/threefry.h"
-#include "core/threefry.h"
 #include "core/word.h"
 #include "ir/build.h"
 #include "tensor/cell.h"
