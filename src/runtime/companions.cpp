@@ -30,6 +30,7 @@ struct Pending {
     std::vector<const Node*> met;  // nodes of the run
     std::size_t nodes = 0;         // of its own
     bool raises = false;           // one of them may
+    bool slices = false;           // one of them is a slice of what the run computes
     bool replaced = false;         // it reads memory that the run writes anew
 };
 
@@ -97,6 +98,7 @@ private:
             node.mark = own;
             pending.nodes += !is_marker(node.op);
             pending.raises |= may_raise(node.op);
+            pending.slices |= node.op == Op::Shrink && node.source().mark == run_ && !is_memory(node.source());
             for (std::size_t i = 0; i < value_sources(node); ++i) stack.push_back(node.sources[i].get());
         }
     }
@@ -118,15 +120,20 @@ private:
             for (const Node* met : pending.met) store(*met);
             return;
         }
+        const auto is_root = [&](const Node* met) {
+            return std::any_of(roots_.begin(), roots_.end(),
+                               [&](const ir::NodeRef& root) { return root.get() == met; });
+        };
+        const bool on_roots = std::all_of(pending.met.begin(), pending.met.end(), is_root);
+        if (pending.slices && on_roots && !pending.replaced) return add_cell(pending, result_.rebuilt);
         const std::vector<const Node*> stored = schedule::worth_storing(*value);
         const bool whole =
             std::any_of(stored.begin(), stored.end(), [&](const Node* node) { return is_of(*value, *node); });
-        if (is_among(*value, shrunk_) && !pending.replaced) return add_cell(pending, result_.first);
+        if (is_shrunk(*value) && !pending.replaced) return add_cell(pending, result_.first);
         if (whole || pending.replaced || is_sliced(*value)) return add_cell(pending, result_.cells);
         for (const Node* node : stored) result_.values.emplace_back(node);
         if (stored.empty()) return;
-        if (std::shared_ptr<Cell> cell = pending.cell->weak_from_this().lock())
-            result_.rebuilt.push_back(std::move(cell));
+        add_cell(pending, result_.rebuilt);
     }
 
     static void add_cell(const Pending& pending, std::vector<std::shared_ptr<Cell>>& cells) {
@@ -143,6 +150,11 @@ private:
     void store_value(const Node& met) {
         for (const Node* node : schedule::worth_storing(met)) result_.values.emplace_back(node);
         if (is_sliced(met)) result_.values.emplace_back(&met);
+    }
+
+    // Does the run read a slice of the value, or of what it is a view of?
+    bool is_shrunk(const Node& value) const {
+        return std::any_of(shrunk_.begin(), shrunk_.end(), [&](const Node* node) { return is_of(value, *node); });
     }
 
     // Is `stored` the value, but for views and markers?

@@ -62,7 +62,8 @@ std::vector<ir::NodeRef> roots_of(const Tensor& tensor) {
     const auto add = [&](const ir::NodeRef& node) {
         if (std::find(roots.begin(), roots.end(), node) == roots.end()) roots.push_back(node);
     };
-    for (const std::shared_ptr<Cell>& cell : found.cells) add(runtime::stripped(cell->node));
+    for (const auto* cells : {&found.first, &found.cells})
+        for (const std::shared_ptr<Cell>& cell : *cells) add(runtime::stripped(cell->node));
     for (const ir::NodeRef& value : found.values) add(value);
     return roots;
 }
