@@ -66,6 +66,7 @@ void Donation::find_readers(const Plan& plan) {
     for (int v = 0; v < static_cast<int>(plan.values.size()); ++v) {
         const PlanValue& value = plan.values[v];
         if (value.where == PlanValue::Where::Donated) taken_.insert(value.leaf);  // by a box
+        if (value.where == PlanValue::Where::Inside) has_parts_.insert(value.whole);
         if (value.where != PlanValue::Where::Leaf) continue;
         readers_[value.leaf].value = v;
         leaf_of_.emplace(v, value.leaf);
@@ -83,8 +84,10 @@ void Donation::donate(Plan& plan) {
     const auto each_output = [&](int s, const auto& function) {
         PlanStep& step = plan.steps[s];
         for (KernelGraph::Output& output : step.kernel.graph.outputs) {
-            PlanValue& value = plan.values[step.values[output.param]];
-            if (value.where == PlanValue::Where::Output && value.bytes != 0) function(step, output, value);
+            const int v = step.values[output.param];
+            PlanValue& value = plan.values[v];
+            if (value.where == PlanValue::Where::Output && value.bytes != 0 && !has_parts_.contains(v))
+                function(step, output, value);
         }
     };
     const auto take_first = [&](int s, const std::set<int>& leaves, PlanStep& step, KernelGraph::Output& output,

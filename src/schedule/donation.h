@@ -39,6 +39,7 @@ private:
     std::vector<Reader> readers_;                    // per leaf
     std::unordered_map<int, int> leaf_of_;           // of a value
     std::unordered_set<int> taken_;
+    std::unordered_set<int> has_parts_;  // values that others lie in
 };
 
 }  // namespace weft::schedule

@@ -118,6 +118,8 @@ bool reduces_trailing(const Node& reduce) {
     return true;
 }
 
+constexpr int kSlice = -1;  // the number of a stand-in for a slice, among copies of a node
+
 // Elements of memory from the first to the last one of an array.
 std::int64_t reach(const Shape& shape, const Dims& strides) {
     std::int64_t size = numel(shape) ? 1 : 0;
@@ -158,6 +160,7 @@ public:
         Schedule schedule;
         schedule.placed = lay_out_parts();
         schedule.kernels = emit();
+        schedule.slices = std::move(slices_);
         return schedule;
     }
 
@@ -871,8 +874,21 @@ private:
         ScheduledKernel kernel;
         kernel.contraction = g.contraction;
         std::unordered_map<const Node*, NodeRef> local;
-        for (const Node* node : ir::topological_order(outputs, enter)) {
-            if (foreign(*node)) {
+        const std::vector<const Node*> order = ir::topological_order(outputs, enter);
+        std::unordered_map<const Node*, int> uses;  // in this kernel
+        for (const Node* node : order)
+            if (enter(*node))
+                for (const NodeRef& source : node->sources) ++uses[source.get()];
+        std::unordered_set<const Node*> only_sliced;
+        for (const Node* node : order)
+            if (node->op == Op::Shrink && enter(*node) && foreign(node->source()) && uses[&node->source()] == 1 &&
+                is_sliceable(node->source()))
+                only_sliced.insert(&node->source());
+        for (const Node* node : order) {
+            if (only_sliced.contains(node)) continue;
+            if (node->op == Op::Shrink && only_sliced.contains(&node->source())) {
+                local.emplace(node, bind_slice(kernel, *node));
+            } else if (foreign(*node)) {
                 const Node& memory = stored_as(*node);
                 store(memory);
                 const Dims strides = strides_of(memory);
@@ -929,6 +945,38 @@ private:
         return ir::graph().make(Op::Param, node.dtype, node.shape, {}, ir::SlotArg{slot, strides});
     }
 
+    // Is the value stored as it is, in memory that this plan lays out?
+    bool is_sliceable(const Node& value) {
+        const Node& memory = stored_as(value);
+        const bool in_leaf = written_.contains(&memory) || (strides_.contains(&memory) && !place_.contains(&memory));
+        const auto longer_axes = [](const Shape& shape) {
+            Dims sizes;
+            for (const std::int64_t size : shape)
+                if (size != 1) sizes.push_back(size);
+            return sizes;
+        };
+        const bool dense = strides_of(memory) == row_major_strides(memory.shape);
+        return !in_leaf && numel(value.shape) > 0 &&
+               (memory.shape == value.shape || (dense && longer_axes(memory.shape) == longer_axes(value.shape)));
+    }
+
+    NodeRef bind_slice(ScheduledKernel& kernel, const Node& slice) {
+        const Node& memory = stored_as(slice.source());
+        store(memory);
+        const Dims strides =
+            memory.shape == slice.source().shape ? strides_of(memory) : row_major_strides(slice.source().shape);
+        const NodeRef stand_in =
+            ir::graph().make(Op::Contiguous, slice.dtype, slice.shape, {NodeRef(&slice)}, ir::PartArg{kSlice});
+        const NodeRef param = bind(kernel, slice, strides);
+        kernel.values.back() = stand_in;
+        if (!is_slice_.insert(stand_in.get()).second) return param;  // another kernel reads it, too
+        PlacedValue placed{.value = stand_in, .whole = NodeRef(&memory), .strides = strides};
+        const Dims& starts = slice.as<ir::BoxArg>().starts;
+        for (std::size_t d = 0; d < starts.size(); ++d) placed.offset += starts[d] * strides[d];
+        slices_.push_back(std::move(placed));
+        return param;
+    }
+
     NodeRef bind_scalar(ScheduledKernel& kernel, const Node& node) {
         const int slot = static_cast<int>(kernel.scalar_slots.size());
         kernel.scalar_slots.push_back(node.as<ir::SlotArg>().slot);
@@ -948,6 +996,8 @@ private:
     std::unordered_map<const Node*, const Node*> written_;  // memory of which a root is a box
     std::unordered_map<const Node*, Dims> strides_;         // of these roots, and of what is placed
     std::unordered_map<const Node*, NodeRef> copies_;
+    std::vector<PlacedValue> slices_;  // each once: their stand-ins
+    std::unordered_set<const Node*> is_slice_;
     std::unordered_map<const Node*, std::size_t> slot_;
     std::vector<Group> groups_;
     std::vector<int> parent_;

@@ -34,6 +34,9 @@ struct PlacedValue {
 struct Schedule {
     std::vector<ScheduledKernel> kernels;  // in run order
     std::vector<PlacedValue> placed;       // a whole comes before what lies in it
+    // Slices of stored values that kernels read as arrays of their own: so the steps of a loop over slices are one kernel. `value` is a
+    // stand-in that nobody computes.
+    std::vector<PlacedValue> slices;
 };
 
 // A root that is stored as a box of memory that is there, by the Insert that it belongs to. Where the box begins is known only when the

@@ -65,6 +65,7 @@ public:
             Schedule schedule = fuse(roots, boxes);
             for (ScheduledKernel& kernel : schedule.kernels) add_step(std::move(kernel));
             for (const PlacedValue& placed : schedule.placed) place_inside(placed);
+            for (const PlacedValue& slice : schedule.slices) place_slice(slice);
             share_kernels(plan_, static_cast<int>(captured_.scalars.size() + plan_.holes.size()));
         }
         place_outputs();
@@ -155,9 +156,20 @@ private:
         plan_.steps.push_back(std::move(step));
     }
 
+    // Who reads it reads what the whole's writer has written.
+    void place_slice(const PlacedValue& slice) {
+        if (!value_of_.contains(slice.value.get())) return;  // its kernel was cut in two, and emitted again
+        place(slice);
+        slice_of_.emplace(stored_value(*slice.value), stored_value(*slice.whole));
+    }
+
     void place_inside(const PlacedValue& placed) {
+        parts_[stored_value(*placed.whole)].push_back(stored_value(*placed.value));
+        place(placed);
+    }
+
+    void place(const PlacedValue& placed) {
         const int index = stored_value(*placed.value), whole = stored_value(*placed.whole);
-        parts_[whole].push_back(index);
         const PlanValue& outer = plan_.values[whole];
         PlanValue& value = plan_.values[index];
         value.where = PlanValue::Where::Inside;
@@ -208,7 +220,7 @@ private:
             if (became == simple_.became.end() || !captured_.items[i].keep || !is_float(captured_.items[i].node->dtype))
                 continue;
             const auto found = stored.find(became->second.get());
-            if (found == stored.end() ||
+            if (found == stored.end() || slice_of_.contains(found->second) ||
                 numel(plan_.values[found->second].shape) != numel(captured_.items[i].node->shape))
                 continue;
             PlanValue& value = plan_.values[found->second];
@@ -258,7 +270,9 @@ private:
             ++waits[second];
         };
         for (int s = 0; s < count; ++s) {
-            for (const int v : plan_.steps[s].values) {
+            for (const int used : plan_.steps[s].values) {
+                const auto slice = slice_of_.find(used);
+                const int v = slice == slice_of_.end() ? used : slice->second;
                 if (plan_.values[v].where == PlanValue::Where::Leaf) continue;
                 if (parts_.contains(v)) {
                     for_each_part(v, [&](int part) { after(writer.at(part), s); });
@@ -333,6 +347,7 @@ private:
     std::unordered_map<const Node*, int> value_of_;
     std::unordered_map<int, int> value_of_leaf_;
     std::unordered_map<int, std::vector<int>> parts_;       // of a value that has no kernel of its own
+    std::unordered_map<int, int> slice_of_;                 // of a slice: the value that it reads
     std::unordered_map<const Node*, NodeRef> stored_root_;  // what a root is stored as …
     std::unordered_set<const Node*> is_root_;               // … and those nodes
     std::unordered_map<const Node*, std::pair<NodeRef, int>> boxes_;

@@ -147,6 +147,7 @@ private:
                 require(info.whole >= 0 && info.whole < count() && value(info.whole).where != Where::Inside, v,
                         "part of no whole");
                 const PlanValue& whole = value(info.whole);
+                require(whole.where == Where::Output || whole.where == Where::Arena, v, "part of a leaf");
                 require(info.dtype == whole.dtype && info.offset >= 0 &&
                             info.offset + reach(info.shape, info.strides) <= numel(whole.shape),
                         v, "beyond its whole, ", name(info.whole));

@@ -67,6 +67,45 @@ TEST_CASE("the steps of a loop differ in constants: one of them is compiled") {
     CHECK(count.plans_made() == 1);
 }
 
+TEST_CASE("the steps of a loop over slices are one kernel") {
+    const Tensor x = counted({12, 6, 20}), w = counted({20, 20});
+    const auto steps = [&](bool read) {
+        const Tensor wide = matmul(x, w) * 0.1;
+        if (read) wide.realize();
+        Tensor h = zeros({6, 20});
+        for (std::int64_t t = 0; t < 12; ++t) {
+            h = tanh(matmul(h, w) * 0.01 + wide[t]);
+            if (read) h.realize();
+        }
+        return h.to_vector<float>();
+    };
+    const std::vector<float> expected = steps(true);
+    for (const bool gradients : {false, true}) {  // without, the slices are those of a tensor that was run before
+        CAPTURE(gradients);
+        runtime::clear_plan_cache();
+        runtime::clear_program_cache();
+        Tensor(w).set_requires_grad(gradients);
+        const CounterScope count;
+        CHECK(steps(false) == expected);
+        CHECK(count.kernels_compiled() <= 4);
+    }
+    Tensor(w).set_requires_grad(false);
+}
+
+TEST_CASE("what slices are read of is not stored in memory that dies") {
+    Tensor x = counted({8, 40}), w = counted({40, 40});
+    Tensor h = (x + 1.0).realize();
+    const std::vector<float> before = h.to_vector<float>();
+    w.set_requires_grad(true);  // so that it is one run
+    const Tensor doubled = h * 2.0 + matmul(h, w).sum(1).unsqueeze(1) * 0.0;
+    h = Tensor();
+    const Tensor first = tanh(matmul(doubled.slice(0, {0, 1}), w)), last = tanh(matmul(doubled.slice(0, {7, 8}), w));
+    const Tensor all[] = {doubled, first, last};
+    realize(all);
+    for (std::size_t i = 0; i < before.size(); i += 39) CHECK(doubled.to_vector<float>()[i] == before[i] * 2);
+    CHECK(last.to_vector<float>() == tanh(matmul(doubled.detach().slice(0, {7, 8}), w)).to_vector<float>());
+}
+
 TEST_CASE("a loop that nobody reads is cut where it was cut before, and keeps nothing") {
     const Tensor start = counted({8});
     const auto loop = [&](int count) {
