@@ -875,14 +875,10 @@ private:
         kernel.contraction = g.contraction;
         std::unordered_map<const Node*, NodeRef> local;
         const std::vector<const Node*> order = ir::topological_order(outputs, enter);
-        std::unordered_map<const Node*, int> uses;  // in this kernel
+        std::unordered_set<const Node*> only_sliced;  // of what other kernels store
         for (const Node* node : order)
-            if (enter(*node))
-                for (const NodeRef& source : node->sources) ++uses[source.get()];
-        std::unordered_set<const Node*> only_sliced;
-        for (const Node* node : order)
-            if (node->op == Op::Shrink && enter(*node) && foreign(node->source()) && uses[&node->source()] == 1 &&
-                is_sliceable(node->source()))
+            if (node->op == Op::Shrink && enter(*node) && foreign(node->source()) && is_sliceable(node->source()) &&
+                uses_in(order, node->source(), enter) == 1)
                 only_sliced.insert(&node->source());
         for (const Node* node : order) {
             if (only_sliced.contains(node)) continue;
@@ -943,6 +939,14 @@ private:
         kernel.values.emplace_back(&node);
         kernel.graph.params.push_back({node.dtype, reach(node.shape, strides), false});
         return ir::graph().make(Op::Param, node.dtype, node.shape, {}, ir::SlotArg{slot, strides});
+    }
+
+    template <class Enter>
+    static std::ptrdiff_t uses_in(std::span<const Node* const> order, const Node& value, const Enter& enter) {
+        std::ptrdiff_t uses = 0;
+        for (const Node* node : order)
+            for (const NodeRef& source : node->sources) uses += source.get() == &value && enter(*node);
+        return uses;
     }
 
     // Is the value stored as it is, in memory that this plan lays out?
