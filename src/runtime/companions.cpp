@@ -24,6 +24,15 @@ bool is_marker(Op op) { return op == Op::Leaf || op == Op::Detach || op == Op::W
 std::size_t value_sources(const Node& node) { return is_marker(node.op) ? 1 : node.sources.size(); }
 bool may_raise(Op op) { return op == Op::Check || op == Op::Custom; }
 
+// What a marker stands around.
+const Node& unmarked(const Node& marked) {
+    const Node* node = &marked;
+    while (!is_memory(*node) && is_marker(node->op)) node = node->sources[0].get();
+    return *node;
+}
+
+std::int64_t bytes_of(const Node& node) { return numel(node.shape) * static_cast<std::int64_t>(size_of(node.dtype)); }
+
 // A pending tensor and what it is made of, down to memory and to what the run computes.
 struct Pending {
     Cell* cell;
@@ -72,11 +81,15 @@ private:
             stack.pop_back();
             for (std::size_t i = 0; i < value_sources(node); ++i) push(node.sources[i].get());
             const bool picks = node.op == Op::Shrink || node.op == Op::Gather;
-            if (!picks || is_memory(node.source())) continue;
-            sliced_.push_back(&node.source());
-            if (node.op == Op::Shrink) shrunk_.push_back(&node.source());
+            if (!picks) continue;
+            const Node& source = unmarked(node.source());
+            if (is_memory(source)) continue;
+            sliced_.push_back(&source);
+            if (node.op == Op::Shrink) shrunk_.push_back(&source);
         }
     }
+
+    bool is_of_run(const Node& node) const { return node.mark == run_ && !is_memory(node); }
 
     void walk(Pending& pending) {
         const std::uint64_t own = ir::next_epoch();
@@ -92,15 +105,17 @@ private:
                 continue;
             }
             if (node.mark == run_) {
-                if (std::find(met.begin(), met.end(), &node) == met.end()) met.push_back(&node);
+                const Node& value = unmarked(node);
+                if (std::find(met.begin(), met.end(), &value) == met.end()) met.push_back(&value);
                 continue;
             }
             node.mark = own;
             pending.nodes += !is_marker(node.op);
             pending.raises |= may_raise(node.op);
-            pending.slices |= node.op == Op::Shrink && node.source().mark == run_ && !is_memory(node.source());
+            pending.slices |= node.op == Op::Shrink && is_of_run(unmarked(node.source()));
             for (std::size_t i = 0; i < value_sources(node); ++i) stack.push_back(node.sources[i].get());
         }
+        pending.raises |= !stack.empty();  // who knows
     }
 
     void add(const Pending& pending) {
@@ -125,7 +140,11 @@ private:
                                [&](const ir::NodeRef& root) { return root.get() == met; });
         };
         const bool on_roots = std::all_of(pending.met.begin(), pending.met.end(), is_root);
-        if (pending.slices && on_roots && !pending.replaced) return add_cell(pending, result_.rebuilt);
+        if (pending.slices && on_roots && !pending.replaced) {
+            std::int64_t held = 0;
+            for (const Node* met : pending.met) held += bytes_of(*met);
+            return add_cell(pending, 2 * bytes_of(*value) <= held ? result_.after : result_.rebuilt);
+        }
         const std::vector<const Node*> stored = schedule::worth_storing(*value);
         const bool whole =
             std::any_of(stored.begin(), stored.end(), [&](const Node* node) { return is_of(*value, *node); });
@@ -186,7 +205,7 @@ Companions find_companions(std::span<const ir::NodeRef> roots, std::span<const i
     return Finder(roots, replaced, run).find();
 }
 
-std::vector<Tensor> all_pending() {
+std::vector<Tensor> worth_computing() {
     std::vector<Tensor> result;
     for (Cell* cell = state().first_pending(); cell; cell = cell->next) {
         if (!cell->node || cell->made_in != 0 || cell->outbox_slot != 0) continue;  // the outbox is computed anyway
@@ -195,6 +214,10 @@ std::vector<Tensor> all_pending() {
         const std::vector<const Node*> nodes = ir::topological_order(std::span(&cell->node, 1), enter);
         const auto raises = [](const Node* node) { return may_raise(node->op) && !is_memory(*node); };
         if (std::any_of(nodes.begin(), nodes.end(), raises)) continue;
+        std::int64_t held = 0;
+        for (const Node* node : nodes)
+            if (is_memory(*node)) held += bytes_of(*node);
+        if (bytes_of(*cell->node) > held) continue;
         if (std::shared_ptr<Cell> alive = cell->weak_from_this().lock()) result.emplace_back(std::move(alive));
     }
     return result;

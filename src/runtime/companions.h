@@ -21,6 +21,8 @@ struct Companions {
     std::vector<ir::NodeRef> values;             // to store: others stand on them
     std::vector<ir::NodeRef> histories;          // of tensors that need a gradient: what they stand on
     std::vector<std::shared_ptr<Cell>> rebuilt;  // stand on `values` alone, once those are stored
+    std::vector<std::shared_ptr<Cell>>
+        after;  // small tensors to compute afterwards, from slices of what the run stores
 };
 
 // `roots`: what the run computes; `replaced`: the values before of what it writes; cells whose Cell::run is `run` belong to it. The caller
@@ -28,9 +30,8 @@ struct Companions {
 Companions find_companions(std::span<const ir::NodeRef> roots, std::span<const ir::NodeRef> replaced,
                            std::uint64_t run);
 
-// Every pending tensor that needs no gradient and cannot raise: what keeps old values alive when nobody reads. The caller holds the graph
-// lock.
-std::vector<Tensor> all_pending();
+// Every pending tensor that keeps more memory alive than it takes itself, needs no gradient and cannot raise. The caller holds the graph lock.
+std::vector<Tensor> worth_computing();
 
 // The node with computed nodes below it replaced by their memory: it holds nothing of their history. It needs no gradient.
 ir::NodeRef on_memory(const ir::NodeRef& node);

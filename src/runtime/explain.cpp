@@ -53,7 +53,7 @@ std::vector<std::string> reasons_to_store(const schedule::Plan& plan, const sche
     return reasons;
 }
 
-// What a run computes that is asked for this: also what tensors that are alive need of it.
+// What is computed when this is read: also what tensors that are alive need of it. A run of its own before or after it is shown as part of it.
 std::vector<ir::NodeRef> roots_of(const Tensor& tensor) {
     std::vector<ir::NodeRef> roots{runtime::stripped(node_of(tensor))};
     const std::uint64_t run = ir::next_epoch();

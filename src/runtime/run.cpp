@@ -58,6 +58,13 @@ public:
         return tensors;
     }
 
+    // What is left to compute afterwards.
+    std::vector<Tensor> after() {
+        std::vector<Tensor> tensors;
+        for (std::shared_ptr<Cell>& cell : after_) tensors.emplace_back(std::move(cell));
+        return tensors;
+    }
+
     std::vector<ir::NodeRef> compute() {
         try {
             compute_items();
@@ -88,6 +95,7 @@ private:
             request_.roots.resize(asked);
             request_.keep.resize(kept);
             rebuilt_.clear();
+            after_.clear();
             evaluate_items();
         }
     }
@@ -118,6 +126,8 @@ private:
                 request_.roots.push_back(std::move(value));
         for (ir::NodeRef& node : found.histories) request_.keep.push_back(std::move(node));
         rebuilt_ = std::move(found.rebuilt);
+        rebuilt_.insert(rebuilt_.end(), found.after.begin(), found.after.end());
+        after_ = std::move(found.after);
         count(counter_cells().values_kept, static_cast<std::int64_t>(request_.roots.size() - items_.size()));
         return !found.first.empty() || !found.cells.empty() || request_.roots.size() > items_.size();
     }
@@ -262,13 +272,20 @@ private:
     std::uint64_t number_ = ir::next_epoch();  // marks the cells that have been looked at
     InlineVector<Item, 4> items_;
     Request request_;  // a root per item, then values that are stored for others
-    Cells rebuilt_;
+    Cells rebuilt_, after_;
     std::optional<Companions> found_;
     // The last member: what the run lets go of, it lets go of without the lock.
     std::unique_lock<std::recursive_mutex> graph_{ir::graph_lock()};
 };
 
 }  // namespace
+
+// Nobody has asked for these: what there is no memory for is computed when it is read.
+static void along(std::span<const Tensor> tensors, bool sliced) {
+    try {
+        Run(tensors, sliced).compute();
+    } catch (const MemoryError&) {}
+}
 
 bool running() { return inside_run; }
 InsideRun::InsideRun() { inside_run = true; }
@@ -288,21 +305,24 @@ std::vector<ir::NodeRef> run(std::span<const Tensor> asked) {
         throw ValueError("a tensor is read while a run is under way on this thread: its value is not there yet");
     const std::lock_guard queue(run_lock());
     const InsideRun inside;
-    {
-        std::vector<Tensor> first;
-        {
-            Run whole(asked);
-            first = whole.first();
-            if (first.empty()) return whole.compute();
-        }
-        Run(first, true).compute();
+    std::optional<Run> run(std::in_place, asked);
+    if (const std::vector<Tensor> first = run->first(); !first.empty()) {
+        run.reset();
+        along(first, true);
+        run.emplace(asked);
     }
-    return Run(asked).compute();
+    std::vector<ir::NodeRef> result = run->compute();
+    const std::vector<Tensor> after = run->after();
+    run.reset();
+    if (!after.empty()) along(after, false);
+    return result;
 }
 
 }  // namespace weft::runtime
 
 namespace weft {
+
+bool inside_run() { return runtime::running(); }
 
 void realize(std::span<const Tensor> tensors) { runtime::run(tensors); }
 

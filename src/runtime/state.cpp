@@ -84,14 +84,16 @@ bool ends_long_history(const ir::Node& node) {
     return true;
 }
 
-// Not its history, but the number of nodes, or what they keep alive.
-bool much_is_pending() {
+bool many_nodes() {
     const std::size_t nodes = ir::graph().live();
-    const std::int64_t bytes = runtime::bytes_in_use();
     state().fewest_nodes = std::min(state().fewest_nodes, nodes);
+    return nodes >= state().fewest_nodes + runtime::kPendingNodes;
+}
+
+bool many_bytes() {
+    const std::int64_t bytes = runtime::bytes_in_use();
     state().bytes_after_run = std::min(state().bytes_after_run, bytes);
-    return nodes >= state().fewest_nodes + runtime::kPendingNodes ||
-           bytes >= state().bytes_after_run + runtime::kPendingBytes;
+    return bytes >= state().bytes_after_run + runtime::kPendingBytes;
 }
 
 }  // namespace
@@ -102,11 +104,16 @@ void relieve(const Tensor& newest) {
     {
         const std::lock_guard lock(ir::graph_lock());
         const ir::NodeRef& node = newest.cell()->node;
-        if (much_is_pending()) asked = runtime::all_pending();
+        if (many_nodes()) asked = {newest};
+        else if (many_bytes()) asked = runtime::worth_computing();
         else if (node && !current_write_group() && ends_long_history(*node)) asked = {newest};
         else return;
+        state().bytes_after_run = runtime::bytes_in_use();  // also if the run fails: the next op shall not try again
     }
-    runtime::run(asked);
+    try {
+        runtime::run(asked);
+    } catch (const MemoryError&) {  // nobody has asked
+    }
 }
 
 }  // namespace weft

@@ -3,6 +3,8 @@
 
 #include "ir/walk.h"
 
+#include <algorithm>
+
 namespace weft::schedule {
 
 using ir::Node;
@@ -13,18 +15,15 @@ BoxLeaves::BoxLeaves(const Captured& captured, const CanonicalGraph& canonical, 
     const auto note_reader = [&](const Node& source) {
         if (source.op == Op::Param) ++readers_[source.as<ir::SlotArg>().slot];
     };
-    std::vector<NodeRef> read_by_custom;
     for (const Node* node : ir::topological_order(simple.roots)) {
         checks_ = checks_ || node->op == Op::Check;
         for (const NodeRef& source : node->sources) note_reader(*source);
-        if (node->op == Op::Custom)
-            read_by_custom.insert(read_by_custom.end(), node->sources.begin(), node->sources.end());
+        if (node->op == Op::Custom) customs_.push_back(node);
     }
     for (const NodeRef& root : simple.roots) {
         note_reader(*root);
         ++roots_[root.get()];
     }
-    for (const Node* node : ir::topological_order(read_by_custom)) feeds_custom_.insert(node);
     for (std::size_t i = 0; i < captured.items.size(); ++i) {
         const Node* before = canonical.values[i].get();
         if (!before || before->op != Op::Insert) continue;
@@ -43,8 +42,14 @@ int BoxLeaves::leaf(const NodeRef& root, const Donation& donation) const {
     const Node& value = root->source(1);
     if (!donation.is_donatable(leaf) || numel(value.shape) == 0 || start_constant(*root) < 0) return -1;
     if (checks_ || roots_.contains(&value)) return -1;
-    // A custom function reads dense memory. It may raise, too: nothing that it depends on may be written in place before.
-    if (feeds_custom_.contains(&value)) return -1;
+    // A custom function may raise: all of them come before what is written in place, so the value must need each.
+    if (!customs_.empty()) {
+        const std::vector<const Node*> needed = ir::topological_order(std::span(&root->sources[1], 1));
+        const auto is_needed = [&](const Node* custom) {
+            return std::find(needed.begin(), needed.end(), custom) != needed.end();
+        };
+        if (!std::all_of(customs_.begin(), customs_.end(), is_needed)) return -1;
+    }
     return readers_.at(leaf) == 1 ? leaf : -1;
 }
 

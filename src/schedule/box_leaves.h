@@ -25,7 +25,7 @@ public:
 private:
     std::unordered_map<int, int> readers_;  // of a leaf, in the simplified graph, since that is what runs
     std::unordered_map<const ir::Node*, int> roots_;
-    std::unordered_set<const ir::Node*> feeds_custom_;
+    std::vector<const ir::Node*> customs_;
     std::unordered_map<const ir::Node*, int> start_constant_;
     bool checks_ = false;  // may raise: nothing may be written in place before
 };

@@ -119,6 +119,7 @@ ir::StorageRef new_storage(std::int64_t bytes);  // pooled memory, contents arbi
 ir::NodeRef snapshot_of(Cell& cell);             // the value of one that reads_shared(), copied; under the graph lock
 void list_cell(Cell& cell);                      // "this cell is a view or not yet computed"
 void unlist_cell(Cell& cell);
+bool inside_run();                   // whether this thread computes a graph just now
 void relieve(const Tensor& newest);  // runs the graph if very much is pending
 
 }  // namespace weft

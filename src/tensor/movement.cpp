@@ -33,34 +33,42 @@ DType common_type(const Checker& check, std::span<const Tensor> tensors) {
     return dtype;
 }
 
-// A hash of the ops and shapes that a pending value is made of; 0: it needs a gradient, or is more than data in another form.
-std::uint64_t form_of(const NodeRef& node) {
+// What a pending value is made of, as hashes; ops 0: it needs a gradient, is large, or more than data in another form.
+struct Form {
+    std::uint64_t ops = 0, sizes = 0;
+};
+Form form_of(const NodeRef& node) {
     constexpr std::size_t kMostNodes = 24;
+    constexpr std::int64_t kMostElements = std::int64_t{1} << 22;
     const auto enter = [](const ir::Node& n) { return !n.realized; };
     const std::vector<const ir::Node*> nodes = ir::topological_order(std::span(&node, 1), enter);
-    if (node->needs_grad || nodes.size() > kMostNodes) return 0;
-    std::uint64_t hash = 1;
+    if (node->needs_grad || nodes.size() > kMostNodes || numel(node->shape) > kMostElements) return {};
+    Form form{1, 1};
     for (const ir::Node* each : nodes) {
         const bool computes = !ir::is_elementwise(each->op) && !ir::is_movement(each->op);
-        if (computes && !each->sources.empty() && !each->realized) return 0;
-        hash = hash * 31 + static_cast<std::uint64_t>(each->op);
-        for (const std::int64_t size : each->shape) hash = hash * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(size);
+        if (computes && !each->sources.empty() && !each->realized) return {};
+        form.ops = form.ops * 31 + static_cast<std::uint64_t>(each->op);
+        for (const std::int64_t size : each->shape)
+            form.sizes = form.sizes * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(size);
     }
-    return hash;
+    return form;
 }
 
 // Items that were padded to one length are computed one by one: a plan of all of them would know all of their lengths, and would hardly ever
 // be found again.
 void compute_ragged(std::span<const Tensor> items) {
-    if (capturing || items.size() < 3) return;
+    if (capturing || inside_run() || items.size() < 3) return;
     {
         const std::lock_guard lock(ir::graph_lock());
-        const std::uint64_t first = form_of(node_of(items[0]));
         bool differ = false;
+        Form first;  // of those that are padded: who has the full length is memory
         for (const Tensor& item : items) {
-            const std::uint64_t form = form_of(node_of(item));
-            if (form == 0) return;
-            differ = differ || form != first;
+            const NodeRef node = node_of(item);
+            if (node->op == ir::Op::Buffer || node->realized) continue;
+            const Form form = form_of(node);
+            if (first.ops == 0) first = form;
+            if (form.ops == 0 || form.ops != first.ops) return;
+            differ = differ || form.sizes != first.sizes;
         }
         if (!differ) return;
     }

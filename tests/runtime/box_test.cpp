@@ -147,6 +147,23 @@ TEST_CASE("what a custom function computed is written into a slice") {
     CHECK(values(square) == Floats{10, 1, 12, 13, 14, 2, 16, 17, 18, 3, 20, 21, 22, 4, 24, 25});
 }
 
+TEST_CASE("what a custom function reads is written into a slice as well") {
+    Tensor a = counted(6);
+    const Tensor v = tanh(counted(2) * 0.01), order = argsort(v, 0);
+    const Floats seen = values(v.clone());
+    a.slice(0, {2, 4}).assign(tanh(counted(2) * 0.01));
+    const Tensor both[] = {order, a};
+    realize(both);
+    CHECK(values(a) == Floats{10, 11, seen[0], seen[1], 14, 15});
+    Tensor b = counted(3);
+    const Tensor none = zeros({0}).realize(), zero = tanh(matmul(none, none) * 0.3);
+    b[0].assign(zero);
+    const Tensor rank = argsort(zero, 0);
+    const Tensor again[] = {rank, b};
+    realize(again);
+    CHECK(values(b) == Floats{0, 11, 12});
+}
+
 TEST_CASE("random writes of few values into many tensors, in random order, with reads between them") {
     testing::Rng random(17);
     for (int round = 0; round < 60; ++round) {

@@ -93,6 +93,11 @@ def _computed(value: Any) -> Any:
     return value
 
 
+def _items(made: Any) -> Any:
+    """What `__getitems__` made, in memory: mostly a list of items."""
+    return [_computed(item) for item in made] if type(made) is list else _computed(made)
+
+
 class _Worker:
     """A thread with a queue of tasks. A task's result is an outcome: (what it returned, None) or (None, what it raised)."""
 
@@ -248,7 +253,7 @@ class DataLoader:
         if not self._batched:
             return lambda index: _computed(collate(_computed(dataset[index])))
         if hasattr(dataset, "__getitems__"):
-            return lambda batch: _computed(collate([_computed(item) for item in dataset.__getitems__(batch)]))
+            return lambda batch: _computed(collate(_items(dataset.__getitems__(batch))))
         return lambda batch: _computed(collate([_computed(dataset[index]) for index in batch]))
 
     def _here(self) -> Iterator[Any]:
