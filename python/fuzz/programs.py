@@ -74,10 +74,12 @@ def write_in_place(w: Expressions) -> bool:
     if target.endswith("]"):
         ways += [f"{target} = {number}", f"{target} += {number}", f"{target} *= {number}"] * 2
     if y:
-        ways += [f"{target}.add_({y.name}, alpha={number})", f"{target}.mul_({y.name})", f"{target}.copy_({y.name})", f"{target}.sub_({y.name})",
-                 f"{target}.mul_(0.9).add_({y.name})", f"{target}.lerp_({y.name}, 0.2)"] * 2  # fmt: skip
+        # PyTorch reads what it has just written where a transposed tensor is written with itself.
+        source = f"{y.name}.clone()" if target.endswith(".t()") else y.name
+        ways += [f"{target}.add_({source}, alpha={number})", f"{target}.mul_({source})", f"{target}.copy_({source})", f"{target}.sub_({source})",
+                 f"{target}.mul_(0.9).add_({source})", f"{target}.lerp_({source}, 0.2)"] * 2  # fmt: skip
         if target.endswith("]"):
-            ways += [f"{target} = {y.name}", f"{target} += {y.name}"] * 2
+            ways += [f"{target} = {source}", f"{target} += {source}"] * 2
     text = w.rng.choice(ways)
     if w.rng.random() < 0.5:
         w.line("with torch.no_grad():")
