@@ -19,6 +19,7 @@
 #include "ir/rewrite.h"
 #include "ir/walk.h"
 #include "schedule/boxes.h"
+#include "schedule/groups.h"
 #include "schedule/worth_storing.h"
 
 #include <weft/error.h>
@@ -46,77 +47,6 @@ constexpr std::size_t kMostCopies = 16;     // of parts by one kernel
 constexpr int kMostAgain =
     4;  // parts that a kernel stores once more: one with too many buffers is cut, and computes twice
 constexpr int kMostTangles = 6;  // reshapes of moved axes on top of each other: each doubles the index arithmetic
-
-struct Group {
-    KernelGraph::Kind kind = KernelGraph::Kind::Rows;
-    Shape rows, inner;
-    std::int64_t row_count = 1, inner_count = 1;
-    int level = 1;
-    bool contraction = false;
-    bool has_dependents = false;  // somebody reads a stored value: the level is fixed
-    bool stores_full = false;     // a root is at full level: `inner` is fixed
-    int nodes = 0, reduces = 0;
-    int again = 0;  // values stored once more, as parts of arrays
-    std::unordered_set<const Node*> leaves;
-    std::vector<const Node*> stored;
-    const Node* anchor = nullptr;
-    bool parts = false;  // no kernel: other groups store the parts of the anchor, each in its place
-    std::string reason;
-};
-
-// Where a value lies that is part of another one.
-struct Place {
-    const Node* whole = nullptr;
-    Dims starts;
-    const Node* part = nullptr;  // what was inserted: the value, but for axes of size 1
-};
-
-struct Facts {
-    int group = -1;     // the group that computes this node; -1: free
-    bool full = false;  // in a row group: one element per row and inner position
-    int level = 0;      // the highest level this node's value depends on
-    int nodes = 0;      // upper bound on the expression nodes of its free cone: views and constants are none
-    int cost = 0;       // per element, of its free cone, in additions
-    int leaves = 0;     // upper bound on buffers read by its free cone
-    int uses = 0;
-    int tangles = 0;     // in its free cone: reshapes of axes that were moved before
-    bool moved = false;  // … and whether axes were moved since the last of them
-};
-
-Shape squeezed(const Shape& shape) {
-    Shape result;
-    for (const std::int64_t size : shape)
-        if (size != 1) result.push_back(size);
-    return result;
-}
-
-// Does the node appear in the kernel's expressions? Views only change indices.
-bool is_expression(const Node& node) { return !ir::is_movement(node.op) || node.op == Op::Insert; }
-
-bool is_free_kind(const Node& node) {
-    return ir::is_elementwise(node.op) || node.op == Op::Check || node.op == Op::Gather || node.op == Op::Insert;
-}
-
-// Are all stretched axes behind the axes that the source really has? Then element (row, i) of the result is element row.
-bool expands_trailing(const Node& expand) {
-    bool stretched = false;
-    for (std::size_t d = 0; d < expand.shape.size(); ++d) {
-        const std::int64_t from = expand.source().shape[d], to = expand.shape[d];
-        if (from != to) stretched = true;
-        else if (from != 1 && stretched) return false;
-    }
-    return true;
-}
-
-// Does the reduce sum exactly over the trailing axes (those of size 1 aside)?
-bool reduces_trailing(const Node& reduce) {
-    bool reduced = false;
-    for (std::size_t d = 0; d < reduce.shape.size(); ++d) {
-        if (reduce.source().shape[d] != reduce.shape[d]) reduced = true;
-        else if (reduce.shape[d] != 1 && reduced) return false;
-    }
-    return true;
-}
 
 constexpr int kSlice = -1;  // the number of a stand-in for a slice, among copies of a node
 
@@ -953,15 +883,9 @@ private:
     bool is_sliceable(const Node& value) {
         const Node& memory = stored_as(value);
         const bool in_leaf = written_.contains(&memory) || (strides_.contains(&memory) && !place_.contains(&memory));
-        const auto longer_axes = [](const Shape& shape) {
-            Dims sizes;
-            for (const std::int64_t size : shape)
-                if (size != 1) sizes.push_back(size);
-            return sizes;
-        };
         const bool dense = strides_of(memory) == row_major_strides(memory.shape);
         return !in_leaf && numel(value.shape) > 0 &&
-               (memory.shape == value.shape || (dense && longer_axes(memory.shape) == longer_axes(value.shape)));
+               (memory.shape == value.shape || (dense && squeezed(memory.shape) == squeezed(value.shape)));
     }
 
     NodeRef bind_slice(ScheduledKernel& kernel, const Node& slice) {
