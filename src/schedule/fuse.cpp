@@ -807,8 +807,8 @@ private:
         const std::vector<const Node*> order = ir::topological_order(outputs, enter);
         std::unordered_set<const Node*> only_sliced;  // of what other kernels store
         for (const Node* node : order)
-            if (node->op == Op::Shrink && enter(*node) && foreign(node->source()) && is_sliceable(node->source()) &&
-                uses_in(order, node->source(), enter) == 1)
+            if (node->op == Op::Shrink && numel(node->shape) > 0 && enter(*node) && foreign(node->source()) &&
+                is_sliceable(node->source()) && uses_in(order, node->source(), enter) == 1)
                 only_sliced.insert(&node->source());
         for (const Node* node : order) {
             if (only_sliced.contains(node)) continue;

@@ -92,6 +92,15 @@ TEST_CASE("the steps of a loop over slices are one kernel") {
     Tensor(w).set_requires_grad(false);
 }
 
+TEST_CASE("a slice without elements") {
+    Tensor x = counted({2, 5});
+    const Tensor powers = pow(x + 1.0, x.sum(1).unsqueeze(1));
+    CHECK(prod(powers.slice(0, {2, 2}).slice(1, {2, 3}), 0).to_vector<float>() == std::vector<float>{1});
+    x.set_requires_grad(true);  // so that it is one run
+    const Tensor again = pow(x + 1.0, x.sum(1).unsqueeze(1));
+    CHECK(prod(again.slice(0, {2, 2}).slice(1, {2, 3}), 0).to_vector<float>() == std::vector<float>{1});
+}
+
 TEST_CASE("what slices are read of is not stored in memory that dies") {
     Tensor x = counted({8, 40}), w = counted({40, 40});
     Tensor h = (x + 1.0).realize();
