@@ -61,9 +61,6 @@ AxisSet axes_of_gate(const Node& node, const AxisSets& sets) {
     return gate;
 }
 
-// Markers of the graph that is being built; a captured graph has none.
-bool is_marker(Op op) { return op == Op::Leaf || op == Op::Detach || op == Op::WithGrad; }
-
 // Of strided memory: an axis that was expanded has stride 0.
 const Dims* strides_of(const Node& node) {
     if (const auto* param = std::get_if<SlotArg>(&node.arg)) return &param->strides;

@@ -128,6 +128,8 @@ public:
     mutable std::uint64_t mark = 0;
     mutable std::uint32_t slot = 0;
 
+    bool in_memory() const { return realized || op == Op::Buffer; }
+
     std::uint32_t use_count() const { return references_.load(std::memory_order_relaxed); }
 
 private:
@@ -194,6 +196,17 @@ inline NodeRef& NodeRef::operator=(const NodeRef& other) {
 }
 inline NodeRef::~NodeRef() {
     if (node_ && node_->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) Node::destroy(node_);
+}
+
+inline std::int64_t bytes_of(const Node& node) {
+    return numel(node.shape) * static_cast<std::int64_t>(size_of(node.dtype));
+}
+
+// What a node is without the markers around it, or the first of them that is in memory itself.
+inline const Node& unmarked(const Node& marked) {
+    const Node* node = &marked;
+    while (!node->realized && is_marker(node->op)) node = node->sources[0].get();
+    return *node;
 }
 
 struct NodeHash {

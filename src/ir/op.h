@@ -88,6 +88,9 @@ inline bool is_elementwise(Op op) {
            kind == OpKind::Ternary;
 }
 
+// Its value is that of its first source, of which it says something to who differentiates. A captured graph has none.
+inline bool is_marker(Op op) { return op == Op::Leaf || op == Op::Detach || op == Op::WithGrad; }
+
 // The neutral element of a reduction (add, mul, max, min) for a dtype.
 Word identity_word(Op op, DType dtype);
 

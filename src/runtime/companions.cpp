@@ -19,19 +19,8 @@ using ir::Op;
 constexpr std::size_t kMostNodes = 1000;     // of a tensor that is computed along
 constexpr std::size_t kMostWalked = 10'000;  // in one run, looking for companions
 
-bool is_memory(const Node& node) { return node.realized || node.op == Op::Buffer; }
-bool is_marker(Op op) { return op == Op::Leaf || op == Op::Detach || op == Op::WithGrad; }
-std::size_t value_sources(const Node& node) { return is_marker(node.op) ? 1 : node.sources.size(); }
+std::size_t value_sources(const Node& node) { return ir::is_marker(node.op) ? 1 : node.sources.size(); }
 bool may_raise(Op op) { return op == Op::Check || op == Op::Custom; }
-
-// What a marker stands around.
-const Node& unmarked(const Node& marked) {
-    const Node* node = &marked;
-    while (!is_memory(*node) && is_marker(node->op)) node = node->sources[0].get();
-    return *node;
-}
-
-std::int64_t bytes_of(const Node& node) { return numel(node.shape) * static_cast<std::int64_t>(size_of(node.dtype)); }
 
 // A pending tensor and what it is made of, down to memory and to what the run computes.
 struct Pending {
@@ -69,7 +58,7 @@ private:
     void mark_run() {
         std::vector<const Node*> stack;
         const auto push = [&](const Node* node) {
-            if (node->mark == run_ || is_memory(*node)) return;
+            if (node->mark == run_ || node->in_memory()) return;
             node->mark = run_;
             stack.push_back(node);
         };
@@ -82,14 +71,14 @@ private:
             for (std::size_t i = 0; i < value_sources(node); ++i) push(node.sources[i].get());
             const bool picks = node.op == Op::Shrink || node.op == Op::Gather;
             if (!picks) continue;
-            const Node& source = unmarked(node.source());
-            if (is_memory(source)) continue;
+            const Node& source = ir::unmarked(node.source());
+            if (source.in_memory()) continue;
             sliced_.push_back(&source);
             if (node.op == Op::Shrink) shrunk_.push_back(&source);
         }
     }
 
-    bool is_of_run(const Node& node) const { return node.mark == run_ && !is_memory(node); }
+    bool is_of_run(const Node& node) const { return node.mark == run_ && !node.in_memory(); }
 
     void walk(Pending& pending) {
         const std::uint64_t own = ir::next_epoch();
@@ -99,20 +88,20 @@ private:
             const Node& node = *stack.back();
             stack.pop_back();
             if (node.mark == own) continue;
-            if (is_memory(node)) {
+            if (node.in_memory()) {
                 const Node& buffer = node.realized ? *node.realized : node;
                 pending.replaced |= buffer.as<ir::BufferArg>().storage->mark == run_;
                 continue;
             }
             if (node.mark == run_) {
-                const Node& value = unmarked(node);
+                const Node& value = ir::unmarked(node);
                 if (std::find(met.begin(), met.end(), &value) == met.end()) met.push_back(&value);
                 continue;
             }
             node.mark = own;
-            pending.nodes += !is_marker(node.op);
+            pending.nodes += !ir::is_marker(node.op);
             pending.raises |= may_raise(node.op);
-            pending.slices |= node.op == Op::Shrink && is_of_run(unmarked(node.source()));
+            pending.slices |= node.op == Op::Shrink && is_of_run(ir::unmarked(node.source()));
             for (std::size_t i = 0; i < value_sources(node); ++i) stack.push_back(node.sources[i].get());
         }
         pending.raises |= !stack.empty();  // who knows
@@ -142,8 +131,8 @@ private:
         const bool on_roots = std::all_of(pending.met.begin(), pending.met.end(), is_root);
         if (pending.slices && on_roots && !pending.replaced) {
             std::int64_t held = 0;
-            for (const Node* met : pending.met) held += bytes_of(*met);
-            return add_cell(pending, 2 * bytes_of(*value) <= held ? result_.after : result_.rebuilt);
+            for (const Node* met : pending.met) held += ir::bytes_of(*met);
+            return add_cell(pending, 2 * ir::bytes_of(*value) <= held ? result_.after : result_.rebuilt);
         }
         const std::vector<const Node*> stored = schedule::worth_storing(*value);
         const bool whole =
@@ -179,7 +168,7 @@ private:
     // Is `stored` the value, but for views and markers?
     static bool is_of(const Node& value, const Node& stored) {
         const Node* node = &value;
-        while (node != &stored && (is_marker(node->op) || (ir::is_movement(node->op) && node->op != Op::Insert)))
+        while (node != &stored && (ir::is_marker(node->op) || (ir::is_movement(node->op) && node->op != Op::Insert)))
             node = node->sources[0].get();
         return node == &stored;
     }
@@ -210,14 +199,14 @@ std::vector<Tensor> worth_computing() {
     for (Cell* cell = state().first_pending(); cell; cell = cell->next) {
         if (!cell->node || cell->made_in != 0 || cell->outbox_slot != 0) continue;  // the outbox is computed anyway
         if (cell->node->needs_grad || stored_value(cell->node)) continue;
-        const auto enter = [](const Node& node) { return !is_memory(node); };
+        const auto enter = [](const Node& node) { return !node.in_memory(); };
         const std::vector<const Node*> nodes = ir::topological_order(std::span(&cell->node, 1), enter);
-        const auto raises = [](const Node* node) { return may_raise(node->op) && !is_memory(*node); };
+        const auto raises = [](const Node* node) { return may_raise(node->op) && !node->in_memory(); };
         if (std::any_of(nodes.begin(), nodes.end(), raises)) continue;
         std::int64_t held = 0;
         for (const Node* node : nodes)
-            if (is_memory(*node)) held += bytes_of(*node);
-        if (bytes_of(*cell->node) > held) continue;
+            if (node->in_memory()) held += ir::bytes_of(*node);
+        if (ir::bytes_of(*cell->node) > held) continue;
         if (std::shared_ptr<Cell> alive = cell->weak_from_this().lock()) result.emplace_back(std::move(alive));
     }
     return result;

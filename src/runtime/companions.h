@@ -15,14 +15,12 @@
 namespace weft::runtime {
 
 struct Companions {
-    std::vector<std::shared_ptr<Cell>>
-        first;  // pending tensors to compute before: the run reads slices of them, whose starts change
-    std::vector<std::shared_ptr<Cell>> cells;    // pending tensors to compute along
+    std::vector<std::shared_ptr<Cell>> first;    // pending tensors to compute before: the run reads slices of them
+    std::vector<std::shared_ptr<Cell>> cells;    // … to compute along
     std::vector<ir::NodeRef> values;             // to store: others stand on them
     std::vector<ir::NodeRef> histories;          // of tensors that need a gradient: what they stand on
     std::vector<std::shared_ptr<Cell>> rebuilt;  // stand on `values` alone, once those are stored
-    std::vector<std::shared_ptr<Cell>>
-        after;  // small tensors to compute afterwards, from slices of what the run stores
+    std::vector<std::shared_ptr<Cell>> after;    // small ones, made of slices of what the run stores
 };
 
 // `roots`: what the run computes; `replaced`: the values before of what it writes; cells whose Cell::run is `run` belong to it. The caller

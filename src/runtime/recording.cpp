@@ -24,7 +24,7 @@ std::optional<MemoryView> memory_of(const ir::NodeRef& node) {
         const ir::OpKind kind = ir::info(at->op).kind;
         if (at->sources.empty() || (kind != ir::OpKind::Movement && kind != ir::OpKind::Marker)) return {};
         if (kind == ir::OpKind::Movement) views.push_back(at);
-        else if (!(at->op == ir::Op::Leaf || at->op == ir::Op::Detach || at->op == ir::Op::WithGrad)) return {};
+        else if (!ir::is_marker(at->op)) return {};
         at = at->sources[0].get();
     }
     MemoryView view = schedule::view_of(*at);

@@ -278,14 +278,14 @@ private:
     std::unique_lock<std::recursive_mutex> graph_{ir::graph_lock()};
 };
 
-}  // namespace
-
 // Nobody has asked for these: what there is no memory for is computed when it is read.
-static void along(std::span<const Tensor> tensors, bool sliced) {
+void compute_along(std::span<const Tensor> tensors, bool sliced) {
     try {
         Run(tensors, sliced).compute();
     } catch (const MemoryError&) {}
 }
+
+}  // namespace
 
 bool running() { return inside_run; }
 InsideRun::InsideRun() { inside_run = true; }
@@ -308,13 +308,13 @@ std::vector<ir::NodeRef> run(std::span<const Tensor> asked) {
     std::optional<Run> run(std::in_place, asked);
     if (const std::vector<Tensor> first = run->first(); !first.empty()) {
         run.reset();
-        along(first, true);
+        compute_along(first, true);
         run.emplace(asked);
     }
     std::vector<ir::NodeRef> result = run->compute();
     const std::vector<Tensor> after = run->after();
     run.reset();
-    if (!after.empty()) along(after, false);
+    if (!after.empty()) compute_along(after, false);
     return result;
 }
 

@@ -108,7 +108,8 @@ void relieve(const Tensor& newest) {
         else if (many_bytes()) asked = runtime::worth_computing();
         else if (node && !current_write_group() && ends_long_history(*node)) asked = {newest};
         else return;
-        state().bytes_after_run = runtime::bytes_in_use();  // also if the run fails: the next op shall not try again
+        state().fewest_nodes = ir::graph().live();  // also if the run fails: the next op shall not try again
+        state().bytes_after_run = runtime::bytes_in_use();
     }
     try {
         runtime::run(asked);
@@ -209,8 +210,6 @@ Outgoing* State::entry_of(const Cell& cell) { return cell.outbox_slot == 0 ? nul
 
 namespace {
 
-bool is_marker(ir::Op op) { return op == ir::Op::Leaf || op == ir::Op::Detach || op == ir::Op::WithGrad; }
-
 const std::shared_ptr<const ir::GradRuleObject>& let_go_rule() {
     static const auto& rule =
         *new std::shared_ptr<const ir::GradRuleObject>(std::make_shared<ir::GradRuleObject>(ir::GradRuleObject{
@@ -230,15 +229,14 @@ bool is_let_go(const ir::Node& node) {
 
 ir::NodeRef stripped(const ir::NodeRef& node) {
     const ir::Node* n = node.get();
-    while (is_marker(n->op)) n = n->sources[0].get();
+    while (ir::is_marker(n->op)) n = n->sources[0].get();
     return ir::NodeRef(n);
 }
 
 ir::NodeRef stored_value(const ir::NodeRef& node) {
-    const ir::Node* n = node.get();
-    while (!n->realized && is_marker(n->op)) n = n->sources[0].get();
-    if (n->realized) return n->realized;
-    return n->op == ir::Op::Buffer ? ir::NodeRef(n) : nullptr;
+    const ir::Node& value = ir::unmarked(*node);
+    if (value.realized) return value.realized;
+    return value.op == ir::Op::Buffer ? ir::NodeRef(&value) : nullptr;
 }
 
 ir::NodeRef let_go(const ir::NodeRef& value) {
@@ -277,7 +275,7 @@ bool is_made_of_constants(const ir::Node& root) {
         stack.pop_back();
         if (node->mark == epoch) continue;
         node->mark = epoch;
-        if (node->op == ir::Op::Buffer || node->op == ir::Op::Var || is_marker(node->op))
+        if (node->op == ir::Op::Buffer || node->op == ir::Op::Var || ir::is_marker(node->op))
             return false;  // no plan has these
         for (const ir::NodeRef& source : node->sources) stack.push_back(source.get());
     }
@@ -291,7 +289,7 @@ bool is_made_of_constants(const ir::Node& root) {
 void remember(const ir::NodeRef& node, const ir::NodeRef& buffer, bool sliced) {
     constexpr std::int64_t kMostBytes = std::int64_t{64} << 10;
     if (node->op == ir::Op::Buffer) return;
-    const bool table = sliced && numel(node->shape) * static_cast<std::int64_t>(size_of(node->dtype)) <= kMostBytes;
+    const bool table = sliced && ir::bytes_of(*node) <= kMostBytes;
     if (!table && is_made_of_constants(*node)) return;
     node->realized = buffer;
     ir::graph().forget(*node);

@@ -83,8 +83,9 @@ State& state();
 std::mutex& run_lock();       // runs queue here; never taken while holding the graph lock
 std::uint64_t this_thread();  // a number of its own for each thread, never 0
 
-// Beyond these an op runs the graph by itself: new nodes, and the length of a history without gradients, as if its result had been read;
-// bytes taken since the last run, by computing what holds more memory than it takes. One with gradients ends with a backward pass and an optimiser's step, which are better planned whole.
+// Beyond these an op runs the graph by itself. New nodes, and the length of a history without gradients: as if its result had been read. A
+// history with gradients ends with a backward pass and an optimiser's step, which are better planned whole. Bytes taken since the last run:
+// what holds more memory than it takes is computed.
 inline constexpr std::size_t kPendingNodes = 100'000;
 inline constexpr std::int64_t kPendingBytes = std::int64_t{256} << 20;
 inline constexpr std::uint32_t kPendingDepth = 8192;

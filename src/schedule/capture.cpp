@@ -171,7 +171,7 @@ public:
             visit(bases[i]);
             if (folds(*bases[i], captured_.roots[i])) continue;
             captured_.roots[i].views.clear();
-            visit(bases[i] = unmark(roots[i].get()));
+            visit(bases[i] = &ir::unmarked(*roots[i]));
         }
         for (std::size_t i = 0; i < roots.size(); ++i) add_root(bases[i], i);
     }
@@ -198,23 +198,17 @@ private:
         int item = -1;
     };
 
-    static const Node* unmark(const Node* node) {
-        while (!node->realized && (node->op == Op::Leaf || node->op == Op::Detach || node->op == Op::WithGrad))
-            node = node->sources[0].get();
-        return node;
-    }
-
     // A root that is a whole view of something to compute asks for that, and is a view of the memory afterwards.
     const Node* strip(const Node& root) {
         captured_.roots.emplace_back();
         std::vector<NodeRef>& views = captured_.roots.back().views;
-        const Node* node = unmark(&root);
+        const Node* node = &ir::unmarked(root);
         const Node* base = node;
         std::vector<NodeRef> chain;
         while (!base->realized &&
                (base->op == Op::Reshape || base->op == Op::Permute || base->op == Op::Flip || base->op == Op::Expand)) {
             chain.insert(chain.begin(), NodeRef(base));
-            base = unmark(base->sources[0].get());
+            base = &ir::unmarked(base->source());
         }
         if (chain.empty() || base->realized || base->sources.empty()) return node;
         // A sum can be written in the order that is asked for, and others may want it in that order too.
@@ -257,14 +251,12 @@ private:
         const auto push = [&](const Node* node) {
             if (node->mark == epoch_) return;
             node->mark = epoch_;
-            const bool memory = node->realized || node->op == Op::Buffer;
-            stack_.emplace_back(node, memory ? static_cast<std::uint32_t>(node->sources.size()) : 0);
+            stack_.emplace_back(node, node->in_memory() ? static_cast<std::uint32_t>(node->sources.size()) : 0);
         };
         push(root);
         while (!stack_.empty()) {
             auto& [node, next] = stack_.back();
-            const bool passes = node->op == Op::Leaf || node->op == Op::Detach || node->op == Op::WithGrad;
-            const std::size_t count = passes ? 1 : node->sources.size();
+            const std::size_t count = ir::is_marker(node->op) ? 1 : node->sources.size();
             if (next < count) {
                 push(node->sources[next++].get());
             } else {
@@ -282,7 +274,7 @@ private:
     Entry resolve(const Node& node) {
         if (node.realized) return memory(view_of(*node.realized));
         if (node.op == Op::Buffer) return memory(view_of(node));
-        if (node.op == Op::Leaf || node.op == Op::Detach || node.op == Op::WithGrad) return of(node.sources[0]);
+        if (ir::is_marker(node.op)) return of(node.sources[0]);
         if (ir::is_movement(node.op) && node.op != Op::Insert) {
             if (const Entry source = of(node.sources[0]); source.view >= 0) {
                 MemoryView view = captured_.views[source.view];

@@ -781,8 +781,7 @@ private:
             } else if (row || home(*n) != id) return false;
             else row = n;
         }
-        const auto bytes = [](const Node& n) { return numel(n.shape) * static_cast<std::int64_t>(size_of(n.dtype)); };
-        return row && cost <= kCheapPrologue && bytes(*row) <= bytes(node);
+        return row && cost <= kCheapPrologue && ir::bytes_of(*row) <= ir::bytes_of(node);
     }
 
     ScheduledKernel emit_kernel(int id, std::span<const Node* const> stored) {

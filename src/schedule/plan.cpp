@@ -35,7 +35,7 @@ constexpr std::int64_t kStagger = 17 * 64;
 
 // More than any machine addresses is refused here, so that sums of such numbers fit 63 bits.
 std::int64_t stored_bytes(const Node& node) {
-    const std::int64_t bytes = numel(node.shape) * static_cast<std::int64_t>(size_of(node.dtype));
+    const std::int64_t bytes = ir::bytes_of(node);
     if (bytes >> 48)
         throw MemoryError(
             str(ir::name_of(node.op), ": cannot allocate ", bytes, " bytes for the result ", node.dtype, node.shape));

@@ -10,15 +10,10 @@ namespace {
 
 constexpr std::size_t kMostNodes = 1000;  // looked at; a value with more below it is expensive
 
-bool is_memory(const Node& node) { return node.realized || node.op == Op::Buffer; }
-bool is_marker(Op op) { return op == Op::Leaf || op == Op::Detach || op == Op::WithGrad; }
-
-std::int64_t bytes_of(const Node& node) { return numel(node.shape) * static_cast<std::int64_t>(size_of(node.dtype)); }
-
 // What a chain of views and markers looks at.
 const Node& looked_at(const Node& value) {
     const Node* node = &value;
-    while (!is_memory(*node) && (is_marker(node->op) || (ir::is_movement(node->op) && node->op != Op::Insert)))
+    while (!node->in_memory() && (ir::is_marker(node->op) || (ir::is_movement(node->op) && node->op != Op::Insert)))
         node = node->sources[0].get();
     return *node;
 }
@@ -40,7 +35,7 @@ bool is_barrier(const Node& node) {
 
 std::vector<const Node*> worth_storing(const Node& value) {
     const Node& own = looked_at(value);
-    if (is_memory(own) || own.sources.empty() || numel(own.shape) == 0) return {};
+    if (own.in_memory() || own.sources.empty() || numel(own.shape) == 0) return {};
     if (is_barrier(own)) return {&own};
     const std::uint64_t epoch = ir::next_epoch();
     InlineVector<const Node*, 32> stack{&own};
@@ -50,20 +45,20 @@ std::vector<const Node*> worth_storing(const Node& value) {
     while (!stack.empty()) {
         const Node& node = *stack.back();
         stack.pop_back();
-        if (node.mark == epoch || is_memory(node)) continue;
+        if (node.mark == epoch || node.in_memory()) continue;
         node.mark = epoch;
         if (++seen > kMostNodes || cost > kCheapRecompute) return {&own};
         if (is_barrier(node)) {
             barriers.push_back(&node);
-            stored += bytes_of(node);
+            stored += ir::bytes_of(node);
             continue;
         }
         cost += node.sources.empty() ? 0 : ir::info(node.op).cost;
-        const std::size_t count = is_marker(node.op) ? 1 : node.sources.size();
+        const std::size_t count = ir::is_marker(node.op) ? 1 : node.sources.size();
         for (std::size_t i = 0; i < count; ++i) stack.push_back(node.sources[i].get());
     }
     if (cost > kCheapRecompute) return {&own};
-    if (barriers.empty() || stored < bytes_of(own) / 2) return barriers;
+    if (barriers.empty() || stored < ir::bytes_of(own) / 2) return barriers;
     return {&own};
 }
 

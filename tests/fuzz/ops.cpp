@@ -55,12 +55,12 @@ const OpRow kOps[] = {
     OP(1, 1, (x < c).to(i64) * 3 - 1), OP(1, 1, (x > c).to(u8) + 2), OP(1, 1, (x > c).to(i8) - 3), OP(1, 1, x.to(f16).to(f32)),
     // along an axis
     OP(2, 1, softmax(x, d)), OP(1, 1, log_softmax(x, d)), OP(3, 1, cumsum(x, d)), OP(2, 1, cumsum(x * 0.3, d) * 0.5),
-    OP(2, 1, cumprod(clamp(x, 0.999, 1.001), d)), OP(2, 1, x.flip(d)), OP(1, 1, roll(x, {k}, d)), OP(1, 1, sort(x, d).values),
+    OP(2, 1, cumprod(clamp(x, -1.0, 1.0) / (x.size(d) + 1) + 1, d)), OP(2, 1, x.flip(d)), OP(1, 1, roll(x, {k}, d)), OP(1, 1, sort(x, d).values),
     OP(1, 1, argsort(floor(x * 8 + 0.37), d)), OP(1, 1, x - mean(x, d, true)), OP(1, 1, x / (sum(abs(x), d, true) + 1)), OP(1, 1, logcumsumexp(x, d)),
     OP(1, 1, x * max(x, d, true) * 0.3), OP(1, 1, layer_norm(x, {x.size(-1)}, {}, {}, 0.1)), OP(1, 1, diff(x, 1, d)),
     // reductions
     OP(2, 1, sum(x, d)), OP(2, 1, sum(x, d, true)), OP(2, 1, mean(x, d)), OP(2, 1, max(x, d)), OP(1, 1, min(x, d, true)), OP(1, 1, logsumexp(x, d)),
-    OP(2, 1, prod(clamp(x, 0.999, 1.001), d)), OP(1, 1, sum(x)), OP(1, 1, var(x, d, 0)), OP(1, 1, norm(x + 3, 2, d) * 0.1), OP(1, 1, argmax(x, d)),
+    OP(2, 1, prod(clamp(x, -1.0, 1.0) / (x.size(d) + 1) + 1, d)), OP(1, 1, sum(x)), OP(1, 1, var(x, d, 0)), OP(1, 1, norm(x + 3, 2, d) * 0.1), OP(1, 1, argmax(x, d)),
     OP(1, 1, sum(x * x, d) * 0.1), OP(1, 1, cross_entropy(x, numbered(x, 0, 1) % x.size(1))), OP(1, 1, any(x > c, d)),
     // two operands
     OP(4, 2, x + y), OP(3, 2, x - y), OP(4, 2, x * y), OP(2, 2, maximum(x, y)), OP(1, 2, minimum(x, y)), OP(2, 2, where(x > y, x * 0.5, y)),
