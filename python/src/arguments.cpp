@@ -34,7 +34,7 @@ std::string public_name(const std::string& name) {
 }  // namespace
 
 Signature::Signature(std::string name, const char* parameters, const char* doc, bool method)
-    : name(std::move(name)), shown(public_name(this->name)) {
+    : name(std::move(name)), shown(public_name(this->name)), cast(cast_of(this->name)) {
     if (method)
         parameters_.push_back({.name = "self", .key = nb::steal(PyUnicode_InternFromString("self")), .fallback = {}});
     std::string_view text = parameters;

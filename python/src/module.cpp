@@ -31,5 +31,6 @@ NB_MODULE(_weft, m) {
     bind_jit(m);
     bind_data(m);
     bind_debug(m);
+    bind_autocast(m);
     watch_for_interrupts();
 }

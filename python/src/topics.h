@@ -39,5 +39,6 @@ void bind_init(nb::module_& m);
 void bind_jit(nb::module_& m);
 void bind_data(nb::module_& m);
 void bind_debug(nb::module_& m);
+void bind_autocast(nb::module_& m);
 
 }  // namespace weft::python

@@ -10,6 +10,10 @@ from __future__ import annotations
 
 import builtins
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 try:
     from . import _types, _weft
 except ImportError as error:
@@ -68,3 +72,38 @@ def numel(input: Tensor) -> builtins.int:
 def is_floating_point(input: Tensor) -> builtins.bool:
     """Whether the elements are floats."""
     return input.is_floating_point()
+
+
+# What most programs do not use is imported when it is first used.
+_LATER = {
+    "accelerator", "amp", "backends", "cuda", "distributed", "distributions", "fx", "hub", "library", "mps", "multiprocessing",
+    "onnx", "profiler", "random", "signal", "sparse", "testing", "xpu",
+}  # fmt: skip
+_SETTINGS = {
+    "_assert", "_check", "are_deterministic_algorithms_enabled", "autocast", "compile", "compiler", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
+    "get_deterministic_debug_mode", "get_float32_matmul_precision", "get_num_interop_threads", "is_autocast_cpu_enabled", "is_autocast_enabled",
+    "is_deterministic_algorithms_warn_only_enabled", "is_inference_mode_enabled", "scalar_tensor", "seed", "set_deterministic_debug_mode",
+    "set_float32_matmul_precision", "set_flush_denormal", "set_num_interop_threads", "typename", "use_deterministic_algorithms",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name in _LATER:
+        try:
+            return importlib.import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+    elif name == "install_as_torch":
+        from ._torch import install_as_torch
+
+        return install_as_torch
+    elif name in _SETTINGS:
+        return getattr(importlib.import_module(f"{__name__}._settings"), name)
+    elif name.startswith("_foreach_"):
+        from ._torch.foreach import foreach
+
+        return foreach(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

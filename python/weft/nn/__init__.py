@@ -134,3 +134,12 @@ __all__ = [
     "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "functional", "init", "summary",
     "utils",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    if name in ("DataParallel", "parallel"):
+        import importlib
+
+        parallel = importlib.import_module(f"{__name__}.parallel")
+        return parallel if name == "parallel" else parallel.DataParallel
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,6 +15,29 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+# Names that optimisers written for PyTorch import.
+ParamsT = params_t = _params_t = object
+required = object()
+
+
+def _use_grad_for_differentiable(step: Any) -> Any:
+    from .._modes import no_grad
+
+    return no_grad()(step)
+
+
+def _default_to_fused_or_foreach(params: Any, differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
+    return False, False  # updates are fused in any case
+
+
+def _get_capturable_supported_devices(*_: Any, **__: Any) -> list[str]:
+    return ["cpu"]
+
+
+def _get_value(x: Any) -> Any:
+    return x.item() if isinstance(x, Tensor) else x
+
+
 def check_state(owner: object, state_dict: Any, keys: tuple[str, ...] = ()) -> None:
     """Says what is wrong with a state that load_state_dict() cannot take."""
     call = f"load_state_dict() of {type(owner).__name__}"
