@@ -102,6 +102,8 @@ def __getattr__(name: str) -> Any:
         return install_as_torch
     elif name in _SETTINGS:
         return getattr(importlib.import_module(f"{__name__}._settings"), name)
+    elif name in ("sparse_coo", "sparse_coo_tensor", "spmm", "strided"):
+        return getattr(importlib.import_module(f"{__name__}.sparse"), name)
     elif name.startswith("_foreach_"):
         from ._torch.foreach import foreach
 
