@@ -18,9 +18,9 @@ OVERLOADS = {
     "Tensor.size": ["(self, dim: None = None) -> Size", "(self, dim: int) -> int"],
     "Tensor.max": ["(self) -> Tensor", "(self, dim: int, keepdim: bool = False) -> ValuesAndIndices", "(self, other: Tensor) -> Tensor"],
     "max": [
-        "(input: Tensor) -> Tensor",
-        "(input: Tensor, dim: int, keepdim: bool = False) -> ValuesAndIndices",
-        "(input: Tensor, other: Tensor) -> Tensor",
+        "(input: Tensor, *, out: Tensor | None = None) -> Tensor",
+        "(input: Tensor, dim: int, keepdim: bool = False, *, out: Sequence[Tensor] | None = None) -> ValuesAndIndices",
+        "(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor",
     ],
     "Tensor.nonzero": ["(self, *, as_tuple: Literal[False] = False) -> Tensor", "(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]"],
     "nonzero": [
@@ -38,7 +38,7 @@ OVERLOADS["Tensor.stride"] = ["(self, dim: None = None) -> tuple[int, ...]", "(s
 OVERLOADS["Tensor.type"] = ["(self, dtype: None = None) -> str", "(self, dtype: dtype | str) -> Tensor"]
 OVERLOADS["where"] = [
     "(condition: Tensor) -> tuple[Tensor, ...]",
-    "(condition: Tensor, input: Tensor | Number, other: Tensor | Number) -> Tensor",
+    "(condition: Tensor, input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor",
 ]
 OVERLOADS["Tensor.min"], OVERLOADS["min"] = OVERLOADS["Tensor.max"], OVERLOADS["max"]
 TYPES = {
@@ -78,6 +78,10 @@ TYPES["std"], TYPES["clamp_"] = TYPES["var"], TYPES["clamp"]
 TYPES["clip"] = TYPES["clip_"] = TYPES["clamp"]
 TYPES["var_mean"] = TYPES["std_mean"] = {**TYPES["var"], "return": "tuple[Tensor, Tensor]"}
 TYPES["aminmax"], TYPES["frexp"] = {"return": "MinAndMax"}, {"return": "MantissaAndExponent"}
+FORMATS = set(
+    "to clone contiguous cpu float double half bfloat16 long int short char byte bool type zeros_like ones_like full_like rand_like "
+    "randn_like empty empty_like randint_like resize_ resize_as_".split()
+)  # take `memory_format`, as in python/src/arguments.cpp
 SELF = {"realize", "cpu"}  # besides names that end in "_": give the tensor itself
 
 HEADER = '''"""{title}. Made by tools/make_stubs.py."""
@@ -199,8 +203,59 @@ TENSOR = '''
     data: Tensor
     T: Tensor
     mT: Tensor
+    H: Tensor
+    mH: Tensor
+    real: Tensor
+    layout: Any
     def register_post_accumulate_grad_hook(self, hook: Callable[[Any], None]) -> RemovableHandle:
         """Calls `hook(tensor)` after each backward() that has added to the .grad of this leaf."""
+    def adjoint(self) -> Tensor:
+        """The last two axes exchanged."""
+    def angle(self) -> Tensor:
+        """0, or pi for negative numbers."""
+    def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
+        """Each element replaced by what a Python function makes of it, in place."""
+    def as_strided_scatter(self, src: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
+        """A copy with `src` where as_strided() would read."""
+    def conj(self) -> Tensor:
+        """The tensor itself."""
+    def conj_physical(self) -> Tensor:
+        """A copy."""
+    def histogram(self, bins: _int | Tensor, *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> tuple[Tensor, Tensor]:
+        """How many elements lie in each bin, and the edges."""
+    def is_conj(self) -> _bool: ...
+    def is_inference(self) -> _bool: ...
+    def is_neg(self) -> _bool: ...
+    def is_pinned(self, device: Any = None) -> _bool: ...
+    def is_shared(self) -> _bool: ...
+    def lu(self, pivot: _bool = True, get_infos: _bool = False) -> tuple[Tensor, ...]:
+        """LU factors in one matrix, and the pivots."""
+    def map_(self, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+        """Each element replaced by what a Python function makes of it and of another tensor's, in place."""
+    def new(self, *args: Any, device: Any = None) -> Tensor:
+        """A tensor of this one's type: of sizes, or of data."""
+    def new_empty_strided(self, size: Sequence[_int], stride: Sequence[_int], **how: Any) -> Tensor:
+        """Zeros of this tensor's type."""
+    def nonzero_static(self, *, size: _int, fill_value: _int = -1) -> Tensor:
+        """The first positions of elements that are not 0."""
+    def pin_memory(self, device: Any = None) -> Tensor:
+        """The tensor itself."""
+    def resolve_conj(self) -> Tensor:
+        """The tensor itself."""
+    def resolve_neg(self) -> Tensor:
+        """The tensor itself."""
+    def storage(self) -> Any:
+        """The values in row-major order."""
+    def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> tuple[Tensor, Tensor]:
+        """(X with A X = self, a copy of A)."""
+    def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+        """chunk()."""
+    def unsafe_split(self, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+        """split()."""
+    def unsafe_split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+        """split_with_sizes()."""
+    def untyped_storage(self) -> Any:
+        """The bytes of the values."""
     def slogdet(self) -> tuple[Tensor, Tensor]:
         """The sign of the determinant, and the logarithm of its magnitude."""
     def qr(self, some: _bool = True) -> tuple[Tensor, Tensor]:
@@ -263,6 +318,7 @@ def signature(function, name, types, is_method):
             parts.append("self")
             continue
         kind = words(own.get(parameter.name, "_Generator | None" if parameter.name == "generator" else kind))
+        kind = f"{kind} | None" if parameter.name == "out" else kind  # what the function gives
         if parameter.kind is parameter.VAR_POSITIONAL:
             parts.append(f"*{parameter.name}: {kind}")
             star = True
@@ -272,6 +328,10 @@ def signature(function, name, types, is_method):
             star = True
         default = "" if parameter.default is parameter.empty else f" = {shown_default(parameter.default)}"
         parts.append(f"{parameter.name}: {kind}{default}")
+    more = ["memory_format: Any = None"] if name in FORMATS else []
+    if name != "to" and any(part.startswith("device:") for part in parts):
+        more += ["layout: Any = None", "pin_memory: _bool | None = None"]
+    parts += ["*"] * (not star and bool(more)) + more
     result = own.get("return", types[-1])
     if not is_method and result == "Any" and name.endswith("_") and not name.startswith("_"):
         result = "Tensor"  # F.relu_ and its like

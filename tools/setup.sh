@@ -27,7 +27,7 @@ demo_packages="tqdm==4.70.1"                                                    
 python_versions="3.10 3.11 3.12 3.13"                                                            # a wheel is tried with each
 wheel_packages="nanobind==3.1.0 scikit-build-core==1.1.1 pytest==9.2.0 numpy"                    # into .venv-<version>
 audit_packages="auditwheel==6.8.2"                                                               # into .venv-audit
-parity_packages="torch==2.13.0 pytest==9.2.0 numpy scipy array-api-strict==2.6.1"                # into .venv-parity
+parity_packages="torch==2.13.0 pytest==9.2.0 numpy scipy array-api-strict==2.6.1 expecttest==0.3.0" # into .venv-parity
 compare_packages="torch==2.13.0 jax==0.10.2 numpy"                                               # into .venv-peers
 venv_cmake=3.31.6 # goes into .venv where the system's CMake is older than least_cmake
 

@@ -109,5 +109,8 @@ Tensor adaptive_avg_pool3d(const Tensor& x, const Sizes& size);
 Tensor adaptive_max_pool1d(const Tensor& x, const Sizes& size);
 Tensor adaptive_max_pool2d(const Tensor& x, const Sizes& size);
 Tensor adaptive_max_pool3d(const Tensor& x, const Sizes& size);
+PooledMaxima adaptive_max_pool1d_with_indices(const Tensor& x, const Sizes& size);
+PooledMaxima adaptive_max_pool2d_with_indices(const Tensor& x, const Sizes& size);
+PooledMaxima adaptive_max_pool3d_with_indices(const Tensor& x, const Sizes& size);
 
 }  // namespace weft

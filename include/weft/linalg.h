@@ -92,6 +92,15 @@ struct Qr {
 };
 Qr qr(const Tensor& a, QrMode mode = QrMode::Reduced);
 
+// The first n columns of the product of k reflections I - tau[i] vᵢ vᵢᵀ, where vᵢ is column i of v […, m, n] below its diagonal, with 1 on the
+// diagonal and 0 above; tau is […, k], and k <= n <= m. `multiply_q` multiplies `other` by the whole product (or its transpose), from the left or
+// from the right.
+struct MultiplyOptions {
+    bool left = true, transposed = false;
+};
+Tensor householder_product(const Tensor& v, const Tensor& tau);
+Tensor multiply_q(const Tensor& v, const Tensor& tau, const Tensor& other, const MultiplyOptions& options = {});
+
 // a = u diag(s) vh, s descending. Of each column of u the element of largest magnitude is positive. u and vh are square, unless
 // full_matrices is false.
 struct Svd {

@@ -31,10 +31,25 @@ std::string public_name(const std::string& name) {
     return name.starts_with('_') && !name.starts_with("__") ? name.substr(1) : name;
 }
 
+// What has `memory_format` in PyTorch: copies, conversions and what makes a tensor like another one.
+bool has_formats(std::string_view name) {
+    static constexpr std::string_view kNames[] = {
+        "to",         "clone",        "contiguous", "cpu",        "float",     "double",     "half",
+        "bfloat16",   "long",         "int",        "short",      "char",      "byte",       "bool",
+        "type",       "zeros_like",   "ones_like",  "full_like",  "rand_like", "randn_like", "empty",
+        "empty_like", "randint_like", "resize_",    "resize_as_",
+    };
+    return std::ranges::find(kNames, name) != std::end(kNames);
+}
+
 }  // namespace
 
-Signature::Signature(std::string name, const char* parameters, const char* doc, bool method)
-    : name(std::move(name)), shown(public_name(this->name)), cast(cast_of(this->name)) {
+Signature::Signature(std::string name, const char* parameters, const char* doc, bool method, bool takes_out)
+    : name(std::move(name)),
+      shown(public_name(this->name)),
+      cast(cast_of(this->name)),
+      takes_out_(takes_out),
+      formats_(has_formats(this->name)) {
     if (method)
         parameters_.push_back({.name = "self", .key = nb::steal(PyUnicode_InternFromString("self")), .fallback = {}});
     std::string_view text = parameters;
@@ -60,9 +75,13 @@ Signature::Signature(std::string name, const char* parameters, const char* doc, 
         parameter.key = nb::steal(PyUnicode_InternFromString(parameter.name.c_str()));
         parameters_.push_back(std::move(parameter));
     }
-    for (const Parameter& parameter : parameters_) positional_ += !parameter.keyword_only && !parameter.rest;
+    for (const Parameter& parameter : parameters_) {
+        positional_ += !parameter.keyword_only && !parameter.rest;
+        creates_ = creates_ || parameter.name == "device";
+    }
     std::string listed = parameters;  // Python writes "*args" without a default
     if (const std::size_t at = listed.find("=()"); at != std::string::npos) listed.erase(at, 3);
+    if (takes_out_) listed += keyword_only ? ", out=None" : ", *, out=None";
     doc_ = this->name + "(" + (method ? listed.empty() ? "$self" : "$self, " : "") + listed + ")\n--\n\n" + doc;
 }
 
@@ -79,10 +98,31 @@ std::size_t Signature::find(PyObject* key) const {
     return parameters_.size();
 }
 
-nb::object Signature::bind(PyObject* const* arguments, Py_ssize_t given, PyObject* keywords, PyObject** values) const {
+// Keywords of PyTorch's that are no parameters of the function behind. How a tensor lies in memory is Weft's business, so those that
+// ask for an order there are only checked.
+bool Signature::takes(PyObject* key, PyObject* value, Given& given) const {
+    const auto is = [&](const char* text) { return PyUnicode_CompareWithASCIIString(key, text) == 0; };
+    const auto check = [&](const char* parameter, const char* type, const char* wanted) {
+        if (value != Py_None && type_name(value) != type) wrong_type({shown.c_str(), parameter}, wanted, value);
+        return true;
+    };
+    if (is("out")) {
+        if (value == Py_None) return true;  // np.sum(tensor) says that it wants no particular place for the result
+        given.out = takes_out_ ? value : nullptr;
+        return takes_out_;
+    }
+    if (is("memory_format")) return formats_ && check("memory_format", "memory_format", "a memory format");
+    if (is("layout")) return creates_ && check("layout", "layout", "weft.strided");
+    if (is("pin_memory")) return creates_ && check("pin_memory", "bool", "a bool");
+    return false;
+}
+
+Signature::Given Signature::bind(PyObject* const* arguments, Py_ssize_t given, PyObject* keywords,
+                                 PyObject** values) const {
     const std::size_t skip = !parameters_.empty() && parameters_[0].name == "self";  // already in its place
     const std::size_t count = static_cast<std::size_t>(given);
-    nb::object rest;
+    Given also;
+    nb::object& rest = also.rest;
     const bool has_rest = positional_ < parameters_.size() && parameters_[positional_].rest;
     const std::size_t by_position = std::min(count + skip, positional_);
     for (std::size_t i = skip; i < by_position; ++i) values[i] = arguments[i - skip];
@@ -113,14 +153,13 @@ nb::object Signature::bind(PyObject* const* arguments, Py_ssize_t given, PyObjec
         for (Py_ssize_t k = 0; k < named; ++k) {
             PyObject* key = PyTuple_GetItem(keywords, k);
             const std::size_t i = find(key);
-            if (i == parameters_.size() && arguments[given + k] == Py_None &&
-                PyUnicode_CompareWithASCIIString(key, "out") == 0)
-                continue;  // np.sum(tensor) says that it wants no particular place for the result
+            if (i == parameters_.size() && takes(key, arguments[given + k], also)) continue;
             if (i == parameters_.size() || (skip && i == 0))
                 raise(PyExc_TypeError,
                       shown + "() has no argument named '" + std::string(to_text(key, {shown.c_str(), "?"})) + "'");
             if (values[i]) raise(PyExc_TypeError, shown + "(): argument '" + parameters_[i].name + "' was given twice");
             values[i] = arguments[given + k];
+            also.typed = also.typed || (creates_ && parameters_[i].name == "dtype" && values[i] != Py_None);
         }
     }
     for (std::size_t i = skip; i < parameters_.size(); ++i) {
@@ -129,7 +168,7 @@ nb::object Signature::bind(PyObject* const* arguments, Py_ssize_t given, PyObjec
             raise(PyExc_TypeError, shown + "() needs the argument '" + parameters_[i].name + "'");
         values[i] = parameters_[i].fallback.ptr();
     }
-    return rest;
+    return also;
 }
 
 void property(nb::handle type, PyGetSetDef& definition) {

@@ -24,11 +24,22 @@ namespace nb = nanobind;
 // "*args=()" may get none.
 class Signature {
 public:
-    Signature(std::string name, const char* parameters, const char* doc, bool method);
+    Signature(std::string name, const char* parameters, const char* doc, bool method, bool takes_out = false);
 
-    // Puts each argument where its parameter stands, and defaults elsewhere. Throws python_error (TypeError). The caller keeps
-    // what is returned (the tuple of "*size", or nothing) while it uses the values.
-    nb::object bind(PyObject* const* arguments, Py_ssize_t count, PyObject* keywords, PyObject** values) const;
+    // What a call has given besides the parameters. The caller keeps it while it uses the values.
+    struct Given {
+        nb::object rest;          // the tuple of "*size", or nothing
+        PyObject* out = nullptr;  // where the result is to be written; null: nowhere
+        bool typed = false;       // `dtype` was given
+    };
+
+    // Puts each argument where its parameter stands, and defaults elsewhere. Throws python_error (TypeError).
+    Given bind(PyObject* const* arguments, Py_ssize_t count, PyObject* keywords, PyObject** values) const;
+
+    // The result (a new reference) as the call wants it: itself, or `out` with the result written into it.
+    PyObject* finished(PyObject* result, const Given& given) const {
+        return given.out ? written(result, given) : result;
+    }
 
     const std::string name;
     const std::string shown;  // in messages: "clip_grad_norm_" where the package calls _clip_grad_norm_
@@ -44,8 +55,11 @@ private:
         bool keyword_only = false, rest = false;
     };
     std::size_t find(PyObject* key) const;
+    bool takes(PyObject* key, PyObject* value, Given& given) const;
+    PyObject* written(PyObject* result, const Given& given) const;
     std::vector<Parameter> parameters_;
-    std::size_t positional_ = 0;  // how many may be given by position
+    std::size_t positional_ = 0;                          // how many may be given by position
+    bool takes_out_, creates_ = false, formats_ = false;  // `out`; `layout` and `pin_memory`; `memory_format`
     std::string doc_;
 };
 
@@ -92,9 +106,9 @@ struct Bound {
         return guarded(
             [&] {
                 PyObject* values[Callee<F>::kCount + 1];
-                const nb::object kept = as_function->bind(arguments, count, keywords, values);
+                const Signature::Given given = as_function->bind(arguments, count, keywords, values);
                 const CastArguments casts(as_function->cast, values, Callee<F>::kCount);
-                return Callee<F>::template call<F>(*as_function, values);
+                return as_function->finished(Callee<F>::template call<F>(*as_function, values), given);
             },
             as_function->shown);
     }
@@ -103,7 +117,7 @@ struct Bound {
             [&] {
                 PyObject* values[Callee<F>::kCount + 1];
                 values[0] = self;
-                const nb::object kept = as_method->bind(arguments, count, keywords, values);
+                const Signature::Given given = as_method->bind(arguments, count, keywords, values);
                 const CastArguments casts(as_method->cast, values, Callee<F>::kCount);
                 return Callee<F>::template call<F>(*as_method, values);
             },
@@ -114,6 +128,7 @@ struct Bound {
 void add_function(nb::handle module, PyMethodDef& definition);
 void add_method(nb::handle type, PyMethodDef& definition);
 void check_count(const Signature& signature, std::size_t count);
+bool takes_out(nb::handle module, std::string_view name);  // whether PyTorch's function has `out`
 PyCFunction as_c_function(PyObject* (*f)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*));
 
 }  // namespace detail
@@ -127,7 +142,7 @@ void property(nb::handle type, PyGetSetDef& definition);  // type.name as the de
 template <class F>
 void function(nb::handle module, const char* name, const char* parameters, const char* doc, F) {
     using Bound = detail::Bound<F>;
-    Bound::as_function = new Signature(name, parameters, doc, false);
+    Bound::as_function = new Signature(name, parameters, doc, false, detail::takes_out(module, name));
     detail::check_count(*Bound::as_function, detail::Callee<F>::kCount);
     Bound::function_definition = {Bound::as_function->name.c_str(), detail::as_c_function(&Bound::function),
                                   METH_FASTCALL | METH_KEYWORDS, Bound::as_function->doc()};

@@ -65,6 +65,16 @@ void bind_binary(nb::module_& m, nb::handle t) {
          [](const Operand& a, const Operand& b, Scalar alpha) { return add(a, b, alpha); });
     both(m, t, "sub", "other, *, alpha=1", "x - alpha * other.",
          [](const Operand& a, const Operand& b, Scalar alpha) { return sub(a, b, alpha); });
+    function(m, "rsub", "input, other, *, alpha=1", "other - alpha * input.",
+             [](const Operand& a, const Operand& b, Scalar alpha) { return sub(b, a, alpha); });
+    function(m, "fill", "input, value", "The value everywhere, in a tensor's shape and type.",
+             [](const Tensor& x, const Operand& value) {
+                 if (value.is_scalar()) return full_like(x, value.scalar());
+                 if (value.tensor().rank() > 0)
+                     throw ShapeError("fill(): the value must be a number or a 0-d tensor, not one of the shape " +
+                                      to_string(value.tensor().shape()));
+                 return value.tensor().to(x.dtype()).expand(x.shape()).clone();
+             });
     binary<mul>(m, t, "mul", "x * other.");
     both(m, t, "div", "other, *, rounding_mode=None",
          "x / other; rounding_mode 'floor' or 'trunc' rounds the quotient.",

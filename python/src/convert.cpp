@@ -100,6 +100,17 @@ double to_double(PyObject* object, const Site& site) {
     return number->as_double();
 }
 
+Scalar to_scalar(PyObject* object, const Site& site) {
+    if (const std::optional<Scalar> number = number_in(object)) return *number;
+    if (!is_tensor(object)) wrong_type(site, "a number", object);
+    const Tensor& tensor = tensor_in(object);
+    if (tensor.numel() != 1)
+        raise(PyExc_TypeError, std::string(site.function) + "(): argument '" + site.parameter +
+                                   "' must be a number, not a tensor of the shape " + to_string(tensor.shape()));
+    if (is_float(tensor.dtype())) return tensor.item();
+    return is_bool(tensor.dtype()) ? Scalar(tensor.item<bool>()) : Scalar(tensor.item<std::int64_t>());
+}
+
 bool to_bool(PyObject* object, const Site& site) {
     if (object == Py_True || object == Py_False) return object == Py_True;
     if (PyLong_Check(object)) return PyObject_IsTrue(object) == 1;
@@ -256,6 +267,13 @@ bool OperandHolder::make(PyObject* object, OperandHolder& result) { return resul
 
 namespace {
 
+// Lists, tuples, and other sequences such as deque and range; text is none.
+bool is_list(PyObject* object) {
+    if (PyList_Check(object) || PyTuple_Check(object)) return true;
+    return !is_tensor(object) && !PyUnicode_Check(object) && !PyBytes_Check(object) && !PyDict_Check(object) &&
+           PySequence_Check(object) && has(object, "__len__");
+}
+
 // A list that contains itself has no end.
 void check_depth(int depth, const Site& site) {
     constexpr int kDeepest = 64;
@@ -272,7 +290,7 @@ Nested nested_from(PyObject* data, const Site& site, int depth) {
         if (is_float(tensor.dtype())) return Nested(tensor.item());
         return is_bool(tensor.dtype()) ? Nested(tensor.item<bool>()) : Nested(tensor.item<std::int64_t>());
     }
-    if (!PyList_Check(data) && !PyTuple_Check(data)) wrong_type(site, "numbers in nested lists, or an array", data);
+    if (!is_list(data)) wrong_type(site, "numbers in nested lists, or an array", data);
     Nested result(false);
     result.is_list = true;
     const Py_ssize_t count = PySequence_Size(data);
@@ -298,7 +316,12 @@ Tensor tensor_from(PyObject* data, std::optional<DType> dtype, const Site& site,
     };
     if (is_tensor(data)) return as_wanted(tensor_in(data).detach().clone());
     if (has_buffer(data) && !PyBytes_Check(data)) return as_wanted(tensor_from_buffer(data, true, site));
-    if ((PyList_Check(data) || PyTuple_Check(data)) && PySequence_Size(data) > 0) {
+    if (!is_list(data) && !number_in(data) && has(data, "__array__")) {  // a column of a table, say
+        const nb::object array = nb::steal(PyObject_CallMethod(data, "__array__", nullptr));
+        if (!array.is_valid()) throw nb::python_error();
+        return as_wanted(tensor_from_buffer(array.ptr(), true, site));
+    }
+    if (is_list(data) && PySequence_Size(data) > 0) {
         const nb::object first = nb::steal(PySequence_GetItem(data, 0));
         if (is_array_like(first.ptr()) && !number_in(first.ptr())) {  // a list of arrays
             std::vector<Tensor> parts;

@@ -38,6 +38,7 @@ PyObject* to_python(Tensor tensor);
 
 std::int64_t to_int(PyObject* object, const Site& site);
 double to_double(PyObject* object, const Site& site);
+Scalar to_scalar(PyObject* object, const Site& site);  // a number, or a tensor of one element, whose graph runs
 bool to_bool(PyObject* object, const Site& site);
 DType to_dtype(PyObject* object, const Site& site);
 bool is_dtype(PyObject* object);                   // weft.float32, say; not float
@@ -90,11 +91,9 @@ struct Converter<Operand> : OperandHolder {
 };
 template <>
 struct Converter<Scalar> {
-    Converter(PyObject* object, const Site& site) : value(number_in(object)) {
-        if (!value) wrong_type(site, "a number", object);
-    }
-    Scalar get() const { return *value; }
-    std::optional<Scalar> value;
+    Converter(PyObject* object, const Site& site) : value(to_scalar(object, site)) {}
+    Scalar get() const { return value; }
+    Scalar value;
 };
 
 // A plain value, converted by one function.

@@ -33,12 +33,39 @@ const char* type_text(DType dtype) {
 // A tensor named by "weft.FloatTensor", by a type of the package, or by a dtype.
 DType type_in(nb::handle object) {
     if (PyUnicode_Check(object.ptr())) {
-        const std::string_view name = to_text(object.ptr(), {"type", "dtype"});
+        const std::string given(to_text(object.ptr(), {"type", "dtype"}));
+        std::string name = given;
+        if (name.starts_with("torch.")) name.replace(0, 5, "weft");  // scripts write PyTorch's names as text
         for (int i = 0; i <= static_cast<int>(DType::F64); ++i)
             if (name == type_text(static_cast<DType>(i))) return static_cast<DType>(i);
-        throw ValueError("type(): there is no type '" + std::string(name) + "'; one is 'weft.FloatTensor'");
+        throw ValueError("type(): there is no type '" + given + "'; one is 'weft.FloatTensor'");
     }
+    if (PyType_Check(object.ptr()) && nb::hasattr(object, "dtype") && is_dtype(object.attr("dtype").ptr()))
+        return to_dtype(object.attr("dtype").ptr(), {"type", "dtype"});  // weft.FloatTensor
     return to_dtype(object.ptr(), {"type", "dtype"});
+}
+
+// Whether row-major values of this shape lie in the order that a memory format names, where sizes of 1 have no order.
+bool lies_as(const Shape& shape, nb::handle format) {
+    if (format.is_none()) return true;
+    const nb::str text(format);
+    const std::string name = nb::cast<std::string>(text);
+    const std::size_t rank = name == "weft.channels_last" ? 4 : name == "weft.channels_last_3d" ? 5 : 0;
+    if (type_name(format.ptr()) != "memory_format")
+        wrong_type({"is_contiguous", "memory_format"}, "a memory format", format.ptr());
+    if (rank == 0) return true;
+    if (shape.size() != rank) return false;
+    std::vector<std::size_t> order{1};  // the channels first, then the last axis, …, and the batch
+    for (std::size_t d = rank - 1; d >= 2; --d) order.push_back(d);
+    order.push_back(0);
+    const Dims strides = row_major_strides(shape);
+    std::int64_t wanted = 1;
+    for (const std::size_t d : order) {
+        if (shape[d] == 1) continue;
+        if (strides[d] != wanted) return false;
+        wanted *= shape[d];
+    }
+    return true;
 }
 
 void bind_questions(nb::module_& m, nb::handle t) {
@@ -53,6 +80,9 @@ void bind_questions(nb::module_& m, nb::handle t) {
                for (const std::int64_t stride : strides) all.append(stride);
                return nb::steal(PySequence_Tuple(all.ptr()));
            });
+    method(t, "is_contiguous", "memory_format=None",
+           "Whether the values lie in the order of a memory format; in row-major order always.",
+           [](const Tensor& x, nb::handle format) { return lies_as(x.shape(), format); });
     method(t, "storage_offset", "", "0: order in memory is Weft's business.",
            [](const Tensor&) { return std::int64_t{0}; });
     method(t, "type", "dtype=None", "The name of the tensor's type, or the values in another one.",
@@ -103,6 +133,55 @@ Tensor& changeable(nb::handle self, const char* name) {
         throw GradError(std::string(name) +
                         "(): a leaf that requires a gradient cannot change its shape; use the function without _");
     return x;
+}
+
+// The first elements in row-major order, with zeros after them where there are not enough.
+Tensor resized(const Tensor& x, const Shape& shape) {
+    const std::int64_t count = x.numel();
+    std::int64_t wanted = 1;
+    for (const std::int64_t size : shape) {
+        if (size < 0) throw ValueError("resize_(): the sizes " + to_string(shape) + " must not be negative");
+        wanted *= size;
+    }
+    const Tensor flat = x.reshape({count});
+    if (wanted <= count) return flat.narrow(0, 0, wanted).reshape(shape);
+    const Tensor parts[] = {flat, zeros({wanted - count}, x.dtype())};
+    return cat(parts, 0).reshape(shape);
+}
+
+Tensor& resizable(nb::handle self, const char* name) {
+    Tensor& x = *nb::inst_ptr<Tensor>(self);
+    if (x.requires_grad())
+        throw GradError(std::string(name) + "(): a tensor that requires a gradient cannot be resized; use reshape()");
+    return x;
+}
+
+void bind_sizes(nb::handle t) {
+    method(t, "resize_", "*sizes", "Another shape, in place: the first elements, and zeros after them.",
+           [](nb::handle self, const Dims& sizes) {
+               Tensor& x = resizable(self, "resize_");
+               x = resized(x, sizes);
+               return nb::borrow(self);
+           });
+    method(t, "resize_as_", "the_template", "The shape of another tensor, in place: see resize_().",
+           [](nb::handle self, const Tensor& other) {
+               Tensor& x = resizable(self, "resize_as_");
+               x = resized(x, other.shape());
+               return nb::borrow(self);
+           });
+    method(t, "set_", "source=None", "Becomes another tensor, in place, and shares its values; without one: empty.",
+           [](nb::handle self, const MaybeTensor& source) {
+               Tensor& x = changeable(self, "set_");
+               if (!source.tensor.defined()) {
+                   x = zeros({0}, x.dtype());
+                   return nb::borrow(self);
+               }
+               if (source.tensor.dtype() != x.dtype())
+                   throw DTypeError("set_(): the source is " + std::string(name_of(source.tensor.dtype())) +
+                                    ", but the tensor is " + std::string(name_of(x.dtype())));
+               x = source.tensor;
+               return nb::borrow(self);
+           });
 }
 
 void bind_changes(nb::handle t) {
@@ -183,6 +262,7 @@ void bind_printing(nb::module_& m) {
 void bind_layout(nb::module_& m, nb::handle tensor) {
     bind_questions(m, tensor);
     bind_changes(tensor);
+    bind_sizes(tensor);
     bind_printing(m);
 }
 

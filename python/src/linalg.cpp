@@ -75,6 +75,9 @@ void bind_solving(nb::module_& l) {
              [](const Tensor& a, const Tensor& b, bool upper, bool left, bool unit) {
                  return linalg::solve_triangular(a, b, {.upper = upper, .left = left, .unitriangular = unit});
              });
+    function(l, "householder_product", "A, tau",
+             "The first columns of a product of reflections, of which `A` has the vectors below its diagonal.",
+             [](const Tensor& a, const Tensor& tau) { return linalg::householder_product(a, tau); });
     function(l, "_lstsq", "A, B, rcond", "(solution, residuals, rank, singular values).",
              [](const Tensor& a, const Tensor& b, std::optional<double> rcond) {
                  const linalg::LeastSquares result = linalg::lstsq(a, b, rcond);
@@ -196,6 +199,13 @@ void bind_pieces(nb::module_& l) {
 
 // The names that PyTorch has beside those in linalg.
 void bind_old_names(nb::module_& m, nb::handle t) {
+    both(m, t, "ormqr", "tau, other, left=True, transpose=False",
+         "`other` times the Q of a QR factorisation that is given by reflections, from the left or from the right.",
+         [](const Tensor& a, const Tensor& tau, const Tensor& other, bool left, bool transposed) {
+             return linalg::multiply_q(a, tau, other, {.left = left, .transposed = transposed});
+         });
+    both(m, t, "orgqr", "tau", "weft.linalg.householder_product by its old name.",
+         [](const Tensor& a, const Tensor& tau) { return linalg::householder_product(a, tau); });
     both(m, t, "det", "", "The determinant.", [](const Tensor& a) { return linalg::det(a); });
     both(m, t, "logdet", "", "The logarithm of the determinant; NaN where that is negative.", [](const Tensor& a) {
         const linalg::SignAndLog result = linalg::slogdet(a);

@@ -27,7 +27,7 @@ template <Reduce reduce, Arg arg, Binary binary>
 void extreme(nb::module_& m, nb::handle t, const char* name, const char* doc) {
     both(m, t, name, "dim=None, keepdim=False, *, other=None", doc,
          [](const Tensor& x, nb::handle dim, bool keepdim, nb::handle other) -> nb::object {
-             if (is_tensor(dim.ptr()) && tensor_in(dim.ptr()).rank() > 0) other = dim, dim = nb::none();
+             if (is_tensor(dim.ptr())) other = dim, dim = nb::none();
              if (!other.is_none())
                  return nb::steal(to_python(binary(x, OperandHolder(other.ptr(), {"max", "other"}).get())));
              if (dim.is_none()) return nb::steal(to_python(reduce(x, {}, keepdim)));

@@ -1,6 +1,9 @@
-// python/src/statistics.cpp: the functions of weft/reduction.h: pairs of reductions, those without NaN, running values and distances.
+// python/src/statistics.cpp: the functions of weft/reduction.h and weft/statistics.h: covariances, histograms, pairs of reductions, those without NaN, running values and distances.
 #include "elementwise.h"
+#include "interrupt.h"
 #include "topics.h"
+
+#include <weft/statistics.h>
 
 #include <utility>
 
@@ -107,9 +110,75 @@ void bind_distances(nb::module_& m, nb::handle t) {
     });
 }
 
+Bins bins_in(nb::handle object, const Site& site) {
+    if (is_tensor(object.ptr()) && tensor_in(object.ptr()).rank() > 0) return tensor_in(object.ptr());
+    return to_int(object.ptr(), site);
+}
+
+std::vector<double> doubles_in(nb::handle object, const Site& site) {
+    std::vector<double> result;
+    const nb::object items = nb::steal(PySequence_Tuple(object.ptr()));
+    if (!items.is_valid()) throw nb::python_error();
+    for (const nb::handle item : nb::borrow<nb::tuple>(items)) result.push_back(to_double(item.ptr(), site));
+    return result;
+}
+
+std::vector<std::pair<double, double>> ranges_in(nb::handle object, const Site& site) {
+    if (object.is_none()) return {};
+    const std::vector<double> ends = doubles_in(object, site);
+    if (ends.size() % 2 != 0 || ends.empty())
+        throw ValueError(std::string(site.function) + "(): argument 'range' must have two ends for each axis, not " +
+                         std::to_string(ends.size()) + " numbers");
+    std::vector<std::pair<double, double>> result;
+    for (std::size_t i = 0; i < ends.size(); i += 2) result.emplace_back(ends[i], ends[i + 1]);
+    return result;
+}
+
+void bind_samples(nb::module_& m, nb::handle t) {
+    both(m, t, "cov", "*, correction=1, fweights=None, aweights=None",
+         "The covariances of the rows, whose columns are observations.",
+         [](const Tensor& x, double correction, const MaybeTensor& frequencies, const MaybeTensor& weights) {
+             return cov(x, {.correction = correction, .frequencies = frequencies.tensor, .weights = weights.tensor});
+         });
+    both(m, t, "corrcoef", "", "The correlation coefficients of the rows, whose columns are observations.",
+         [](const Tensor& x) { return corrcoef(x); });
+    function(m, "_histogram", "input, bins, range, weight, density", "(sums by bin, edges).",
+             [](const Tensor& x, nb::handle bins, nb::handle range, const MaybeTensor& weights, bool density) {
+                 const Site site{"histogram", "range"};
+                 const auto ranges = ranges_in(range, site);
+                 if (ranges.size() > 1) throw ValueError("histogram(): argument 'range' must have two ends");
+                 const HistogramOptions options{
+                     .range = ranges.empty() ? std::nullopt : std::optional(ranges[0]),
+                     .weights = weights.tensor,
+                     .density = density,
+                 };
+                 const Bins wanted = bins_in(bins, {"histogram", "bins"});
+                 return listed(without_gil([&] { return histogram(x, wanted, options); }));
+             });
+    function(m, "_histogramdd", "input, bins, range, weight, density", "(sums by bin, edges of the first axis, …).",
+             [](const Tensor& x, nb::handle bins, nb::handle range, const MaybeTensor& weights, bool density) {
+                 const HistogramsOptions options{.ranges = ranges_in(range, {"histogramdd", "range"}),
+                                                 .weights = weights.tensor,
+                                                 .density = density};
+                 std::vector<Bins> wanted;
+                 for (const nb::handle each : bins) wanted.push_back(bins_in(each, {"histogramdd", "bins"}));
+                 auto [sums, edges] = without_gil([&] { return histogramdd(x, wanted, options); });
+                 edges.insert(edges.begin(), sums);
+                 return edges;
+             });
+    function(m, "_gradient", "input, spacing, coordinates, dim, edge_order", "The derivatives along axes.",
+             [](const Tensor& x, nb::handle spacing, const std::vector<Tensor>& coordinates, const Axes& dim,
+                int edge_order) {
+                 return coordinates.empty()
+                            ? differences(x, doubles_in(spacing, {"gradient", "spacing"}), dim, edge_order)
+                            : differences(x, coordinates, dim, edge_order);
+             });
+}
+
 }  // namespace
 
 void bind_statistics(nb::module_& m, nb::handle t) {
+    bind_samples(m, t);
     bind_pairs(m, t);
     without_nan<nansum>(m, t, "nansum", "The sum of the elements that are not NaN.");
     without_nan<nanmean>(m, t, "nanmean", "The mean of the elements that are not NaN.");

@@ -71,10 +71,11 @@ std::string text_of(const Tensor& self) {
     return text;
 }
 
-nb::object numpy_of(nb::handle self) {
+nb::object numpy_of(nb::handle self, bool force = false) {
     const Tensor& tensor = tensor_in(self.ptr());
+    if (force && tensor.requires_grad()) return numpy_of(nb::steal(to_python(tensor.detach())));
     if (tensor.requires_grad() && grad_enabled())
-        throw GradError("numpy(): the tensor requires a gradient; use detach().numpy()");
+        throw GradError("numpy(): the tensor requires a gradient; use detach().numpy() or numpy(force=True)");
     if (tensor.dtype() == bf16) raise(PyExc_TypeError, "numpy(): NumPy has no bfloat16; use float().numpy()");
     const nb::object memory = nb::steal(PyMemoryView_FromObject(self.ptr()));
     if (!memory.is_valid()) throw nb::python_error();
@@ -88,9 +89,12 @@ bool names_device(PyObject* object) { return PyUnicode_Check(object) || Py_TYPE(
 // to(dtype), to("cpu"), to(device, dtype), to(other)
 Tensor converted(const Tensor& self, nb::handle rest, std::optional<DType> dtype, bool copy) {
     const nb::object arguments = nb::steal(PySequence_Tuple(rest.ptr()));
+    int flags = 0;  // by position: non_blocking, then copy
     for (const nb::handle argument : nb::borrow<nb::tuple>(arguments)) {
         const Site site{"to", "dtype"};
-        if (names_device(argument.ptr())) Converter<Device>(argument.ptr(), {"to", "device"});
+        if (PyBool_Check(argument.ptr())) copy = ++flags == 2 ? argument.ptr() == Py_True : copy;
+        else if (argument.is_none()) continue;  // no other device, no other type
+        else if (names_device(argument.ptr())) Converter<Device>(argument.ptr(), {"to", "device"});
         else if (is_tensor(argument.ptr())) dtype = tensor_in(argument.ptr()).dtype();
         else dtype = to_dtype(argument.ptr(), site);
     }
@@ -109,12 +113,15 @@ void construct(Tensor* self, nb::args arguments, nb::kwargs keywords) {
     if (keywords.size() > 0) raise(PyExc_TypeError, "Tensor() takes no keyword arguments; weft.tensor() does");
     if (arguments.size() == 1 && is_tensor(arguments[0].ptr())) {
         new (self) Tensor(tensor_in(nb::object(arguments[0]).ptr()));
-    } else if (arguments.size() == 1 && !PyLong_Check(nb::object(arguments[0]).ptr())) {
+    } else if (arguments.size() == 1 && !PyLong_Check(nb::object(arguments[0]).ptr()) &&
+               type_name(nb::object(arguments[0]).ptr()) != "Size") {
         new (self) Tensor(tensor_from(nb::object(arguments[0]).ptr(), default_dtype(), {"Tensor", "data"}));
     } else if (arguments.size() == 0) {
         new (self) Tensor(zeros({0}));
     } else {
-        new (self) Tensor(zeros(to_dims(arguments.ptr(), {"Tensor", "size"})));
+        const bool listed = arguments.size() == 1 && !PyLong_Check(nb::object(arguments[0]).ptr());  // a Size
+        const nb::object sizes = listed ? nb::object(arguments[0]) : nb::object(arguments);
+        new (self) Tensor(zeros(to_dims(sizes.ptr(), {"Tensor", "size"})));
     }
 }
 
@@ -145,8 +152,6 @@ void bind_facts(nb::class_<Tensor>& tensor) {
            [](const Tensor& self) { return static_cast<std::int64_t>(size_of(self.dtype())); });
     method(tensor, "is_floating_point", "", "Whether the elements are floats.",
            [](const Tensor& self) { return is_float(self.dtype()); });
-    method(tensor, "is_contiguous", "", "Always true: order in memory is Weft's business.",
-           [](const Tensor&) { return true; });
     method(tensor, "data_ptr", "", "The address of the computed, dense values.", [](const Tensor& self) {
         return static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(without_gil([&] { return self.data_ptr(); })));
     });
@@ -157,8 +162,9 @@ void bind_values(nb::class_<Tensor>& tensor) {
            [](const Tensor& self) { return item_of(self); });
     method(tensor, "tolist", "", "The values as nested lists. Runs the graph.",
            [](const Tensor& self) { return values_of(self); });
-    method(tensor, "numpy", "", "A read-only NumPy array over the same memory, without a copy. Runs the graph.",
-           [](nb::handle self) { return numpy_of(self); });
+    method(tensor, "numpy", "*, force=False",
+           "A read-only NumPy array over the same memory, without a copy; `force` detaches. Runs the graph.",
+           [](nb::handle self, bool force) { return numpy_of(self, force); });
     method(tensor, "__array__", "dtype=None, copy=None", "For numpy.asarray().",
            [](nb::handle self, nb::handle dtype, nb::handle copy) -> nb::object {
                const nb::object array = numpy_of(self);

@@ -110,6 +110,18 @@ void bind_adaptive(nb::module_& f, const char* name, const char* doc) {
              [](const Tensor& x, const OutputSizes& size) { return pool(x, size.sizes); });
 }
 
+using AdaptiveMax = PooledMaxima (*)(const Tensor&, const Sizes&);
+template <Adaptive plain, AdaptiveMax with_indices>
+void bind_adaptive_max(nb::module_& f, const char* name) {
+    function(f, name, "input, output_size, return_indices=False",
+             "The maxima of so many parts of each axis, and where they stand in the flattened spatial axes.",
+             [](const Tensor& x, const OutputSizes& size, bool return_indices) -> nb::object {
+                 if (!return_indices) return nb::steal(to_python(plain(x, size.sizes)));
+                 const PooledMaxima maxima = with_indices(x, size.sizes);
+                 return nb::steal(to_python(std::vector<Tensor>{maxima.values, maxima.indices}));
+             });
+}
+
 }  // namespace
 
 void bind_windows(nb::module_& f) {
@@ -126,13 +138,12 @@ void bind_windows(nb::module_& f) {
     bind_avg_pool<avg_pool2d>(f, "avg_pool2d");
     bind_avg_pool<avg_pool3d>(f, "avg_pool3d");
     constexpr const char* kMean = "The means of so many parts of each axis.";
-    constexpr const char* kMaximum = "The maxima of so many parts of each axis.";
     bind_adaptive<adaptive_avg_pool1d>(f, "adaptive_avg_pool1d", kMean);
     bind_adaptive<adaptive_avg_pool2d>(f, "adaptive_avg_pool2d", kMean);
     bind_adaptive<adaptive_avg_pool3d>(f, "adaptive_avg_pool3d", kMean);
-    bind_adaptive<adaptive_max_pool1d>(f, "adaptive_max_pool1d", kMaximum);
-    bind_adaptive<adaptive_max_pool2d>(f, "adaptive_max_pool2d", kMaximum);
-    bind_adaptive<adaptive_max_pool3d>(f, "adaptive_max_pool3d", kMaximum);
+    bind_adaptive_max<adaptive_max_pool1d, adaptive_max_pool1d_with_indices>(f, "adaptive_max_pool1d");
+    bind_adaptive_max<adaptive_max_pool2d, adaptive_max_pool2d_with_indices>(f, "adaptive_max_pool2d");
+    bind_adaptive_max<adaptive_max_pool3d, adaptive_max_pool3d_with_indices>(f, "adaptive_max_pool3d");
 }
 
 }  // namespace weft::python

@@ -67,7 +67,7 @@ CASES = [
     (lambda: setattr(X, "requires_grad", "a"), TypeError, "must be a bool, not str"),
     (lambda: weft.randint(5), TypeError, "randint() needs the argument 'size'"),
     (lambda: weft.set_num_threads(0), ValueError, "set_num_threads(): argument 'num' must be at least 1, not 0"),
-    (lambda: weft.full((2,), X), TypeError, "full(): argument 'fill_value' must be a number, not Tensor"),
+    (lambda: weft.full((2,), X), TypeError, "full(): argument 'fill_value' must be a number, not a tensor of the shape [2, 3]"),
 ]
 
 

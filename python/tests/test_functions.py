@@ -45,6 +45,6 @@ def test_help_by_name():
     names = weft.search_api("soft")
     assert {"weft.softmax", "weft.Tensor.softmax", "weft.nn.functional.log_softmax", "weft.nn.Softplus"} <= set(names)
     text = weft.describe_api("softmax")
-    assert "weft.softmax(input, dim, dtype=None)" in text and "without overflow" in text
+    assert "weft.softmax(input, dim, dtype=None, *, out=None)" in text and "without overflow" in text
     with pytest.raises(ValueError, match="nothing is named"):
         weft.describe_api("nonsense")

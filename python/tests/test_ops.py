@@ -208,7 +208,7 @@ def test_losses():
 
 
 def test_signatures_can_be_inspected():
-    assert str(inspect.signature(weft.sum)) == "(input, dim=None, keepdim=False, *, dtype=None)"
+    assert str(inspect.signature(weft.sum)) == "(input, dim=None, keepdim=False, *, dtype=None, out=None)"
     assert str(inspect.signature(weft.Tensor.sum)) == "(self, /, dim=None, keepdim=False, *, dtype=None)"
     assert "sum over axes" in weft.sum.__doc__
     for name in dir(weft._weft):

@@ -29,10 +29,13 @@ _weft._set_min_and_max(_types.MinAndMax)
 _weft._set_mantissa_and_exponent(_types.MantissaAndExponent)
 
 # With stars, so that strict type checkers see the names as Weft's own.
+from ._copies import *  # noqa: F403
 from ._functions import *  # noqa: F403
 from ._jit import *  # noqa: F403
+from ._legacy import *  # noqa: F403
 from ._modes import *  # noqa: F403
 from ._random import *  # noqa: F403
+from ._statistics import *  # noqa: F403
 from ._types import *  # noqa: F403
 from ._weft import *  # noqa: F403
 
@@ -45,7 +48,10 @@ from . import (
     serialization as serialization, special as special, utils as utils,
 )  # fmt: skip
 from .serialization import load as load, save as save
-from .linalg import _lu_unpack as lu_unpack, _old_qr as qr, _old_svd as svd, slogdet as slogdet
+from .linalg import (
+    _lu as lu, _lu_unpack as lu_unpack, _old_qr as qr, _old_svd as svd, _pca_lowrank as pca_lowrank, _svd_lowrank as svd_lowrank,
+    _triangular_solve as triangular_solve, slogdet as slogdet,
+)  # fmt: skip
 
 # The array API's functions that PyTorch has not, or has with the same meaning.
 from .array_api import (

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
     _Ints = tuple
 
-__all__ = ["Size", "device"]
+__all__ = ["Size", "channels_last", "channels_last_3d", "contiguous_format", "device", "layout", "memory_format", "preserve_format", "strided"]
 
 
 class Size(_Ints):
@@ -87,6 +87,36 @@ class device:
 _DEVICES = ("cpu", "cuda", "mps", "xpu", "meta", "hpu", "xla", "mtia", "ipu", "vulkan", "privateuseone")
 
 
+class _Named:
+    """A constant of the package, which is pickled by its name."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"weft.{self._name}"
+
+    def __reduce__(self) -> str:
+        return self._name
+
+
+class memory_format(_Named):
+    """An order of elements in memory, as an argument. Weft orders memory by itself, so it is accepted and changes nothing."""
+
+    __slots__ = ()
+
+
+class layout(_Named):
+    """How elements are stored: weft.strided, all of them."""
+
+    __slots__ = ()
+
+
+contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
+channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
+strided = layout("strided")
 ValuesAndIndices = namedtuple("ValuesAndIndices", ["values", "indices"])
 MinAndMax = namedtuple("MinAndMax", ["min", "max"])
 MantissaAndExponent = namedtuple("MantissaAndExponent", ["mantissa", "exponent"])

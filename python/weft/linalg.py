@@ -164,5 +164,64 @@ def _lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unp
     return _LU(p if unpack_pivots else nothing, l if unpack_data else nothing, u if unpack_data else nothing)
 
 
-for _name, _value in {"slogdet": slogdet, "qr": _old_qr, "svd": _old_svd}.items():
+def _lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
+    """LU factors in one matrix, and the pivots (from 1); with `get_infos` also `info` as in linalg.inv_ex."""
+    _check_pivot("lu", pivot)
+    result = _LUFactorEx(*_linalg._lu_factor_ex(A))
+    return tuple(result) if get_infos else tuple(result)[:2]
+
+
+_TriangularSolve = _namedtuple("_TriangularSolve", ["solution", "cloned_coefficient"])
+
+
+def _triangular_solve(
+    input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> _TriangularSolve:
+    """(X with A X = input, or Aᵀ X = input, for a triangular A; a copy of A). linalg.solve_triangular() is the newer name."""
+    matrix = A.transpose(-2, -1) if transpose else A
+    batch = _weft._broadcast_shapes((tuple(A.shape[:-2]), tuple(input.shape[:-2])))
+    copy = A.expand((*batch, *A.shape[-2:])).clone()
+    return _TriangularSolve(_linalg.solve_triangular(matrix, input, upper=upper != transpose, unitriangular=unitriangular), copy)
+
+
+def _svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> _OldSVD:
+    """An approximation of the `q` largest singular values of A (less M) and their vectors, by random projections and `niter` iterations."""
+    q, niter = 6 if q is None else q, 2 if niter is None else niter
+    matrix = A if M is None else A - M.broadcast_to(A.shape)
+    rows, columns = matrix.shape[-2:]
+    if not 0 <= q <= min(rows, columns):
+        raise ValueError(f"svd_lowrank(): argument 'q' must be from 0 to {min(rows, columns)}, and is {q}")
+    wide = rows < columns  # the shorter side is the one that is decomposed
+    tall = matrix.transpose(-2, -1) if wide else matrix
+    basis = qr(tall @ _weft.randn(*tall.shape[:-2], tall.shape[-1], q, dtype=A.dtype)).Q
+    for _ in range(niter):
+        basis = qr(tall @ qr(tall.transpose(-2, -1) @ basis).Q).Q
+    u, s, vh = svd(basis.transpose(-2, -1) @ tall, full_matrices=False)
+    left, right = basis @ u, vh.transpose(-2, -1)
+    return _OldSVD(right, s, left) if wide else _OldSVD(left, s, right)
+
+
+def _pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> _OldSVD:
+    """The principal components of the rows of A: svd_lowrank() of A, less the means of its columns if `center`."""
+    q = min(6, *A.shape[-2:]) if q is None else q
+    if not 0 <= q <= min(A.shape[-2:]):
+        raise ValueError(f"pca_lowrank(): argument 'q' must be from 0 to {min(A.shape[-2:])}, and is {q}")
+    return _svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)
+
+
+def vander(x: Tensor, N: int | None = None) -> Tensor:
+    """The powers 0, 1, …, N - 1 of each element, as a last axis; as many as the last axis has elements unless N is given."""
+    x = x if x.ndim else x.reshape(1)
+    count = x.shape[-1] if N is None else N
+    if count <= 1:
+        raise ValueError(f"linalg.vander(): argument 'N' must be 2 at least, and is {count}")
+    powers = [_weft.ones_like(x)]
+    for _ in range(count - 1):
+        powers.append(powers[-1] * x)
+    return _weft.stack(powers, -1)
+
+
+for _name, _value in {
+    "slogdet": slogdet, "qr": _old_qr, "svd": _old_svd, "lu": _lu, "triangular_solve": _triangular_solve,
+}.items():  # fmt: skip
     setattr(_weft.Tensor, _name, _value)

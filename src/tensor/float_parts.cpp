@@ -114,12 +114,17 @@ Tensor nextafter(const Operand& x, const Operand& towards) {
     check.broadcast(shape_of(x), shape_of(towards));
     const DType result = promote({x, towards});
     check.dtype(is_float(result), "one of them must be a float tensor");
-    const NodeRef a = ir::detach(as_node(x, result, check)), b = ir::detach(as_node(towards, result, check));
+    static const auto rule = nodes::grad_rule("nextafter", [](const NodeRef&, const NodeRef& g) {
+        return ir::Grads{g, ir::expand(num(g, 0), g->shape)};  // a step that does not change with x
+    });
+    const NodeRef sources[] = {as_node(x, result, check), as_node(towards, result, check)};
+    const NodeRef a = ir::detach(sources[0]), b = ir::detach(sources[1]);
     const NodeRef from = rank_of(nodes::bits(a)), to = rank_of(nodes::bits(b)), one = num(from, 1);
     const NodeRef next = ir::where(ir::less(from, to), from + one, from - one);
     const NodeRef moved = ir::bitcast(rank_of(next), result);  // rank_of is its own inverse
     const NodeRef no_number = nodes::either(nodes::is_nan(a), nodes::is_nan(b));
-    return make_tensor(ir::where(no_number, num(a, NAN), ir::where(ir::equal_to(from, to), b, moved)));
+    const NodeRef value = ir::where(no_number, num(a, NAN), ir::where(ir::equal_to(from, to), b, moved));
+    return make_tensor(nodes::with_grads(value, {sources[0], sources[1]}, rule));
 }
 
 std::pair<Tensor, Tensor> frexp(const Tensor& x) {

@@ -118,7 +118,6 @@ namespace {
 
 NodeRef variance_of(const Checker& check, const Tensor& x, const Dims& reduced, double correction) {
     check_float(check, x);
-    check.value(correction >= 0, "the correction must not be negative");
     const NodeRef wide = ir::cast(node_of(x), accumulator_of(x.dtype()));
     return nodes::variance(wide, nodes::mean(wide, reduced), reduced, correction);
 }

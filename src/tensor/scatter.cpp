@@ -184,6 +184,9 @@ Tensor index_fill(const Tensor& x, int axis, const Tensor& index, const Operand&
     const Checker check("index_fill", {{"x", x}, {"axis", axis}, {"index", index}, {"value", value}});
     check.that(shape_of(value).empty(), "the value must be one number");
     check.dtype(promote({x, value}) == x.dtype(), "the value does not fit x's type ", x.dtype());
+    // An index may occur twice, and the value's gradient counts each element once: hence a mask.
+    if (!value.is_scalar())
+        return where(index_fill(zeros(x.shape(), DType::Bool), axis, index, true), value.tensor().to(x.dtype()), x);
     const Places to = slices(check, x, axis, index);
     const NodeRef values = ir::expand(as_node(value, x.dtype(), check), to.at->shape);
     return result_like(x, scattered(Op::Where, to.base, to.at, values, to.axis));
@@ -227,12 +230,12 @@ Tensor put(const Tensor& x, const Tensor& positions, const Tensor& values, bool 
 }
 
 // The mask counts, in row-major order, which element of source belongs to each place; number 0 is a zero in front of them.
-Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source) {
-    const Checker check("masked_scatter", {{"x", x}, {"mask", mask}, {"source", source}});
+Tensor masked_scatter(const Tensor& into, const Tensor& mask, const Tensor& source) {
+    const Checker check("masked_scatter", {{"x", into}, {"mask", mask}, {"source", source}});
     check.dtype(is_bool(mask.dtype()), "the mask must be bool, not ", mask.dtype(), "; did you mean mask != 0?");
-    check.dtype(x.dtype() == source.dtype(), "source's ", source.dtype(), " must be x's ", x.dtype());
-    const Shape shape = x.shape();
-    check.that(check.broadcast(shape, mask.shape()) == shape, "the mask must broadcast to x");
+    check.dtype(into.dtype() == source.dtype(), "source's ", source.dtype(), " must be x's ", into.dtype());
+    const Shape shape = check.broadcast(into.shape(), mask.shape());
+    const Tensor x = into.expand(shape);
     const std::int64_t count = x.numel(), given = source.numel();
     if (count == 0) return clone(x);
     const NodeRef holds = ir::reshape(ir::expand(node_of(mask), shape), {count});

@@ -165,7 +165,7 @@ def masked_scatter(x, mask, source):
 
 
 op("masked_scatter", "weft Tensor Tensor_", fills, masked_scatter, result="same",
-   errors=[Error(TypeError, "bool", floats(3), floats(3), floats(3)), Error(RuntimeError, "broadcast", floats(3), floats(2, 3) > 0, floats(6)), Error(TypeError, "must be x's", floats(3), floats(3) > 0, integers(3))])  # fmt: skip
+   errors=[Error(TypeError, "bool", floats(3), floats(3), floats(3)), Error(RuntimeError, "broadcast", floats(3), floats(2, 4) > 0, floats(8)), Error(TypeError, "must be x's", floats(3), floats(3) > 0, integers(3))])  # fmt: skip
 
 # ---- slice by slice --------------------------------------------------------------------------------------------------
 
