@@ -22,4 +22,5 @@
 #include <weft/selection.h>
 #include <weft/shape.h>
 #include <weft/sorting.h>
+#include <weft/special.h>
 #include <weft/tensor.h>
