@@ -8,6 +8,7 @@ import weft
 
 from .bernoulli import Bernoulli
 from .beta import Beta
+from .binomial import Binomial
 from .categorical import Categorical
 from .cauchy import Cauchy
 from .dirichlet import Dirichlet
@@ -15,15 +16,18 @@ from .distribution import Distribution, event_sum
 from .exponential import Exponential
 from .gamma import Gamma
 from .geometric import Geometric
+from .gumbel import Gumbel
 from .half_normal import HalfNormal
 from .independent import Independent
 from .laplace import Laplace
 from .multivariate_normal import MultivariateNormal, squared_distance
 from .normal import Normal
 from .one_hot_categorical import OneHotCategorical
+from .pareto import Pareto
 from .poisson import Poisson
 from .transformed_distribution import TransformedDistribution
 from .uniform import Uniform
+from .utils import euler_constant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,6 +110,14 @@ def _beta_beta(p: Beta, q: Beta) -> Tensor:
     return _log_beta(q.concentration1, q.concentration0) - _log_beta(a, b) + moved
 
 
+@register_kl(Binomial, Binomial)
+def _binomial_binomial(p: Binomial, q: Binomial) -> Tensor:
+    if bool((p.total_count < q.total_count).any()):
+        raise NotImplementedError("kl_divergence(): there is no formula where q's 'total_count' is larger than p's")
+    value = p.total_count * (p.probs * (p.logits - q.logits) + weft.log1p(-p.probs) - weft.log1p(-q.probs))
+    return weft.where(p.total_count > q.total_count, weft.inf, value)
+
+
 @register_kl(Categorical, Categorical)
 def _categorical_categorical(p: Categorical, q: Categorical) -> Tensor:
     terms = p.probs * (p.logits - q.logits)
@@ -150,6 +162,13 @@ def _geometric_geometric(p: Geometric, q: Geometric) -> Tensor:
     return -p.entropy() - weft.log1p(-q.probs) / p.probs - q.logits
 
 
+@register_kl(Gumbel, Gumbel)
+def _gumbel_gumbel(p: Gumbel, q: Gumbel) -> Tensor:
+    ratio, moved = p.scale / q.scale, (q.loc - p.loc) / q.scale
+    power = (moved + weft.lgamma(1 + ratio)).exp()
+    return power - moved + ratio * euler_constant - ratio.log() - (1 + euler_constant)
+
+
 @register_kl(HalfNormal, HalfNormal)
 def _half_normal_half_normal(p: HalfNormal, q: HalfNormal) -> Tensor:
     ratio = (p.scale / q.scale).square()
@@ -185,6 +204,13 @@ def _mvn_mvn(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
 def _normal_normal(p: Normal, q: Normal) -> Tensor:
     ratio = (p.scale / q.scale).square()
     return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).square() - 1 - ratio.log())
+
+
+@register_kl(Pareto, Pareto)
+def _pareto_pareto(p: Pareto, q: Pareto) -> Tensor:
+    ratio = q.alpha / p.alpha
+    value = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
+    return weft.where(p.scale < q.scale, weft.inf, value)
 
 
 @register_kl(Poisson, Poisson)
@@ -240,7 +266,65 @@ def _normal_cross(mean: Tensor, variance: Tensor, q: Normal) -> Tensor:
 def _exponential_gamma(p: Exponential, q: Gamma) -> Tensor:
     ratio = q.rate / p.rate
     value = -q.concentration * ratio.log() + ratio + weft.lgamma(q.concentration)
-    return value + (q.concentration - 1) * 0.57721566490153286060 - 1
+    return value + (q.concentration - 1) * euler_constant - 1
+
+
+def _gumbel_cross(mean: Tensor, log_power: Tensor, q: Gumbel) -> Tensor:
+    """The mean of -log q, given that of the numbers x and the logarithm of that of exp(-x / q.scale)."""
+    return q.scale.log() + (mean - q.loc) / q.scale + (log_power + q.loc / q.scale).exp()
+
+
+@register_kl(Exponential, Gumbel)
+def _exponential_gumbel(p: Exponential, q: Gumbel) -> Tensor:
+    return -p.entropy() + _gumbel_cross(p.mean, -weft.log1p((p.rate * q.scale).reciprocal()), q)
+
+
+@register_kl(Gamma, Gumbel)
+def _gamma_gumbel(p: Gamma, q: Gumbel) -> Tensor:
+    return -p.entropy() + _gumbel_cross(p.mean, -p.concentration * weft.log1p((p.rate * q.scale).reciprocal()), q)
+
+
+@register_kl(Normal, Gumbel)
+def _normal_gumbel(p: Normal, q: Gumbel) -> Tensor:
+    return -p.entropy() + _gumbel_cross(p.mean, -p.loc / q.scale + 0.5 * (p.scale / q.scale).square(), q)
+
+
+@register_kl(Uniform, Gumbel)
+def _uniform_gumbel(p: Uniform, q: Gumbel) -> Tensor:
+    width = (p.high - p.low) / q.scale
+    return -p.entropy() + _gumbel_cross(p.mean, -p.low / q.scale + (-weft.expm1(-width)).log() - width.log(), q)
+
+
+@register_kl(Gumbel, Normal)
+def _gumbel_normal(p: Gumbel, q: Normal) -> Tensor:
+    return -p.entropy() + _normal_cross(p.mean, p.variance, q)
+
+
+@register_kl(Pareto, Exponential)
+def _pareto_exponential(p: Pareto, q: Exponential) -> Tensor:
+    value = -p.entropy() - q.rate.log() + q.rate * p.scale * p.alpha / (p.alpha - 1)
+    return weft.where(p.alpha <= 1, weft.inf, value)
+
+
+@register_kl(Pareto, Gamma)
+def _pareto_gamma(p: Pareto, q: Gamma) -> Tensor:
+    norm = weft.lgamma(q.concentration) - q.concentration * q.rate.log()
+    logs = (q.concentration - 1) * (p.scale.log() + p.alpha.reciprocal())
+    value = -p.entropy() + norm - logs + q.rate * p.alpha * p.scale / (p.alpha - 1)
+    return weft.where(p.alpha <= 1, weft.inf, value)
+
+
+@register_kl(Pareto, Normal)
+def _pareto_normal(p: Pareto, q: Normal) -> Tensor:
+    return weft.where(p.alpha <= 2, weft.inf, -p.entropy() + _normal_cross(p.mean, p.variance, q))
+
+
+@register_kl(Uniform, Pareto)
+def _uniform_pareto(p: Uniform, q: Pareto) -> Tensor:
+    width = p.high - p.low
+    log_mean = (weft.xlogy(p.high, p.high) - weft.xlogy(p.low, p.low) - width) / width
+    value = -p.entropy() - q.alpha.log() - q.alpha * q.scale.log() + (q.alpha + 1) * log_mean
+    return weft.where(p.low < q.scale, weft.inf, value)
 
 
 @register_kl(Exponential, Normal)
@@ -310,8 +394,9 @@ def _always_infinite(p: Distribution, q: Distribution) -> Tensor:
 
 
 for _p, _qs in {
-    Exponential: (Beta, Uniform), Gamma: (Beta, Uniform), Laplace: (Beta, Exponential, Gamma, Uniform),
-    Normal: (Beta, Exponential, Gamma, Uniform), Poisson: (Bernoulli,),
+    Beta: (Pareto,), Exponential: (Beta, Pareto, Uniform), Gamma: (Beta, Pareto, Uniform), Gumbel: (Beta, Exponential, Gamma, Pareto, Uniform),
+    Laplace: (Beta, Exponential, Gamma, Pareto, Uniform), Normal: (Beta, Exponential, Gamma, Pareto, Uniform), Pareto: (Beta, Uniform),
+    Poisson: (Bernoulli, Binomial),
 }.items():  # fmt: skip
     for _q in _qs:
         register_kl(_p, _q)(_always_infinite)
