@@ -23,4 +23,5 @@
 #include <weft/shape.h>
 #include <weft/sorting.h>
 #include <weft/statistics.h>
+#include <weft/special.h>
 #include <weft/tensor.h>

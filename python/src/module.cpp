@@ -13,6 +13,7 @@ NB_MODULE(_weft, m) {
     bind_arithmetic(m, tensor);
     bind_products(m, tensor);
     bind_elementwise(m, tensor);
+    bind_special(m, tensor);
     bind_movement(m, tensor);
     bind_joining(m, tensor);
     bind_reductions(m, tensor);

@@ -15,6 +15,7 @@ void bind_random(nb::module_& m, nb::handle tensor);
 void bind_arithmetic(nb::module_& m, nb::handle tensor);
 void bind_products(nb::module_& m, nb::handle tensor);
 void bind_elementwise(nb::module_& m, nb::handle tensor);
+void bind_special(nb::module_& m, nb::handle tensor);
 void bind_movement(nb::module_& m, nb::handle tensor);
 void bind_joining(nb::module_& m, nb::handle tensor);
 void bind_reductions(nb::module_& m, nb::handle tensor);
