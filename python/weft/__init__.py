@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import builtins
 
+TYPE_CHECKING = False
+
 try:
     from . import _types, _weft
 except ImportError as error:
@@ -53,6 +55,18 @@ from .array_api import (
 )  # fmt: skip
 
 concatenate = cat  # noqa: F405
+
+if TYPE_CHECKING:
+    from . import io as io
+else:
+
+    def __getattr__(name: str) -> object:
+        """What few programs need is imported when it is first asked for."""
+        if name == "io":
+            import importlib
+
+            return importlib.import_module(".io", __name__)
+        raise AttributeError(f"module 'weft' has no attribute '{name}'")
 
 
 def is_tensor(obj: object) -> builtins.bool:

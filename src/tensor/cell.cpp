@@ -5,6 +5,7 @@
 #include "ir/custom.h"
 
 #include <weft/error.h>
+#include <weft/shared_memory.h>
 
 #include <algorithm>
 #include <vector>
@@ -167,6 +168,12 @@ Tensor make_view(const Tensor& base, ReadView read, WriteView write, bool detach
     cell.view->binding = cell.view->base->binding;
     list_cell(cell);
     return result;
+}
+
+Tensor base_of(const Tensor& x) {
+    if (!x.defined()) throw ValueError("base_of(): the tensor is undefined");
+    const std::lock_guard lock(ir::graph_lock());
+    return x.cell()->view ? Tensor(x.cell()->view->base) : x;
 }
 
 }  // namespace weft
