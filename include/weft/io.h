@@ -16,7 +16,8 @@
 
 namespace weft::io {
 
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;  // as Module::state() gives and load_state() takes them
+using NamedTensors =
+    std::vector<std::pair<std::string, Tensor>>;  // as Module::state() gives and load_state() takes them
 using Metadata = std::map<std::string, std::string>;
 
 struct FileError : IoError {

@@ -21,4 +21,8 @@ Tensor from_shared_memory(void* elements, const Shape& shape, const Dims& stride
 // of their bases are the same.
 Tensor base_of(const Tensor& x);
 
+// x derived from its base once more. Where the base is computed and the view is a walk through its memory, this is that memory; x itself
+// may have been computed into memory of its own.
+Tensor derived_from_base(const Tensor& x);
+
 }  // namespace weft

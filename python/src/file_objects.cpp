@@ -38,7 +38,8 @@ void check(int result) {
 
 class Maker {
 public:
-    Maker(const Objects& objects, nb::handle maker) : objects_(objects), maker_(maker), made_(objects.all.size()), open_(objects.all.size()) {}
+    Maker(const Objects& objects, nb::handle maker)
+        : objects_(objects), maker_(maker), made_(objects.all.size()), open_(objects.all.size()) {}
 
     nb::object make(Ref ref) {
         if (made_[ref].is_valid()) return made_[ref];
@@ -59,10 +60,15 @@ private:
             case Kind::Int: return stolen(PyLong_FromLongLong(object.integer));
             case Kind::BigInt: return big(object.text);
             case Kind::Float: return stolen(PyFloat_FromDouble(object.number));
-            case Kind::Text: return stolen(PyUnicode_FromStringAndSize(object.text.data(), static_cast<Py_ssize_t>(object.text.size())));
-            case Kind::Bytes: return stolen(PyBytes_FromStringAndSize(object.text.data(), static_cast<Py_ssize_t>(object.text.size())));
+            case Kind::Text:
+                return stolen(
+                    PyUnicode_FromStringAndSize(object.text.data(), static_cast<Py_ssize_t>(object.text.size())));
+            case Kind::Bytes:
+                return stolen(
+                    PyBytes_FromStringAndSize(object.text.data(), static_cast<Py_ssize_t>(object.text.size())));
             case Kind::List: {
-                const nb::object list = made_[ref] = stolen(PyList_New(0));  // known before its elements, which may hold it
+                const nb::object list = made_[ref] =
+                    stolen(PyList_New(0));  // known before its elements, which may hold it
                 for (const Ref item : object.items) check(PyList_Append(list.ptr(), make(item).ptr()));
                 return list;
             }
@@ -91,7 +97,8 @@ private:
     }
 
     nb::object big(const std::string& digits) const {
-        const nb::object bytes = stolen(PyBytes_FromStringAndSize(digits.data(), static_cast<Py_ssize_t>(digits.size())));
+        const nb::object bytes =
+            stolen(PyBytes_FromStringAndSize(digits.data(), static_cast<Py_ssize_t>(digits.size())));
         const nb::handle type(reinterpret_cast<PyObject*>(&PyLong_Type));
         return type.attr("from_bytes")(bytes, "little", nb::arg("signed") = true);
     }
@@ -148,7 +155,8 @@ private:
         if (auto plain = simple(object)) return known_[object] = objects_.add(std::move(*plain));
         if (PyTuple_CheckExact(object)) {
             std::vector<Ref> items = elements(object);
-            if (const auto known = known_.find(object); known != known_.end()) return known->second;  // one of them held it
+            if (const auto known = known_.find(object); known != known_.end())
+                return known->second;  // one of them held it
             return known_[object] = objects_.add({.kind = Kind::Tuple, .items = std::move(items)});
         }
         if (PyList_CheckExact(object)) {
@@ -214,14 +222,17 @@ private:
     // What the taker knows: a global ("module\nname"), a parameter, or the parts of a call.
     Ref other(PyObject* object) {
         const nb::object parts = taker_.attr("take")(nb::handle(object));
-        if (PyUnicode_Check(parts.ptr())) return known_[object] = objects_.add({.kind = Kind::Global, .text = nb::cast<std::string>(parts)});
+        if (PyUnicode_Check(parts.ptr()))
+            return known_[object] = objects_.add({.kind = Kind::Global, .text = nb::cast<std::string>(parts)});
         if (parts.is_none())
-            return known_[object] = objects_.add({.kind = Kind::Tensor, .parameter = true, .tensor = tensor_in(object)});
+            return known_[object] =
+                       objects_.add({.kind = Kind::Tensor, .parameter = true, .tensor = tensor_in(object)});
         kept_.push_back(parts);
-        const nb::object callee = parts[0], arguments = parts[1], state = parts[2], listed = parts[3], mapped = parts[4];
+        const nb::object callee = parts[0], arguments = parts[1], state = parts[2], listed = parts[3],
+                         mapped = parts[4];
         std::vector<Ref> items = {add(callee.ptr()), add(arguments.ptr())};
-        const Ref ref = known_[object] =
-            objects_.add({.kind = Kind::Call, .makes = nb::cast<bool>(nb::object(parts[5])), .items = std::move(items)});
+        const Ref ref = known_[object] = objects_.add(
+            {.kind = Kind::Call, .makes = nb::cast<bool>(nb::object(parts[5])), .items = std::move(items)});
         io::Changes changes;
         if (!listed.is_none()) changes.appended = elements(listed);
         if (!mapped.is_none()) changes.members = members(mapped);

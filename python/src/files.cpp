@@ -28,9 +28,11 @@ io::NamedTensors tensors_in(nb::handle object, const char* call) {
     if (!PyDict_Check(object.ptr())) wrong_type({call, "tensors"}, "a dict of tensors", object.ptr());
     io::NamedTensors tensors;
     for (const auto [name, value] : nb::borrow<nb::dict>(object)) {
-        if (!PyUnicode_Check(name.ptr())) wrong_type({call, "tensors"}, "a dict whose keys are strings, and a key is", name.ptr());
+        if (!PyUnicode_Check(name.ptr()))
+            wrong_type({call, "tensors"}, "a dict whose keys are strings, and a key is", name.ptr());
         if (!is_tensor(value.ptr()))
-            raise(PyExc_TypeError, std::string(call) + "(): the value of '" + nb::cast<std::string>(name) + "' must be a Tensor, not " + type_name(value.ptr()));
+            raise(PyExc_TypeError, std::string(call) + "(): the value of '" + nb::cast<std::string>(name) +
+                                       "' must be a Tensor, not " + type_name(value.ptr()));
         tensors.emplace_back(nb::cast<std::string>(name), tensor_in(value.ptr()));
     }
     return tensors;
@@ -41,7 +43,8 @@ io::Metadata metadata_in(nb::handle object) {
     io::Metadata metadata;
     if (object.is_none()) return metadata;
     if (!PyDict_Check(object.ptr())) wrong_type(site, "a dict of strings", object.ptr());
-    for (const auto [key, value] : nb::borrow<nb::dict>(object)) metadata.emplace(text_of(key, site), text_of(value, site));
+    for (const auto [key, value] : nb::borrow<nb::dict>(object))
+        metadata.emplace(text_of(key, site), text_of(value, site));
     return metadata;
 }
 
@@ -77,10 +80,12 @@ void bind_objects(nb::module_& m) {
                  io::ObjectOptions options;
                  options.mmap = mmap;
                  options.allowed = allowance(allowed);
-                 const io::Objects objects = without_gil([&] { return io::read_objects(std::filesystem::path(path), options); });
+                 const io::Objects objects =
+                     without_gil([&] { return io::read_objects(std::filesystem::path(path), options); });
                  return python_object(objects, maker);
              });
-    function(m, "_read_bytes", "data, allowed, maker", "The object of a .pt file in memory, and how many bytes it took.",
+    function(m, "_read_bytes", "data, allowed, maker",
+             "The object of a .pt file in memory, and how many bytes it took.",
              [](nb::handle data, nb::handle allowed, nb::handle maker) {
                  settle();
                  io::ObjectOptions options;
@@ -88,14 +93,17 @@ void bind_objects(nb::module_& m) {
                  const std::shared_ptr<Py_buffer> memory = memory_of(data);
                  std::size_t taken = 0;
                  const io::Objects objects = without_gil([&] {
-                     return io::read_objects({static_cast<const std::byte*>(memory->buf), static_cast<std::size_t>(memory->len)}, memory, options, &taken);
+                     return io::read_objects(
+                         {static_cast<const std::byte*>(memory->buf), static_cast<std::size_t>(memory->len)}, memory,
+                         options, &taken);
                  });
                  return nb::object(nb::make_tuple(python_object(objects, maker), taken));
              });
-    function(m, "_write_file", "obj, path, taker", "Writes a .pt file.", [](nb::handle object, std::string_view path, nb::handle taker) {
-        const io::Objects objects = plain_objects(object, taker);
-        without_gil([&] { io::write_objects(objects, std::filesystem::path(path)); });
-    });
+    function(m, "_write_file", "obj, path, taker", "Writes a .pt file.",
+             [](nb::handle object, std::string_view path, nb::handle taker) {
+                 const io::Objects objects = plain_objects(object, taker);
+                 without_gil([&] { io::write_objects(objects, std::filesystem::path(path)); });
+             });
     function(m, "_write_bytes", "obj, taker", "A .pt file as bytes.", [](nb::handle object, nb::handle taker) {
         const io::Objects objects = plain_objects(object, taker);
         const std::string bytes = without_gil([&] { return io::objects_as_bytes(objects); });
@@ -109,16 +117,22 @@ void bind_files(nb::module_& m) {
     nb::class_<io::SafetensorsFile>(m, "_SafetensorsFile", "An open safetensors file.")
         .def("keys", &io::SafetensorsFile::keys)
         .def("contains", &io::SafetensorsFile::contains)
-        .def("tensor", [](const io::SafetensorsFile& file, const std::string& name) { return nb::steal(to_python(file.tensor(name))); })
-        .def("shape", [](const io::SafetensorsFile& file, const std::string& name) { return shape_object(file.shape(name)); })
+        .def("tensor", [](const io::SafetensorsFile& file,
+                          const std::string& name) { return nb::steal(to_python(file.tensor(name))); })
+        .def("shape",
+             [](const io::SafetensorsFile& file, const std::string& name) { return shape_object(file.shape(name)); })
         .def("dtype_name", &io::SafetensorsFile::dtype_name)
         .def("metadata", [](const io::SafetensorsFile& file) { return dict_of(file.metadata()); });
-    function(m, "_open_safetensors", "path", "An open safetensors file, or the files of an index.", [](std::string_view path) {
-        return nb::cast(new io::SafetensorsFile(std::filesystem::path(path), "safe_open()"), nb::rv_policy::take_ownership);
-    });
-    function(m, "_load_safetensors", "path", "The tensors of a safetensors file, or of the files of an index.", [](std::string_view path) {
-        return nb::object(dict_of(without_gil([&] { return io::load_safetensors(std::filesystem::path(path)); })));
-    });
+    function(m, "_open_safetensors", "path", "An open safetensors file, or the files of an index.",
+             [](std::string_view path) {
+                 return nb::cast(new io::SafetensorsFile(std::filesystem::path(path), "safe_open()"),
+                                 nb::rv_policy::take_ownership);
+             });
+    function(
+        m, "_load_safetensors", "path", "The tensors of a safetensors file, or of the files of an index.",
+        [](std::string_view path) {
+            return nb::object(dict_of(without_gil([&] { return io::load_safetensors(std::filesystem::path(path)); })));
+        });
     function(m, "_save_safetensors", "tensors, path, metadata", "Writes a safetensors file.",
              [](nb::handle tensors, std::string_view path, nb::handle metadata) {
                  const io::NamedTensors named = tensors_in(tensors, "save_safetensors");
@@ -132,7 +146,8 @@ void bind_files(nb::module_& m) {
         without_gil([&] { io::save_npy(tensor, std::filesystem::path(path)); });
     });
     function(m, "_load_npz", "path, mmap", "The arrays of an .npz file.", [](std::string_view path, bool mmap) {
-        return nb::object(dict_of(without_gil([&] { return io::load_npz(std::filesystem::path(path), {.mmap = mmap}); })));
+        return nb::object(
+            dict_of(without_gil([&] { return io::load_npz(std::filesystem::path(path), {.mmap = mmap}); })));
     });
     function(m, "_save_npz", "tensors, path", "Writes an .npz file.", [](nb::handle tensors, std::string_view path) {
         const io::NamedTensors named = tensors_in(tensors, "save_npz");

@@ -1,6 +1,8 @@
 // io/file.cpp: mapping files, and replacing them in one step.
 #include "io/file.h"
 
+#include "io/json.h"
+
 #include <weft/creation.h>
 #include <weft/movement.h>
 
@@ -55,8 +57,17 @@ std::string why(int code) {
 
 }  // namespace
 
+std::string one_line(std::string text) {
+    const bool valid = is_utf8(text);
+    for (char& c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !valid)) c = '?';
+    }
+    return text;
+}
+
 void Place::fail_system(int code, const std::string& doing) const {
-    throw FileError(call + ": " + file + ": " + doing + (doing.empty() ? "" : ": ") + why(code), code);
+    throw FileError(message(doing + (doing.empty() ? "" : ": ") + why(code)), code);
 }
 
 Bytes map_file(const Place& place, const fs::path& path) {
@@ -95,7 +106,8 @@ std::optional<std::int64_t> checked_count(const Shape& shape) {
     return empty ? 0 : bytes / 8;
 }
 
-Tensor tensor_over(const std::byte* first, const Shape& shape, const Dims& strides, DType dtype, std::shared_ptr<void> owner) {
+Tensor tensor_over(const std::byte* first, const Shape& shape, const Dims& strides, DType dtype,
+                   std::shared_ptr<void> owner) {
     if (numel(shape) == 0) return zeros(shape, dtype);
     std::int64_t last = 0;
     for (std::size_t d = 0; d < shape.size(); ++d) last += (shape[d] - 1) * strides[d];
@@ -152,15 +164,16 @@ NewFile::NewFile(Place place, fs::path path) : place_(std::move(place)), path_(s
 void NewFile::open_beside(unsigned mode) {
     static std::atomic<unsigned> count = 0;
     do {
-        const std::string name = "." + path_.filename().string().substr(0, 200) + "." + std::to_string(::getpid()) + "." +
-                                 std::to_string(++count) + ".tmp";
+        const std::string name = "." + path_.filename().string().substr(0, 200) + "." + std::to_string(::getpid()) +
+                                 "." + std::to_string(++count) + ".tmp";
         temporary_ = path_.parent_path() / name;
         file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (file_ < 0 && errno == EEXIST);
     if (file_ < 0) {
         const int code = errno;
         temporary_.clear();
-        if (code == ENOENT) place_.fail_system(code, "the folder " + folder_of(path_) + " does not exist, make it first");
+        if (code == ENOENT)
+            place_.fail_system(code, "the folder " + folder_of(path_) + " does not exist, make it first");
         place_.fail_system(code, "no file can be made in the folder " + folder_of(path_));
     }
     if (mode != 0) (void)::fchmod(file_, mode);  // as the old file, where that is possible
@@ -191,7 +204,8 @@ void NewFile::commit() {
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) place_.fail_system(errno, "it cannot be replaced");
     temporary_.clear();
     const Descriptor folder(::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (folder.get() >= 0) (void)::fsync(folder.get());  // some file systems have no such call; the file is whole either way
+    if (folder.get() >= 0)
+        (void)::fsync(folder.get());  // some file systems have no such call; the file is whole either way
 }
 
 }  // namespace weft::io

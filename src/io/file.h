@@ -13,12 +13,16 @@
 
 namespace weft::io {
 
+std::string one_line(std::string text);
+
 // Where a message comes from: the function that was called, and the file.
 struct Place {
     std::string call;  // "load_safetensors()"
     std::string file;  // a path, or "the file"
 
-    [[noreturn]] void fail(const std::string& what) const { throw IoError(call + ": " + file + ": " + what); }
+    // "call: file: what". Names of a file may be anything: what is no text is shown as '?', so that this stays one line of UTF-8.
+    std::string message(const std::string& what) const { return call + ": " + one_line(file) + ": " + one_line(what); }
+    [[noreturn]] void fail(const std::string& what) const { throw IoError(message(what)); }
     [[noreturn]] void fail_system(int code, const std::string& doing) const;  // FileError
 };
 
@@ -32,7 +36,8 @@ struct Bytes {
 // cut short by another program while it is mapped ends the process, as with any map.
 Bytes map_file(const Place& place, const std::filesystem::path& path);
 
-std::uint64_t little_endian(std::span<const std::byte> bytes, std::size_t at, int count);  // the caller has checked the size
+std::uint64_t little_endian(std::span<const std::byte> bytes, std::size_t at,
+                            int count);  // the caller has checked the size
 void append_little_endian(std::string& text, std::uint64_t value, int count);
 inline std::string_view text_of(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -45,7 +50,8 @@ inline constexpr std::size_t kMostDimensions = 64;
 
 // A tensor over memory of a file. The caller has checked that all elements lie within it. What cannot be read in place is copied:
 // elements that are not aligned, and bools that are neither 0 nor 1, which no kernel expects.
-Tensor tensor_over(const std::byte* first, const Shape& shape, const Dims& strides, DType dtype, std::shared_ptr<void> owner);
+Tensor tensor_over(const std::byte* first, const Shape& shape, const Dims& strides, DType dtype,
+                   std::shared_ptr<void> owner);
 Tensor tensor_over(const std::byte* first, const Shape& shape, DType dtype, std::shared_ptr<void> owner);
 
 // The elements of a tensor, row by row, in memory that is held.

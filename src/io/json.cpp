@@ -61,7 +61,8 @@ std::string json_text(std::string_view text) {
 void JsonReader::fail(const std::string& what) const { throw JsonError(what + " at byte " + std::to_string(at_)); }
 
 void JsonReader::skip_space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) ++at_;
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
+        ++at_;
 }
 
 char JsonReader::next() {
@@ -153,19 +154,21 @@ std::uint64_t JsonReader::number() {
             __builtin_add_overflow(value, static_cast<std::uint64_t>(text_[at_] - '0'), &value))
             fail("an integer does not fit 64 bits");
     if (first == '0' && at_ - start > 1) fail("an integer starts with 0");
-    if (at_ < text_.size() && (text_[at_] == '.' || (text_[at_] | 32) == 'e')) fail("an integer is expected, not a fraction");
+    if (at_ < text_.size() && (text_[at_] == '.' || (text_[at_] | 32) == 'e'))
+        fail("an integer is expected, not a fraction");
     return value;
 }
 
 void JsonReader::word() {  // true, false, null, or a number of any kind
     const std::size_t start = at_;
-    while (at_ < text_.size() && (is_digit(text_[at_]) || ((text_[at_] | 32) >= 'a' && (text_[at_] | 32) <= 'z') || text_[at_] == '-' ||
-                                  text_[at_] == '+' || text_[at_] == '.'))
+    while (at_ < text_.size() && (is_digit(text_[at_]) || ((text_[at_] | 32) >= 'a' && (text_[at_] | 32) <= 'z') ||
+                                  text_[at_] == '-' || text_[at_] == '+' || text_[at_] == '.'))
         ++at_;
     const std::string_view found = text_.substr(start, at_ - start);
     if (found == "true" || found == "false" || found == "null") return;
     const std::size_t digits = found.starts_with('-') ? 1 : 0;
-    if (found.size() == digits || !is_digit(found[digits]) || found.find_first_not_of("0123456789+-.eE") != found.npos) {
+    if (found.size() == digits || !is_digit(found[digits]) ||
+        found.find_first_not_of("0123456789+-.eE") != found.npos) {
         at_ = start;
         fail("a value is expected");
     }

@@ -81,7 +81,9 @@ private:
     }
     std::string descr() {
         if (next() == '[')
-            place_.fail("it is an array of records (a structured type), which is not read; save each field as an array of its own");
+            place_.fail(
+                "it is an array of records (a structured type), which is not read; save each field as an array of its "
+                "own");
         return quoted();
     }
     bool boolean() {
@@ -126,18 +128,26 @@ Dims column_major_strides(const Shape& shape) {
 
 DType dtype_in(const Place& place, const std::string& type) {
     for (const NumpyType& known : kTypes)
-        if (type.size() == 3 && known.code == type.substr(1) && std::string_view("<>|=").find(type[0]) != std::string_view::npos) return known.dtype;
+        if (type.size() == 3 && known.code == type.substr(1) &&
+            std::string_view("<>|=").find(type[0]) != std::string_view::npos)
+            return known.dtype;
     const char kind = type.size() > 1 ? type[1] : type.empty() ? '?' : type[0];
-    const std::string what = kind == 'c' ? " (complex numbers)" : kind == 'O' ? " (objects of Python)" : kind == 'U' || kind == 'S' ? " (text)"
-                           : kind == 'M' || kind == 'm' ? " (times)" : kind == 'V' ? " (raw records)" : "";
-    throw DTypeError(place.call + ": " + place.file + ": it has elements of NumPy's type '" + type.substr(0, 40) + "'" + what + ", which Weft does not have");
+    const std::string what = kind == 'c'                  ? " (complex numbers)"
+                             : kind == 'O'                ? " (objects of Python)"
+                             : kind == 'U' || kind == 'S' ? " (text)"
+                             : kind == 'M' || kind == 'm' ? " (times)"
+                             : kind == 'V'                ? " (raw records)"
+                                                          : "";
+    throw DTypeError(place.message("it has elements of NumPy's type '" + type.substr(0, 40) + "'" + what +
+                                   ", which Weft does not have"));
 }
 
 // A copy with the bytes of each element reversed.
 Bytes swapped(std::span<const std::byte> data, std::size_t item) {
     const auto copy = std::make_shared<std::vector<std::byte>>(data.begin(), data.end());
     for (std::size_t at = 0; at + item <= copy->size(); at += item)
-        std::reverse(copy->begin() + static_cast<std::ptrdiff_t>(at), copy->begin() + static_cast<std::ptrdiff_t>(at + item));
+        std::reverse(copy->begin() + static_cast<std::ptrdiff_t>(at),
+                     copy->begin() + static_cast<std::ptrdiff_t>(at + item));
     return {*copy, copy};
 }
 
@@ -150,33 +160,40 @@ Tensor read_array(const Place& place, const Bytes& file, bool mmap) {
     const auto bytes = file.data;
     if (!text_of(bytes).starts_with(kMagic) || bytes.size() < 10) place.fail("it is no .npy file, or it is cut short");
     const unsigned version = std::to_integer<unsigned>(bytes[6]);
-    if (version < 1 || version > 3) place.fail("it is of the version " + std::to_string(version) + " of the format; 1 to 3 are read");
+    if (version < 1 || version > 3)
+        place.fail("it is of the version " + std::to_string(version) + " of the format; 1 to 3 are read");
     const std::size_t start = version == 1 ? 10 : 12;
     if (bytes.size() < start) place.fail("it is cut short");
     const std::uint64_t length = little_endian(bytes, 8, version == 1 ? 2 : 4);
-    if (length > bytes.size() - start || length > kMostHeader) place.fail("it is cut short: its header would have " + std::to_string(length) + " bytes");
+    if (length > bytes.size() - start || length > kMostHeader)
+        place.fail("it is cut short: its header would have " + std::to_string(length) + " bytes");
     const Header header = HeaderReader(place, text_of(bytes.subspan(start, length))).read();
     const DType dtype = dtype_in(place, header.type);
     const std::optional<std::int64_t> count = checked_count(header.shape);
     if (!count) place.fail("its shape has more elements than can be");
     const std::size_t item = size_of(dtype), held = bytes.size() - start - length;
     if (static_cast<std::uint64_t>(*count) > held / item || static_cast<std::uint64_t>(*count) * item != held)
-        place.fail("it has " + std::to_string(held) + " bytes of elements, which is not what " + std::string(name_of(dtype)) + to_string(header.shape) + " takes");
+        place.fail("it has " + std::to_string(held) + " bytes of elements, which is not what " +
+                   std::string(name_of(dtype)) + to_string(header.shape) + " takes");
     const auto data = bytes.subspan(start + length);
-    const Bytes memory = header.type[0] == '>' && item > 1 ? swapped(data, item) : mmap ? Bytes{data, file.owner} : copied(data);
+    const Bytes memory = header.type[0] == '>' && item > 1 ? swapped(data, item)
+                         : mmap                            ? Bytes{data, file.owner}
+                                                           : copied(data);
     const Dims strides = header.column_major ? column_major_strides(header.shape) : row_major_strides(header.shape);
     return tensor_over(memory.data.data(), header.shape, strides, dtype, memory.owner);
 }
 
 std::string header_of(const Tensor& tensor, const std::string& call, const std::string& name) {
-    const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const NumpyType& known) { return known.dtype == tensor.dtype(); });
-    if (type == std::end(kTypes)) throw DTypeError(call + ": " + name + " is bfloat16, which NumPy does not have; convert it to float32 first");
+    const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                    [&](const NumpyType& known) { return known.dtype == tensor.dtype(); });
+    if (type == std::end(kTypes))
+        throw DTypeError(call + ": " + name + " is bfloat16, which NumPy does not have; convert it to float32 first");
     std::string sizes;
     for (const std::int64_t size : tensor.shape()) sizes += std::to_string(size) + ", ";
     if (tensor.rank() > 1) sizes.resize(sizes.size() - 2);
     if (tensor.rank() == 1) sizes.pop_back();
-    std::string header = std::string("{'descr': '") + (size_of(tensor.dtype()) == 1 ? "|" : "<") + std::string(type->code) +
-                         "', 'fortran_order': False, 'shape': (" + sizes + "), }";
+    std::string header = std::string("{'descr': '") + (size_of(tensor.dtype()) == 1 ? "|" : "<") +
+                         std::string(type->code) + "', 'fortran_order': False, 'shape': (" + sizes + "), }";
     header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 11, ' ');
     header += '\n';
     std::string text(kMagic);
@@ -231,7 +248,8 @@ void save_npz(const NamedTensors& tensors, const fs::path& path) {
     std::vector<Tensor> all;
     for (const auto& [name, tensor] : tensors) {
         if (!tensor.defined()) throw ValueError("save_npz(): the tensor '" + name + "' is undefined");
-        if (name.empty() || name.size() > 60000 || !is_utf8(name)) throw ValueError("save_npz(): a tensor cannot be named '" + name.substr(0, 80) + "'");
+        if (name.empty() || name.size() > 60000 || !is_utf8(name))
+            throw ValueError("save_npz(): a tensor cannot be named '" + name.substr(0, 80) + "'");
         if (!seen.insert(name).second) throw ValueError("save_npz(): the name '" + name + "' comes twice");
         headers.push_back(header_of(tensor, place.call, "'" + name + "'"));
         all.push_back(tensor);

@@ -31,7 +31,8 @@ public:
 
 private:
     [[noreturn]] void damaged(const std::string& what) const {
-        place_.fail("it is damaged, or no file of tensors: " + what + " at byte " + std::to_string(at_) + " of the pickle");
+        place_.fail("it is damaged, or no file of tensors: " + what + " at byte " + std::to_string(at_) +
+                    " of the pickle");
     }
 
     // ---- bytes
@@ -82,7 +83,9 @@ private:
         if (!is_utf8(value)) damaged("a text is not valid UTF-8");
         push({.kind = Kind::Text, .text = std::move(value)});
     }
-    void old_text(std::string value) { push({.kind = is_utf8(value) ? Kind::Text : Kind::Bytes, .text = std::move(value)}); }
+    void old_text(std::string value) {
+        push({.kind = is_utf8(value) ? Kind::Text : Kind::Bytes, .text = std::move(value)});
+    }
     void bytes(std::string value) { push({.kind = Kind::Bytes, .text = std::move(value)}); }
     void container(Kind kind, std::vector<Ref> items) { push({.kind = kind, .items = std::move(items)}); }
     void tuple(int count) {
@@ -121,7 +124,8 @@ private:
     }
     void string_line() {  // of protocol 0: quoted, with few escapes in what anybody writes
         const std::string found = line();
-        if (found.size() < 2 || (found[0] != '\'' && found[0] != '"') || found.back() != found[0] || found.find('\\') != found.npos)
+        if (found.size() < 2 || (found[0] != '\'' && found[0] != '"') || found.back() != found[0] ||
+            found.find('\\') != found.npos)
             damaged("a quoted text is expected");
         old_text(found.substr(1, found.size() - 2));
     }
@@ -134,21 +138,25 @@ private:
     // ---- changes of objects
     void append(Ref target, const std::vector<Ref>& values) {
         Object& object = objects_[target];
-        if (object.kind == Kind::List || object.kind == Kind::Set) object.items.insert(object.items.end(), values.begin(), values.end());
-        else if (object.kind == Kind::Call) object.change().appended.insert(object.change().appended.end(), values.begin(), values.end());
+        if (object.kind == Kind::List || object.kind == Kind::Set)
+            object.items.insert(object.items.end(), values.begin(), values.end());
+        else if (object.kind == Kind::Call)
+            object.change().appended.insert(object.change().appended.end(), values.begin(), values.end());
         else damaged("elements are added to what is no list");
     }
     void set_members(Ref target, const std::vector<Ref>& values) {
         if (values.size() % 2 != 0) damaged("a key has no value");
         Object& object = objects_[target];
         if (object.kind == Kind::Dict) object.items.insert(object.items.end(), values.begin(), values.end());
-        else if (object.kind == Kind::Call) object.change().members.insert(object.change().members.end(), values.begin(), values.end());
+        else if (object.kind == Kind::Call)
+            object.change().members.insert(object.change().members.end(), values.begin(), values.end());
         else damaged("members are set of what is no dict");
     }
     void build() {
         const Ref state = pop();
         Object& object = objects_[top()];
-        if (object.kind == Kind::Tensor) return;  // attributes that a program gave to a tensor: its value is what counts
+        if (object.kind == Kind::Tensor)
+            return;  // attributes that a program gave to a tensor: its value is what counts
         if (object.kind != Kind::Call) damaged("attributes are set of what has none");
         object.change().states.push_back(state);
     }
@@ -159,9 +167,11 @@ private:
         Object object{.kind = Kind::Global};
         object.text = module_today(module) + "\n" + name;
         if (!host_.allowed(global_name(object))) {
-            const std::string full = global_name(object), shown = object.text.starts_with("builtins\n") ? name : full;
+            const std::string full = one_line(global_name(object)),
+                              shown = object.text.starts_with("builtins\n") ? one_line(name) : full;
             throw IoError(place_.call + ": the file asks for " + full +
-                          ", but only tensors, numbers, strings and containers of them are loaded. If you trust that class or function, allow "
+                          ", but only tensors, numbers, strings and containers of them are loaded. If you trust that "
+                          "class or function, allow "
                           "it with weft.serialization.add_safe_globals([" +
                           shown + "]); if you trust the whole file, code included, pass weights_only=False");
         }
@@ -169,12 +179,14 @@ private:
     }
     void stack_global() {
         const Ref name = pop(), module = pop();
-        if (objects_[name].kind != Kind::Text || objects_[module].kind != Kind::Text) damaged("the name of a global is no text");
+        if (objects_[name].kind != Kind::Text || objects_[module].kind != Kind::Text)
+            damaged("the name of a global is no text");
         global(objects_[module].text, objects_[name].text);
     }
     void call(Ref callee, Ref arguments, std::optional<Ref> names, bool makes) {
         if (objects_[callee].kind != Kind::Global) damaged("something is called that is no function");
-        if (objects_[arguments].kind != Kind::Tuple || (names && objects_[*names].kind != Kind::Dict)) damaged("a call has no arguments");
+        if (objects_[arguments].kind != Kind::Tuple || (names && objects_[*names].kind != Kind::Dict))
+            damaged("a call has no arguments");
         if (!names && !makes) {
             const std::vector<Ref> values = objects_[arguments].items;
             if (const auto found = host_.call(objects_, global_name(objects_[callee]), values)) return push(*found);

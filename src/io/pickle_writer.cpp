@@ -119,7 +119,8 @@ void PickleWriter::items(const std::vector<Ref>& refs, char op, int width, int d
 void PickleWriter::put_call(const Object& object, Ref ref, int depth) {
     put(object.items[0], depth);
     put(object.items[1], depth);
-    if (object.items.size() > 2) throw ValueError(call_ + ": an object is made with keywords, which the format does not have");
+    if (object.items.size() > 2)
+        throw ValueError(call_ + ": an object is made with keywords, which the format does not have");
     out_ += object.makes ? '\x81' : 'R';
     memoize("o" + std::to_string(ref));
     if (!object.changes) return;
@@ -133,7 +134,8 @@ void PickleWriter::put_call(const Object& object, Ref ref, int depth) {
 
 void PickleWriter::put(Ref ref, int depth) {
     if (depth > kMostNestedObjects)
-        throw ValueError(call_ + ": objects are nested more than " + std::to_string(kMostNestedObjects) + " deep, or a tuple contains itself");
+        throw ValueError(call_ + ": objects are nested more than " + std::to_string(kMostNestedObjects) +
+                         " deep, or a tuple contains itself");
     if (!recalled("o" + std::to_string(ref))) put_new(ref, depth + 1);
 }
 
@@ -147,7 +149,8 @@ void PickleWriter::put_new(Ref ref, int depth) {
         case Kind::BigInt: return big(object.text);
         case Kind::Float:
             out_ += 'G';
-            for (int shift = 56; shift >= 0; shift -= 8) out_ += static_cast<char>(std::bit_cast<std::uint64_t>(object.number) >> shift & 255);
+            for (int shift = 56; shift >= 0; shift -= 8)
+                out_ += static_cast<char>(std::bit_cast<std::uint64_t>(object.number) >> shift & 255);
             return;
         case Kind::Text: return text(object.text);
         case Kind::Bytes: return bytes(object.text);
@@ -172,10 +175,10 @@ void PickleWriter::put_new(Ref ref, int depth) {
             items(object.items, 'e', 1, depth);
             out_ += "\x85R";
             return memoize(key);
-        case Kind::Tensor:
-            tensor(object);
-            return memoize(key);
-        case Kind::Global: return global(object.text.substr(0, object.text.find('\n')), object.text.substr(object.text.find('\n') + 1));
+        case Kind::Tensor: tensor(object); return memoize(key);
+        case Kind::Global:
+            return global(object.text.substr(0, object.text.find('\n')),
+                          object.text.substr(object.text.find('\n') + 1));
         case Kind::Call: return put_call(object, ref, depth);
     }
 }

@@ -15,25 +15,31 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";  // the number that the older format starts with
+constexpr std::string_view kMagic =
+    "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";  // the number that the older format starts with
 
 Objects read_zip(const Place& place, Bytes bytes, const ObjectOptions& options) {
     const ZipReader zip(place, std::move(bytes));
     std::string folder;
     const ZipReader::Record* pickle = nullptr;
     for (const ZipReader::Record& record : zip.records())
-        if (const std::string_view name = record.name; name.ends_with("/data.pkl") && name.find('/') == name.size() - 9) {
+        if (const std::string_view name = record.name;
+            name.ends_with("/data.pkl") && name.find('/') == name.size() - 9) {
             pickle = &record;
             folder = name.substr(0, name.size() - 8);
         }
     if (!pickle) {
-        const bool arrays = std::any_of(zip.records().begin(), zip.records().end(), [](const auto& record) { return record.name.ends_with(".npy"); });
-        place.fail(arrays ? "it is a zip archive of NumPy's arrays; read it with load_npz()"
-                          : "it is a zip archive, but none that torch.save() or save() of Weft wrote: it has no record data.pkl");
+        const bool arrays = std::any_of(zip.records().begin(), zip.records().end(),
+                                        [](const auto& record) { return record.name.ends_with(".npy"); });
+        place.fail(
+            arrays
+                ? "it is a zip archive of NumPy's arrays; read it with load_npz()"
+                : "it is a zip archive, but none that torch.save() or save() of Weft wrote: it has no record data.pkl");
     }
     if (zip.find(folder + "constants.pkl"))
         place.fail("it is a TorchScript program, which is not read; save its state_dict() with torch.save() instead");
-    if (const auto* order = zip.find(folder + "byteorder"); order && order->size < 16 && text_of(zip.read(*order, true).data) == "big")
+    if (const auto* order = zip.find(folder + "byteorder");
+        order && order->size < 16 && text_of(zip.read(*order, true).data) == "big")
         place.fail("its numbers have the bytes of big-endian machines, which is not read");
     TorchHost host(place, options);
     Objects objects;
@@ -53,7 +59,8 @@ bool is_magic(const Objects& objects) {
 }
 
 // After the magic number: a version, facts about the machine, the object, the names of its storages, and these.
-Objects read_old(const Place& place, const Bytes& bytes, std::size_t at, const ObjectOptions& options, std::size_t& taken) {
+Objects read_old(const Place& place, const Bytes& bytes, std::size_t at, const ObjectOptions& options,
+                 std::size_t& taken) {
     TorchHost host(place, options);
     const auto next = [&] {
         Objects objects;
@@ -61,7 +68,8 @@ Objects read_old(const Place& place, const Bytes& bytes, std::size_t at, const O
         return objects;
     };
     const Objects version = next();
-    if (version[version.root].kind != Kind::Int || version[version.root].integer != 1001) place.fail("it is of an unknown version of torch.save()");
+    if (version[version.root].kind != Kind::Int || version[version.root].integer != 1001)
+        place.fail("it is of an unknown version of torch.save()");
     next();
     Objects objects = next();
     const Objects names = next();
@@ -71,8 +79,10 @@ Objects read_old(const Place& place, const Bytes& bytes, std::size_t at, const O
         const std::string key = name.kind == Kind::Int ? std::to_string(name.integer) : name.text;
         const auto& all = host.storages();
         const auto storage = std::find_if(all.begin(), all.end(), [&](const auto& known) { return known.key == key; });
-        if (storage == all.end() || bytes.data.size() - at < 8) place.fail("it is damaged: a storage is cut short, or belongs to no tensor");
-        const std::uint64_t count = little_endian(bytes.data, at, 8), size = static_cast<std::uint64_t>(storage->count) * size_of(storage->dtype);
+        if (storage == all.end() || bytes.data.size() - at < 8)
+            place.fail("it is damaged: a storage is cut short, or belongs to no tensor");
+        const std::uint64_t count = little_endian(bytes.data, at, 8),
+                            size = static_cast<std::uint64_t>(storage->count) * size_of(storage->dtype);
         at += 8;
         if (count != static_cast<std::uint64_t>(storage->count) || size > bytes.data.size() - at)
             place.fail("it is damaged: the storage '" + key + "' is cut short");
@@ -108,7 +118,7 @@ struct Stored {
 class Storages {
 public:
     explicit Storages(const Objects& objects) {
-        std::vector<Tensor> tensors;  // bases, since a view of computed memory is that memory, and else it may be computed by itself
+        std::vector<Tensor> tensors;  // bases, since a view of computed memory is that memory
         std::vector<std::pair<Ref, Tensor>> bases;
         for (Ref ref = 0; ref < objects.all.size(); ++ref) {
             if (objects[ref].kind != Kind::Tensor) continue;
@@ -140,21 +150,24 @@ private:
     // Tensors that share memory are one storage, from the first of their elements to the last.
     void place(const Objects& objects, const std::vector<Ref>& refs) {
         std::vector<MemoryView> views;
-        for (const Ref ref : refs) views.push_back(objects[ref].tensor.detach().memory());
+        for (const Ref ref : refs) views.push_back(derived_from_base(objects[ref].tensor).detach().memory());
         const std::size_t item = size_of(views[0].dtype);
         const std::byte *low = nullptr, *high = nullptr;
         bool together = true;
         std::int64_t elements = 0;
         for (const MemoryView& view : views) {
             const auto* first = static_cast<const std::byte*>(view.data);
-            const bool forward = std::all_of(view.strides.begin(), view.strides.end(), [](std::int64_t stride) { return stride >= 0; });
-            together = together && view.owner == views[0].owner && view.dtype == views[0].dtype && forward && extent(view) > 0;
+            const bool forward =
+                std::all_of(view.strides.begin(), view.strides.end(), [](std::int64_t stride) { return stride >= 0; });
+            together =
+                together && view.owner == views[0].owner && view.dtype == views[0].dtype && forward && extent(view) > 0;
             if (!together) break;
             low = low ? std::min(low, first) : first;
             high = std::max(high, first + extent(view) * static_cast<std::int64_t>(item));
             elements = std::max(elements, numel(view.shape));
         }
-        if (together && refs.size() == 1) together = extent(views[0]) <= elements;  // else a copy without gaps is smaller
+        if (together && refs.size() == 1)
+            together = extent(views[0]) <= elements;  // else a copy without gaps is smaller
         if (!together) {
             for (const Ref ref : refs) {
                 stored[ref] = {all.size(), 0, row_major_strides(objects[ref].tensor.shape())};
@@ -221,13 +234,15 @@ private:
 // What is computed and what cannot be written raises before the file is made.
 class Archive {
 public:
-    Archive(const Objects& objects, const std::string& call) : storages_(objects), pickle_(TorchWriter(objects, storages_, call).write()) {}
+    Archive(const Objects& objects, const std::string& call)
+        : storages_(objects), pickle_(TorchWriter(objects, storages_, call).write()) {}
 
     void write(Sink& sink) const {
         ZipWriter zip(sink);
         zip.add("archive/data.pkl", bytes_of(pickle_));
         zip.add("archive/byteorder", bytes_of("little"));
-        for (std::size_t i = 0; i < storages_.all.size(); ++i) zip.add("archive/data/" + std::to_string(i), storages_.all[i].bytes);
+        for (std::size_t i = 0; i < storages_.all.size(); ++i)
+            zip.add("archive/data/" + std::to_string(i), storages_.all[i].bytes);
         zip.add("archive/version", bytes_of("3\n"));
         zip.finish();
     }
@@ -250,11 +265,13 @@ public:
 private:
     void visit(Ref ref, const std::string& name, int depth) {
         // A file can put one list into another many times over, so that its tensors have more names than memory holds.
-        if (depth > kMostNestedObjects || ++visits_ > 10'000'000) place_.fail("its dicts and lists are nested too deeply");
+        if (depth > kMostNestedObjects || ++visits_ > 10'000'000)
+            place_.fail("its dicts and lists are nested too deeply");
         const Object& object = objects_[ref];
         if (object.kind == Kind::Tensor) found_.emplace_back(name, object.tensor);
         if (object.kind == Kind::List || object.kind == Kind::Tuple)
-            for (std::size_t i = 0; i < object.items.size(); ++i) visit(object.items[i], joined(name, std::to_string(i)), depth + 1);
+            for (std::size_t i = 0; i < object.items.size(); ++i)
+                visit(object.items[i], joined(name, std::to_string(i)), depth + 1);
         if (object.kind == Kind::Dict) members(object.items, name, depth);
         if (object.kind == Kind::Call && object.changes) members(object.changes->members, name, depth);
     }
@@ -265,7 +282,9 @@ private:
             if (key.kind == Kind::Int) visit(items[i + 1], joined(name, std::to_string(key.integer)), depth + 1);
         }
     }
-    static std::string joined(const std::string& name, const std::string& key) { return name.empty() ? key : name + "." + key; }
+    static std::string joined(const std::string& name, const std::string& key) {
+        return name.empty() ? key : name + "." + key;
+    }
 
     const Place& place_;
     const Objects& objects_;
@@ -275,7 +294,8 @@ private:
 
 }  // namespace
 
-Objects read_objects(std::span<const std::byte> bytes, std::shared_ptr<void> owner, const ObjectOptions& options, std::size_t* taken) {
+Objects read_objects(std::span<const std::byte> bytes, std::shared_ptr<void> owner, const ObjectOptions& options,
+                     std::size_t* taken) {
     std::size_t count = 0;
     Objects objects = read_any({options.call, options.file}, {bytes, std::move(owner)}, options, count);
     if (taken) *taken = count;

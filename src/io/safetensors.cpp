@@ -68,8 +68,10 @@ Entry read_entry(JsonReader& json, std::string name, const Place& place) {
     json.object([&](const std::string& field) {
         if (field == "dtype") {
             const std::string type = json.string();
-            entry.type = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeName& known) { return known.name == type; });
-            if (entry.type == std::end(kTypes)) place.fail("'" + entry.name + "' has the unknown element type '" + type.substr(0, 40) + "'");
+            entry.type = std::find_if(std::begin(kTypes), std::end(kTypes),
+                                      [&](const TypeName& known) { return known.name == type; });
+            if (entry.type == std::end(kTypes))
+                place.fail("'" + entry.name + "' has the unknown element type '" + type.substr(0, 40) + "'");
             seen |= 1;
         } else if (field == "shape") {
             entry.shape = read_shape(json);
@@ -84,7 +86,8 @@ Entry read_entry(JsonReader& json, std::string name, const Place& place) {
             throw JsonError("'" + entry.name + "' has the unknown field '" + field.substr(0, 40) + "'");
         }
     });
-    if (seen != 7 || offsets.size() != 2) throw JsonError("'" + entry.name + "' needs a dtype, a shape and two data_offsets");
+    if (seen != 7 || offsets.size() != 2)
+        throw JsonError("'" + entry.name + "' needs a dtype, a shape and two data_offsets");
     entry.begin = offsets[0];
     entry.end = offsets[1];
     return entry;
@@ -95,14 +98,16 @@ void read_header(File& file, std::string_view text) {
     bool metadata = false;
     json.object([&](const std::string& name) {
         if (name != "__metadata__") {
-            if (!file.places.emplace(name, file.entries.size()).second) throw JsonError("the name '" + name + "' comes twice");
+            if (!file.places.emplace(name, file.entries.size()).second)
+                throw JsonError("the name '" + name + "' comes twice");
             file.entries.push_back(read_entry(json, name, file.place));
             return;
         }
         if (metadata) throw JsonError("'__metadata__' comes twice");
         metadata = true;
         json.object([&](const std::string& key) {
-            if (!file.metadata.emplace(key, json.string()).second) throw JsonError("'" + key + "' comes twice in '__metadata__'");
+            if (!file.metadata.emplace(key, json.string()).second)
+                throw JsonError("'" + key + "' comes twice in '__metadata__'");
         });
     });
     json.end();
@@ -112,7 +117,8 @@ void read_header(File& file, std::string_view text) {
 void check_offsets(const File& file) {
     std::vector<const Entry*> order;
     for (const Entry& entry : file.entries) order.push_back(&entry);
-    std::sort(order.begin(), order.end(), [](const Entry* a, const Entry* b) { return std::pair(a->begin, a->end) < std::pair(b->begin, b->end); });
+    std::sort(order.begin(), order.end(),
+              [](const Entry* a, const Entry* b) { return std::pair(a->begin, a->end) < std::pair(b->begin, b->end); });
     std::uint64_t at = 0;
     for (const Entry* entry : order) {
         const std::string name = "'" + entry->name + "'";
@@ -128,7 +134,9 @@ void check_offsets(const File& file) {
         at = entry->end;
     }
     const std::uint64_t held = file.bytes.data.size() - file.data;
-    if (at > held) file.place.fail("it is cut short: the header lists " + std::to_string(at) + " bytes of elements, and there are " + std::to_string(held));
+    if (at > held)
+        file.place.fail("it is cut short: the header lists " + std::to_string(at) +
+                        " bytes of elements, and there are " + std::to_string(held));
     if (at < held) file.place.fail(std::to_string(held - at) + " bytes at its end belong to no tensor");
 }
 
@@ -140,7 +148,8 @@ File open_file(const fs::path& path, const std::string& call) {
     if (size < 8) file.place.fail("it has " + std::to_string(size) + " bytes, and a safetensors file has at least 10");
     const std::uint64_t header = little_endian(file.bytes.data, 0, 8);
     if (header > kMostHeader || header > size - 8)
-        file.place.fail("it is no safetensors file, or it is cut short: its header would have " + std::to_string(header) + " bytes");
+        file.place.fail("it is no safetensors file, or it is cut short: its header would have " +
+                        std::to_string(header) + " bytes");
     file.data = 8 + static_cast<std::size_t>(header);
     const std::string_view text = text_of(file.bytes.data.subspan(8, header));
     if (!text.starts_with('{')) file.place.fail("it is no safetensors file: its header does not start with '{'");
@@ -155,14 +164,14 @@ File open_file(const fs::path& path, const std::string& call) {
 
 const Entry& find(const File& file, const std::string& name) {
     const auto found = file.places.find(name);
-    if (found == file.places.end()) throw IndexError(file.place.call + ": " + file.place.file + ": there is no tensor named '" + name + "'");
+    if (found == file.places.end()) throw IndexError(file.place.message("there is no tensor named '" + name + "'"));
     return file.entries[found->second];
 }
 
 Tensor tensor_in(const File& file, const Entry& entry) {
     if (!entry.type->dtype)
-        throw DTypeError(file.place.call + ": " + file.place.file + ": '" + entry.name + "' has elements of the type " +
-                         std::string(entry.type->name) + ", which Weft does not have");
+        throw DTypeError(file.place.message("'" + entry.name + "' has elements of the type " +
+                                            std::string(entry.type->name) + ", which Weft does not have"));
     const std::byte* first = file.bytes.data.data() + file.data + entry.begin;
     return tensor_over(first, entry.shape, *entry.type->dtype, file.bytes.owner);
 }
@@ -179,7 +188,7 @@ fs::path within(const Place& place, const fs::path& folder, const std::string& n
 
 struct SafetensorsFile::Parts {
     std::string call;
-    std::vector<File> files;                       // one, or those of the index that have been opened
+    std::vector<File> files;  // one, or those of the index that have been opened
     bool indexed = false;
     Place place;                                   // of the index
     std::vector<std::string> names;                // of the index, in its order
@@ -189,7 +198,7 @@ struct SafetensorsFile::Parts {
     const File& file_of(const std::string& name) {
         if (!indexed) return files[0];
         const auto found = at.find(name);
-        if (found == at.end()) throw IndexError(place.call + ": " + place.file + ": there is no tensor named '" + name + "'");
+        if (found == at.end()) throw IndexError(place.message("there is no tensor named '" + name + "'"));
         const std::string path = found->second.string();
         const auto known = opened.find(path);
         if (known != opened.end()) return files[known->second];
@@ -270,7 +279,8 @@ void save_safetensors(const NamedTensors& tensors, const fs::path& path, const M
     const Place place{"save_safetensors()", path.string()};
     std::unordered_set<std::string_view> seen;
     for (const auto& [name, tensor] : tensors) {
-        if (name == "__metadata__" || !is_utf8(name)) throw ValueError(place.call + ": a tensor cannot be named '" + name + "'");
+        if (name == "__metadata__" || !is_utf8(name))
+            throw ValueError(place.call + ": a tensor cannot be named '" + name + "'");
         if (!seen.insert(name).second) throw ValueError(place.call + ": the name '" + name + "' comes twice");
         if (!tensor.defined()) throw ValueError(place.call + ": the tensor '" + name + "' is undefined");
     }
@@ -297,8 +307,8 @@ void save_safetensors(const NamedTensors& tensors, const fs::path& path, const M
         std::string sizes;
         for (const std::int64_t size : tensor.shape()) sizes += (sizes.empty() ? "" : ",") + std::to_string(size);
         separate();
-        header += json_text(name) + ":{\"dtype\":\"" + std::string(name_in_file(tensor.dtype())) + "\",\"shape\":[" + sizes +
-                  "],\"data_offsets\":[" + std::to_string(at) + "," + std::to_string(end) + "]}";
+        header += json_text(name) + ":{\"dtype\":\"" + std::string(name_in_file(tensor.dtype())) + "\",\"shape\":[" +
+                  sizes + "],\"data_offsets\":[" + std::to_string(at) + "," + std::to_string(end) + "]}";
         at = end;
     }
     header += "}";

@@ -2,6 +2,7 @@
 // by name, and an offset, sizes and strides into it.
 #include "io/json.h"
 #include "io/pt.h"
+#include "io/storage_view.h"
 #include "io/torch_types.h"
 
 #include <weft/creation.h>
@@ -16,23 +17,57 @@ namespace {
 
 constexpr std::string_view kRebuild2 = "torch._utils._rebuild_tensor_v2", kRebuild3 = "torch._utils._rebuild_tensor_v3",
                            kRebuild1 = "torch._utils._rebuild_tensor", kParameter = "torch._utils._rebuild_parameter",
-                           kParameterState = "torch._utils._rebuild_parameter_with_state", kTyped = "torch._tensor._rebuild_from_type_v2",
-                           kOwn = "weft._tensor._rebuild", kEncode = "_codecs.encode", kBytes = "builtins.bytes",
+                           kParameterState = "torch._utils._rebuild_parameter_with_state",
+                           kTyped = "torch._tensor._rebuild_from_type_v2", kOwn = "weft._tensor._rebuild",
+                           kEncode = "_codecs.encode", kBytes = "builtins.bytes",
                            kUntyped = "torch.storage.UntypedStorage";
 
 // Only this file calls them, or they are only named: as the kind of a tensor, or as what a defaultdict calls for a new key.
 constexpr std::string_view kNamed[] = {
-    kRebuild1, kRebuild2, kRebuild3, kParameter, kParameterState, kTyped, kEncode, kBytes, kUntyped, "torch.UntypedStorage", "torch.Tensor", "torch.nn.parameter.Parameter",
-    "torch.nn.Parameter", "weft.Tensor", "weft._weft.Tensor", "weft.nn.parameter.Parameter", "builtins.list", "builtins.dict", "builtins.int",
-    "builtins.float", "builtins.str", "builtins.tuple", "builtins.bool",
+    kRebuild1,
+    kRebuild2,
+    kRebuild3,
+    kParameter,
+    kParameterState,
+    kTyped,
+    kEncode,
+    kBytes,
+    kUntyped,
+    "torch.UntypedStorage",
+    "torch.Tensor",
+    "torch.nn.parameter.Parameter",
+    "torch.nn.Parameter",
+    "weft.Tensor",
+    "weft._weft.Tensor",
+    "weft.nn.parameter.Parameter",
+    "builtins.list",
+    "builtins.dict",
+    "builtins.int",
+    "builtins.float",
+    "builtins.str",
+    "builtins.tuple",
+    "builtins.bool",
 };
 // Whoever makes Python objects calls these; they do no harm with any arguments (of bytearray they are checked).
 constexpr std::string_view kCallable[] = {
-    "collections.OrderedDict", "collections.Counter", "collections.defaultdict", "builtins.set", "builtins.frozenset", "builtins.bytearray",
-    "builtins.complex", "builtins.slice", "torch.Size", "weft._types.Size", "torch.device", "weft._types.device", kOwn,
+    "collections.OrderedDict",
+    "collections.Counter",
+    "collections.defaultdict",
+    "builtins.set",
+    "builtins.frozenset",
+    "builtins.bytearray",
+    "builtins.complex",
+    "builtins.slice",
+    "torch.Size",
+    "weft._types.Size",
+    "torch.device",
+    "weft._types.device",
+    kOwn,
 };
 
-bool in(std::span<const std::string_view> names, std::string_view name) { return std::find(names.begin(), names.end(), name) != names.end(); }
+bool in(std::span<const std::string_view> names, std::string_view name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 std::optional<DType> dtype_named(std::string_view name) {
     for (const std::string_view prefix : {"torch.", "weft._weft.", "weft."})
@@ -55,23 +90,28 @@ bool is_text(const Object& object, std::string_view text) { return object.kind =
 }  // namespace
 
 bool TorchHost::allowed(const std::string& name) {
-    return in(kNamed, name) || in(kCallable, name) || dtype_named(name) || dtype_of_storage(name) || (options_.allowed && options_.allowed(name));
+    return in(kNamed, name) || in(kCallable, name) || dtype_named(name) || dtype_of_storage(name) ||
+           (options_.allowed && options_.allowed(name));
 }
 
 void TorchHost::refuse_call(const std::string& name) const {
-    throw IoError(place_.call + ": the file calls " + name + " in a way that save() never writes; pass weights_only=False if you trust it");
+    throw IoError(place_.call + ": the file calls " + one_line(name) +
+                  " in a way that save() never writes; pass weights_only=False if you trust it");
 }
 
 Ref TorchHost::persistent(Objects& objects, Ref id) {
     const Object& found = objects[id];
-    if (found.kind != Kind::Tuple || found.items.size() < 5 || !is_text(objects[found.items[0]], "storage")) damaged("a reference is no storage");
+    if (found.kind != Kind::Tuple || found.items.size() < 5 || !is_text(objects[found.items[0]], "storage"))
+        damaged("a reference is no storage");
     const Object &kind = objects[found.items[1]], &key = objects[found.items[2]], &count = objects[found.items[4]];
-    if (found.items.size() > 5 && objects[found.items[5]].kind != Kind::None) damaged("a storage is a view of another one, which is not read");
+    if (found.items.size() > 5 && objects[found.items[5]].kind != Kind::None)
+        damaged("a storage is a view of another one, which is not read");
     const std::string name = kind.kind == Kind::Global ? global_name(kind) : "";
     Storage storage;
     storage.bytes = name == kUntyped || name == "torch.UntypedStorage";
     const std::optional<DType> dtype = storage.bytes ? u8 : dtype_of_storage(name);
-    if (!dtype || (key.kind != Kind::Text && key.kind != Kind::Int) || count.kind != Kind::Int || count.integer < 0 || count.integer > INT64_MAX / 8)
+    if (!dtype || (key.kind != Kind::Text && key.kind != Kind::Int) || count.kind != Kind::Int || count.integer < 0 ||
+        count.integer > INT64_MAX / 8)
         damaged("a storage has no type, name or size");
     storage.key = key.kind == Kind::Int ? std::to_string(key.integer) : key.text;
     storage.dtype = *dtype;
@@ -79,7 +119,8 @@ Ref TorchHost::persistent(Objects& objects, Ref id) {
     const auto [known, added] = by_key_.emplace(storage.key, storages_.size());
     if (added) storages_.push_back(storage);
     const Storage& first = storages_[known->second];
-    if (first.dtype != storage.dtype || first.count != storage.count) damaged("the storage '" + storage.key + "' has two sizes or types");
+    if (first.dtype != storage.dtype || first.count != storage.count)
+        damaged("the storage '" + storage.key + "' has two sizes or types");
     const Ref ref = objects.add({});
     storage_at_.emplace(ref, known->second);
     return ref;
@@ -93,7 +134,9 @@ std::optional<Ref> TorchHost::call(Objects& objects, const std::string& name, co
     if (name == kOwn) return own_tensor(objects, arguments);
     if (name == kEncode || name == kBytes) return encoded_bytes(objects, arguments);
     if (name == "builtins.bytearray") {  // of a number it would take as much memory as the file likes
-        const auto text_like = [&](Ref ref) { return objects[ref].kind == Kind::Text || objects[ref].kind == Kind::Bytes; };
+        const auto text_like = [&](Ref ref) {
+            return objects[ref].kind == Kind::Text || objects[ref].kind == Kind::Bytes;
+        };
         if (!std::all_of(arguments.begin(), arguments.end(), text_like)) refuse_call(name);
     }
     if (in(kNamed, name) || dtype_named(name) || dtype_of_storage(name))
@@ -116,7 +159,8 @@ Dims TorchHost::sizes(const Objects& objects, Ref ref) const {
     if (object->kind != Kind::Tuple && object->kind != Kind::List) damaged("the sizes of a tensor are no tuple");
     Dims result;
     for (const Ref item : object->items) {
-        if (objects[item].kind != Kind::Int || objects[item].integer < 0) damaged("a size of a tensor is no number from 0 on");
+        if (objects[item].kind != Kind::Int || objects[item].integer < 0)
+            damaged("a size of a tensor is no number from 0 on");
         result.push_back(objects[item].integer);
     }
     return result;
@@ -126,10 +170,18 @@ Ref TorchHost::tensor(Objects& objects, const std::vector<Ref>& arguments, bool 
     if (arguments.size() < (typed ? 7 : 4)) damaged("a tensor is described by too few values");
     const auto storage = storage_at_.find(arguments[0]);
     const Object& offset = objects[arguments[1]];
-    if (storage == storage_at_.end() || offset.kind != Kind::Int || offset.integer < 0) damaged("a tensor has no storage or offset");
+    if (storage == storage_at_.end() || offset.kind != Kind::Int || offset.integer < 0)
+        damaged("a tensor has no storage or offset");
     const Storage& memory = storages_[storage->second];
-    Pending tensor{0, storage->second, memory.dtype, Shape(sizes(objects, arguments[2])), sizes(objects, arguments[3]), offset.integer, false};
-    if (arguments.size() > 4) tensor.requires_grad = objects[arguments[4]].kind == Kind::Bool && objects[arguments[4]].integer != 0;
+    Pending tensor{0,
+                   storage->second,
+                   memory.dtype,
+                   Shape(sizes(objects, arguments[2])),
+                   sizes(objects, arguments[3]),
+                   offset.integer,
+                   false};
+    if (arguments.size() > 4)
+        tensor.requires_grad = objects[arguments[4]].kind == Kind::Bool && objects[arguments[4]].integer != 0;
     if (typed) {
         tensor.dtype = element_type(objects[arguments[6]]);
     } else if (memory.bytes) {
@@ -142,7 +194,8 @@ Ref TorchHost::tensor(Objects& objects, const std::vector<Ref>& arguments, bool 
     std::int64_t last = tensor.offset;
     for (std::size_t d = 0; d < tensor.shape.size() && *count > 0; ++d) {
         std::int64_t step = 0;
-        if (__builtin_mul_overflow(tensor.shape[d] - 1, tensor.strides[d], &step) || __builtin_add_overflow(last, step, &last))
+        if (__builtin_mul_overflow(tensor.shape[d] - 1, tensor.strides[d], &step) ||
+            __builtin_add_overflow(last, step, &last))
             damaged("a tensor reaches beyond its storage");
     }
     if (*count > 0 && last >= memory.count / item) damaged("a tensor reaches beyond its storage");
@@ -183,7 +236,8 @@ std::optional<Ref> TorchHost::own_tensor(Objects& objects, const std::vector<Ref
         damaged("a tensor's bytes are not what its type and shape take");
     const std::string name = global_name(kind);
     const bool parameter = name == "weft.nn.parameter.Parameter";
-    if (!parameter && name != "weft.Tensor" && name != "weft._weft.Tensor") return {};  // a class of the program: it is called
+    if (!parameter && name != "weft.Tensor" && name != "weft._weft.Tensor")
+        return {};  // a class of the program: it is called
     Object object{.kind = Kind::Tensor, .parameter = parameter};
     const Bytes copy = held({bytes_of(bytes.text), nullptr});
     object.tensor = tensor_over(copy.data.data(), shape, dtype, copy.owner);
@@ -222,17 +276,18 @@ Bytes TorchHost::held(const Bytes& bytes) const {
 void TorchHost::build_storage(Objects& objects, const Bytes& bytes, const std::vector<const Pending*>& users) {
     const DType dtype = users[0]->dtype;
     const std::size_t item = size_of(dtype);
-    const bool shared =
-        users.size() > 1 && std::all_of(users.begin(), users.end(), [&](const Pending* user) { return user->dtype == dtype; });
+    const bool shared = users.size() > 1 && std::all_of(users.begin(), users.end(),
+                                                        [&](const Pending* user) { return user->dtype == dtype; });
     Tensor base;
     if (shared) {
         const Bytes whole = held(bytes);
-        base = tensor_over(whole.data.data(), {static_cast<std::int64_t>(bytes.data.size() / item)}, dtype, whole.owner);
+        base =
+            tensor_over(whole.data.data(), {static_cast<std::int64_t>(bytes.data.size() / item)}, dtype, whole.owner);
     }
     for (const Pending* user : users) {
         Object& object = objects[user->object];
         if (shared) {
-            object.tensor = as_strided(base, user->shape, user->strides, user->offset);
+            object.tensor = storage_view(base, user->shape, user->strides, user->offset);
         } else if (numel(user->shape) == 0) {
             object.tensor = zeros(user->shape, user->dtype);
         } else {
@@ -254,7 +309,8 @@ void TorchHost::build_tensors(Objects& objects, const std::function<Bytes(std::s
         const Bytes bytes = memory(i);
         const std::uint64_t wanted = static_cast<std::uint64_t>(storages_[i].count) * size_of(storages_[i].dtype);
         if (bytes.data.size() != wanted)
-            damaged("the storage '" + storages_[i].key + "' has " + std::to_string(bytes.data.size()) + " bytes, not " + std::to_string(wanted));
+            damaged("the storage '" + storages_[i].key + "' has " + std::to_string(bytes.data.size()) + " bytes, not " +
+                    std::to_string(wanted));
         build_storage(objects, bytes, users[i]);
     }
 }

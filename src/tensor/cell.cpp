@@ -176,4 +176,15 @@ Tensor base_of(const Tensor& x) {
     return x.cell()->view ? Tensor(x.cell()->view->base) : x;
 }
 
+Tensor derived_from_base(const Tensor& x) {
+    const Tensor base = base_of(x);
+    ir::NodeRef node;
+    {
+        const std::lock_guard lock(ir::graph_lock());
+        if (!x.cell()->view) return x;
+        node = x.cell()->view->read(current_node(*base.cell()));
+    }
+    return make_tensor(std::move(node));
+}
+
 }  // namespace weft

@@ -12,9 +12,26 @@
 
 namespace weft::io {
 
-using Ref = std::uint32_t;  // an object's place in Objects; one object may be at several places of others, also of itself
+using Ref =
+    std::uint32_t;  // an object's place in Objects; one object may be at several places of others, also of itself
 
-enum class Kind : std::uint8_t { None, Bool, Int, BigInt, Float, Text, Bytes, List, Tuple, Dict, Set, FrozenSet, Tensor, Global, Call };
+enum class Kind : std::uint8_t {
+    None,
+    Bool,
+    Int,
+    BigInt,
+    Float,
+    Text,
+    Bytes,
+    List,
+    Tuple,
+    Dict,
+    Set,
+    FrozenSet,
+    Tensor,
+    Global,
+    Call
+};
 
 // What is done to the result of a call, in this order.
 struct Changes {
@@ -29,8 +46,10 @@ struct Object {
     bool makes = false;        // Call: of the class's __new__
     std::int64_t integer = 0;  // Bool, Int
     double number = 0;         // Float
-    std::string text;          // Text, Bytes; BigInt: two's complement, lowest byte first; Global: the module, a line feed, the name
-    std::vector<Ref> items;    // List, Tuple, Set: elements; Dict: key, value, key, value …; Call: what is called, a tuple, and for some a dict
+    std::string
+        text;  // Text, Bytes; BigInt: two's complement, lowest byte first; Global: the module, a line feed, the name
+    std::vector<Ref>
+        items;  // List, Tuple, Set: elements; Dict: key, value, key, value …; Call: what is called, a tuple, and for some a dict
     weft::Tensor tensor;
     std::unique_ptr<Changes> changes;  // Call; null: none
 
@@ -52,10 +71,11 @@ struct Objects {
 };
 
 struct ObjectOptions {
-    std::string call = "load()";                           // opens messages
-    std::string file = "the file";                         // in messages
-    bool mmap = false;                                     // see ReadOptions
-    std::function<bool(const std::string& name)> allowed;  // whether a global beyond containers and tensors may be named; null: none
+    std::string call = "load()";    // opens messages
+    std::string file = "the file";  // in messages
+    bool mmap = false;              // see ReadOptions
+    std::function<bool(const std::string& name)>
+        allowed;  // whether a global beyond containers and tensors may be named; null: none
 };
 
 // Reads a .pt file of PyTorch (a zip archive, or the older format) or a pickle of Weft. `owner` keeps `bytes` alive. Raises IoError.
