@@ -10,6 +10,7 @@
 #include <weft/error.h>
 #include <weft/functional.h>
 #include <weft/init.h>
+#include <weft/io.h>
 #include <weft/jit.h>
 #include <weft/linalg.h>
 #include <weft/loss.h>

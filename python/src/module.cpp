@@ -31,6 +31,7 @@ NB_MODULE(_weft, m) {
     bind_init(m);
     bind_jit(m);
     bind_data(m);
+    bind_files(m);
     bind_debug(m);
     bind_autocast(m);
     watch_for_interrupts();

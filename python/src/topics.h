@@ -39,6 +39,7 @@ void bind_optim(nb::module_& m);
 void bind_init(nb::module_& m);
 void bind_jit(nb::module_& m);
 void bind_data(nb::module_& m);
+void bind_files(nb::module_& m);
 void bind_debug(nb::module_& m);
 void bind_autocast(nb::module_& m);
 

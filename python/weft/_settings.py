@@ -143,15 +143,16 @@ class compiler:
         pass
 
 
-def __getattr__(name: str) -> Any:
-    from . import amp
-
-    old = {"get_autocast_cpu_dtype": lambda: amp.get_autocast_dtype("cpu"), "is_autocast_cpu_enabled": lambda: amp.is_autocast_enabled("cpu"),
-           "get_autocast_gpu_dtype": lambda: amp.get_autocast_dtype("cuda")}  # fmt: skip
-    if name in old:
-        return old[name]
-    if name in ("autocast", "get_autocast_dtype", "is_autocast_enabled"):
-        return getattr(amp, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def get_autocast_cpu_dtype() -> _weft.dtype:
+    """The type that autocast computes products in."""
+    return _weft._autocast() or _weft.bfloat16
 
 
+def get_autocast_gpu_dtype() -> _weft.dtype:
+    """The type that autocast would compute products in on a GPU."""
+    return _weft.float16
+
+
+def is_autocast_cpu_enabled() -> bool:
+    """Whether autocast is on, on this thread."""
+    return _weft._autocast() is not None
