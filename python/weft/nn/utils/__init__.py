@@ -9,6 +9,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from . import rnn as rnn
+
+
+_LATER = ("rnn",)  # loaded when they are first used, so that `import weft` stays quick
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'weft.nn.utils' has no attribute {name!r}")
+    import importlib
+
+    return importlib.import_module("." + name, __name__)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
 
 def _listed(parameters: Any) -> Any:
     one = isinstance(parameters, Tensor) or not hasattr(parameters, "__iter__")  # what is neither is refused by name
