@@ -174,7 +174,9 @@ Tensor pad(const Tensor& x, const Dims& widths, PadMode mode) {
     Dims cuts(widths.size(), 0);
     for (std::size_t i = 0; i < widths.size(); ++i) cuts[i] = std::min<std::int64_t>(0, widths[i]);
     const bool cut = std::any_of(cuts.begin(), cuts.end(), [](std::int64_t n) { return n < 0; });
-    Tensor result = cut ? pad(x, cuts) : x;
+    // As in PyTorch: a ring is what the cuts leave; borders repeat and reflect what is cut away, too.
+    const bool cut_first = cut && mode == PadMode::Circular;
+    Tensor result = cut_first ? pad(x, cuts) : x;
     for (std::size_t i = 0; i < widths.size() / 2; ++i) {
         const int axis = x.rank() - 1 - static_cast<int>(i);
         const std::int64_t size = result.size(axis), most = mode == PadMode::Reflect ? size - 1 : size;
@@ -190,6 +192,7 @@ Tensor pad(const Tensor& x, const Dims& widths, PadMode mode) {
         }
         if (parts.size() > 1) result = cat(parts, axis);
     }
+    if (cut && !cut_first) result = pad(result, cuts);
     return result.cell() == x.cell() ? clone(x) : result;
 }
 
