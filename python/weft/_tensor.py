@@ -54,7 +54,7 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
         copy = kind(copy, self.requires_grad)
     elif self.requires_grad:
         copy.requires_grad_()
-    if self.grad is not None:
+    if self.grad is not None and type(self) is Tensor:  # a copied Parameter starts without one, as in PyTorch
         copy.grad = self.grad.detach().clone()
     memo[id(self)] = copy
     return copy
