@@ -33,6 +33,7 @@ CONTINUOUS = {
     "HalfCauchy": (lambda: D.HalfCauchy(t(1.7)), stats.halfcauchy(scale=1.7)),
     "Cauchy": (lambda: D.Cauchy(t(0.5), t(2.0)), stats.cauchy(0.5, 2)),
     "StudentT": (lambda: D.StudentT(t(3.5), t(1.0), t(2.0)), stats.t(3.5, 1, 2)),
+    "StudentT, heavy tails": (lambda: D.StudentT(t(0.6)), stats.t(0.6)),
     "Chi2": (lambda: D.Chi2(t(4.0)), stats.chi2(4)),
     "Gumbel": (lambda: D.Gumbel(t(0.5), t(1.4)), stats.gumbel_r(0.5, 1.4)),
     "Weibull": (lambda: D.Weibull(t(1.7), t(2.5)), stats.weibull_min(2.5, scale=1.7)),
@@ -361,6 +362,7 @@ def test_types_and_shapes():
     assert D.Categorical(weft.ones(3)).sample((0,)).shape == (0,) and D.Dirichlet(weft.ones(2, 3)).sample((0,)).shape == (0, 2, 3)
     d = D.Independent(D.Normal(weft.zeros(5, 4, 3), 1.0), 2)
     assert (d.batch_shape, d.event_shape) == ((5,), (4, 3)) and d.log_prob(d.sample((2,))).shape == (2, 5) and d.has_rsample
+    assert d.entropy().tolist() == pytest.approx([12 * (0.5 + 0.5 * math.log(2 * math.pi))] * 5)
     assert repr(D.Normal(0.0, 1.0)) == "Normal(loc: 0.0, scale: 1.0)"
     assert D.Normal.support is D.constraints.real and D.Normal.arg_constraints["scale"] is D.constraints.positive
     copied = pickle.loads(pickle.dumps(D.Normal(1.0, 2.0)))
@@ -370,7 +372,7 @@ def test_types_and_shapes():
 def test_transforms_with_a_cache_return_what_they_got():
     transform = D.TanhTransform(cache_size=1)
     x = weft.tensor([30.0])  # tanh is 1
-    assert transform.inv(transform(x)) is x
+    assert transform.inv(transform(x)) is x and transform(x) is transform(x)
     assert D.TanhTransform().inv(D.TanhTransform()(x)).item() == math.inf
     squashed = D.TransformedDistribution(D.Normal(weft.zeros(3), 1.0), [D.AffineTransform(0.5, 2.0), D.TanhTransform(cache_size=1)])
     samples = squashed.rsample((4,))
