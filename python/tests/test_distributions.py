@@ -344,6 +344,21 @@ def test_a_captured_function_draws_anew():
     assert len(set(results)) == 4
 
 
+def test_a_captured_function_checks_nothing():
+    @weft.jit
+    def step(loc, x):
+        d = D.Normal(loc, 1.0)
+        e = D.Uniform(loc - 5, loc + 5)
+        return d.log_prob(x).sum() + e.log_prob(x).sum() + D.kl_divergence(d, D.Normal(0.0, 1.0)).sum()
+
+    for shift in (0.0, 1.0):
+        loc, x = weft.zeros(3) + shift, weft.ones(3)
+        want = stats.norm(shift).logpdf(np.ones(3)).sum() - 3 * math.log(10) + 1.5 * shift**2
+        assert step(loc, x).item() == pytest.approx(want, rel=1e-5)
+    with pytest.raises(ValueError, match="scale"):  # and afterwards they are checked again
+        D.Normal(0.0, -1.0)
+
+
 def test_seeds_repeat():
     for make in (lambda: D.Gamma(t(2.0), t(1.0)), lambda: D.Categorical(weft.ones(5)), lambda: D.Normal(0.0, 1.0)):
         draws = []
