@@ -144,6 +144,37 @@ def test_categorical():
     assert p.grad.tolist() == pytest.approx([-1.6, 0.4])
 
 
+def test_relaxed_samples_choose_like_the_discrete_ones():
+    """Rounded to 0 and 1, or to the largest, they have the discrete probabilities at any temperature; densities sum to 1."""
+    weft.manual_seed(13)
+    for temperature in (0.3, 1.0, 2.5):
+        d = D.RelaxedBernoulli(temperature, t(0.3))
+        assert abs((d.sample((N,)) > 0.5).double().mean().item() - 0.3) < 5 * math.sqrt(0.21 / N)
+        x = np.linspace(-30, 30, 20001)
+        logits = D.LogitRelaxedBernoulli(temperature, t(0.3)).log_prob(weft.tensor(x)).exp().numpy()
+        assert np.trapezoid(logits, x) == pytest.approx(1, abs=2e-3)
+        p = np.array([0.2, 0.5, 0.3])
+        c = D.RelaxedOneHotCategorical(temperature, weft.tensor(p))
+        samples = c.sample((N,))
+        assert (samples.sum(-1) - 1).abs().max() < 1e-9
+        assert stats.chisquare(np.bincount(samples.argmax(-1).numpy(), minlength=3), p * N).pvalue > UNLIKELY
+        leaf = weft.tensor(p, requires_grad=True)
+        D.RelaxedOneHotCategorical(temperature, leaf).rsample((9,))[:, 0].sum().backward()
+        assert leaf.grad.isfinite().all() and leaf.grad[0] > 0
+
+
+def test_logistic_normal():
+    """With one number it is the sigmoid of a normal number, and its complement."""
+    d = D.LogisticNormal(t(0.4), t(1.3))
+    x = np.array([0.1, 0.5, 0.8])
+    want = stats.norm(0.4, 1.3).logpdf(np.log(x / (1 - x))) - np.log(x * (1 - x))
+    assert np.allclose(d.log_prob(weft.tensor(np.stack([x, 1 - x], -1))).numpy(), want)
+    weft.manual_seed(1)
+    samples = d.sample((N,))
+    assert samples.shape == (N, 2) and (samples.sum(-1) - 1).abs().max() < 1e-9
+    assert stats.kstest(np.log(samples[:, 0].numpy() / samples[:, 1].numpy()), stats.norm(0.4, 1.3).cdf).pvalue > UNLIKELY
+
+
 def test_multinomial():
     weft.manual_seed(4)
     d = D.Multinomial(6, weft.tensor([0.1, 0.2, 0.7], dtype=weft.float64))
