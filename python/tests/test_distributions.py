@@ -33,6 +33,7 @@ CONTINUOUS = {
     "HalfCauchy": (lambda: D.HalfCauchy(t(1.7)), stats.halfcauchy(scale=1.7)),
     "Cauchy": (lambda: D.Cauchy(t(0.5), t(2.0)), stats.cauchy(0.5, 2)),
     "StudentT": (lambda: D.StudentT(t(3.5), t(1.0), t(2.0)), stats.t(3.5, 1, 2)),
+    "StudentT, heavy tails": (lambda: D.StudentT(t(0.6)), stats.t(0.6)),
     "Chi2": (lambda: D.Chi2(t(4.0)), stats.chi2(4)),
     "Gumbel": (lambda: D.Gumbel(t(0.5), t(1.4)), stats.gumbel_r(0.5, 1.4)),
     "Weibull": (lambda: D.Weibull(t(1.7), t(2.5)), stats.weibull_min(2.5, scale=1.7)),
@@ -115,7 +116,8 @@ def test_kumaraswamy():
     assert stats.kstest(samples, lambda x: 1 - (1 - x**2) ** 3).pvalue > UNLIKELY
     x = np.linspace(0.1, 0.9, 5)
     assert np.allclose(d.log_prob(weft.tensor(x)).numpy(), np.log(6 * x * (1 - x**2) ** 2))
-    assert np.allclose(d.mean.numpy(), samples.mean(), atol=0.01) and np.allclose(d.entropy().numpy(), -d.log_prob(weft.tensor(samples)).mean().item(), atol=0.02)
+    assert np.allclose(d.mean.numpy(), samples.mean(), atol=0.01)
+    assert np.allclose(d.entropy().numpy(), -d.log_prob(weft.tensor(samples)).mean().item(), atol=0.02)
     grid = np.linspace(0.01, 0.99, 9999)
     assert np.allclose(d.mode.numpy(), grid[d.log_prob(weft.tensor(grid)).argmax().item()], atol=1e-3)
 
@@ -142,12 +144,44 @@ def test_categorical():
     assert p.grad.tolist() == pytest.approx([-1.6, 0.4])
 
 
+def test_relaxed_samples_choose_like_the_discrete_ones():
+    """Rounded to 0 and 1, or to the largest, they have the discrete probabilities at any temperature; densities sum to 1."""
+    weft.manual_seed(13)
+    for temperature in (0.3, 1.0, 2.5):
+        d = D.RelaxedBernoulli(temperature, t(0.3))
+        assert abs((d.sample((N,)) > 0.5).double().mean().item() - 0.3) < 5 * math.sqrt(0.21 / N)
+        x = np.linspace(-30, 30, 20001)
+        logits = D.LogitRelaxedBernoulli(temperature, t(0.3)).log_prob(weft.tensor(x)).exp().numpy()
+        assert np.trapezoid(logits, x) == pytest.approx(1, abs=2e-3)
+        p = np.array([0.2, 0.5, 0.3])
+        c = D.RelaxedOneHotCategorical(temperature, weft.tensor(p))
+        samples = c.sample((N,))
+        assert (samples.sum(-1) - 1).abs().max() < 1e-9
+        assert stats.chisquare(np.bincount(samples.argmax(-1).numpy(), minlength=3), p * N).pvalue > UNLIKELY
+        leaf = weft.tensor(p, requires_grad=True)
+        D.RelaxedOneHotCategorical(temperature, leaf).rsample((9,))[:, 0].sum().backward()
+        assert leaf.grad.isfinite().all() and leaf.grad[0] > 0
+
+
+def test_logistic_normal():
+    """With one number it is the sigmoid of a normal number, and its complement."""
+    d = D.LogisticNormal(t(0.4), t(1.3))
+    x = np.array([0.1, 0.5, 0.8])
+    want = stats.norm(0.4, 1.3).logpdf(np.log(x / (1 - x))) - np.log(x * (1 - x))
+    assert np.allclose(d.log_prob(weft.tensor(np.stack([x, 1 - x], -1))).numpy(), want)
+    weft.manual_seed(1)
+    samples = d.sample((N,))
+    assert samples.shape == (N, 2) and (samples.sum(-1) - 1).abs().max() < 1e-9
+    assert stats.kstest(np.log(samples[:, 0].numpy() / samples[:, 1].numpy()), stats.norm(0.4, 1.3).cdf).pvalue > UNLIKELY
+
+
 def test_multinomial():
     weft.manual_seed(4)
     d = D.Multinomial(6, weft.tensor([0.1, 0.2, 0.7], dtype=weft.float64))
     samples = d.sample((5000,))
     assert samples.shape == (5000, 3) and (samples.sum(-1) == 6).all()
-    assert np.allclose(samples.mean(0).numpy(), [0.6, 1.2, 4.2], atol=0.1) and np.allclose(samples.var(0).numpy(), d.variance.numpy(), atol=0.1)
+    assert np.allclose(samples.mean(0).numpy(), [0.6, 1.2, 4.2], atol=0.1)
+    assert np.allclose(samples.var(0).numpy(), d.variance.numpy(), atol=0.1)
     known = stats.multinomial(6, [0.1, 0.2, 0.7])
     values = samples[:20].numpy()
     assert np.allclose(d.log_prob(weft.tensor(values)).numpy(), known.logpmf(values)) and np.allclose(d.entropy().numpy(), known.entropy())
@@ -248,8 +282,10 @@ def test_beta_and_dirichlet_samples_have_the_gradient_of_their_mean():
 
 def test_other_samples_have_the_gradient_of_their_mean():
     for make, parameters, want in (
-        (D.Normal, (1.0, 2.0), (1, 0)), (D.Uniform, (1.0, 2.0), (0.5, 0.5)), (D.Exponential, (2.0,), (-0.25,)), (D.Laplace, (1.0, 2.0), (1, 0)),
-        (D.HalfNormal, (2.0,), (math.sqrt(2 / math.pi),)), (D.LogNormal, (0.2, 0.5), (math.exp(0.325), 0.5 * math.exp(0.325))), (D.Chi2, (3.0,), (1,)),
+        (D.Normal, (1.0, 2.0), (1, 0)), (D.Uniform, (1.0, 2.0), (0.5, 0.5)), (D.Exponential, (2.0,), (-0.25,)),
+        (D.Laplace, (1.0, 2.0), (1, 0)),
+        (D.HalfNormal, (2.0,), (math.sqrt(2 / math.pi),)), (D.LogNormal, (0.2, 0.5), (math.exp(0.325), 0.5 * math.exp(0.325))),
+        (D.Chi2, (3.0,), (1,)),
         (D.StudentT, (5.0, 1.0, 2.0), (0, 1, 0)),
     ):  # fmt: skip
         for (got, error), known in zip(mean_gradient(make, *parameters), want):
@@ -277,13 +313,18 @@ def test_second_derivatives():
 def test_divergences_are_means_over_samples():
     weft.manual_seed(10)
     pairs = [
-        (D.Normal(t(0.3), t(1.2)), D.Normal(t(-0.5), t(0.8))), (D.Gamma(t(2.0), t(1.5)), D.Gamma(t(3.0), t(1.0))), (D.Beta(t(2.0), t(3.0)), D.Beta(t(1.0), t(1.5))),
-        (D.Normal(t(0.3), t(1.2)), D.Laplace(t(0.1), t(1.8))), (D.Laplace(t(0.1), t(1.8)), D.Normal(t(0.3), t(2.2))), (D.Gamma(t(2.0), t(1.5)), D.Exponential(t(1.0))),
+        (D.Normal(t(0.3), t(1.2)), D.Normal(t(-0.5), t(0.8))), (D.Gamma(t(2.0), t(1.5)), D.Gamma(t(3.0), t(1.0))),
+        (D.Beta(t(2.0), t(3.0)), D.Beta(t(1.0), t(1.5))),
+        (D.Normal(t(0.3), t(1.2)), D.Laplace(t(0.1), t(1.8))), (D.Laplace(t(0.1), t(1.8)), D.Normal(t(0.3), t(2.2))),
+        (D.Gamma(t(2.0), t(1.5)), D.Exponential(t(1.0))),
         (D.Poisson(t(3.0)), D.Poisson(t(4.0))), (D.Bernoulli(t(0.3)), D.Bernoulli(t(0.6))), (D.Geometric(t(0.3)), D.Geometric(t(0.6))),
-        (D.Cauchy(t(0.3), t(1.0)), D.Cauchy(t(0.0), t(2.0))), (D.Uniform(t(0.2), t(0.7)), D.Beta(t(2.0), t(1.5))), (D.HalfNormal(t(1.0)), D.HalfNormal(t(2.0))),
-        (D.Dirichlet(t(1.0, 2.0, 3.0)), D.Dirichlet(t(2.0, 2.0, 1.0))), (D.Exponential(t(1.0)), D.Gamma(t(2.0), t(1.5))), (D.Uniform(t(0.2), t(0.7)), D.Normal(t(0.0), t(1.0))),
+        (D.Cauchy(t(0.3), t(1.0)), D.Cauchy(t(0.0), t(2.0))), (D.Uniform(t(0.2), t(0.7)), D.Beta(t(2.0), t(1.5))),
+        (D.HalfNormal(t(1.0)), D.HalfNormal(t(2.0))),
+        (D.Dirichlet(t(1.0, 2.0, 3.0)), D.Dirichlet(t(2.0, 2.0, 1.0))), (D.Exponential(t(1.0)), D.Gamma(t(2.0), t(1.5))),
+        (D.Uniform(t(0.2), t(0.7)), D.Normal(t(0.0), t(1.0))),
         (D.LogNormal(t(0.3), t(1.2)), D.LogNormal(t(-0.5), t(0.8))), (D.Beta(t(2.0), t(3.0)), D.Normal(t(0.0), t(1.0))),
-        (D.MultivariateNormal(t(1.0, 0.0), scale_tril=weft.eye(2).double()), D.MultivariateNormal(t(0.0, 0.5), scale_tril=2 * weft.eye(2).double())),
+        (D.MultivariateNormal(t(1.0, 0.0), scale_tril=weft.eye(2).double()),
+            D.MultivariateNormal(t(0.0, 0.5), scale_tril=2 * weft.eye(2).double())),
     ]  # fmt: skip
     for p, q in pairs:
         x = p.sample((N,))
@@ -312,8 +353,10 @@ def test_own_divergences():
 
 def test_sampling_is_lazy():
     for d in (
-        D.Normal(0.0, 1.0), D.Categorical(weft.ones(3)), D.Bernoulli(0.5), D.Gamma(2.0, 1.0), D.Beta(2.0, 1.0), D.Dirichlet(weft.ones(3)), D.Poisson(3.0),
-        D.Multinomial(5, weft.ones(3)), D.StudentT(3.0), D.Binomial(9, 0.5), D.NegativeBinomial(3.0, 0.5), D.OneHotCategorical(weft.ones(3)), D.Geometric(0.5),
+        D.Normal(0.0, 1.0), D.Categorical(weft.ones(3)), D.Bernoulli(0.5), D.Gamma(2.0, 1.0), D.Beta(2.0, 1.0), D.Dirichlet(weft.ones(3)),
+        D.Poisson(3.0),
+        D.Multinomial(5, weft.ones(3)), D.StudentT(3.0), D.Binomial(9, 0.5), D.NegativeBinomial(3.0, 0.5),
+        D.OneHotCategorical(weft.ones(3)), D.Geometric(0.5),
     ):  # fmt: skip
         before = weft.counters()["runs"]
         d.sample((1000,))
@@ -330,6 +373,21 @@ def test_a_captured_function_draws_anew():
     zero = weft.zeros(4)
     results = [tuple(step(zero).tolist()) for _ in range(4)]
     assert len(set(results)) == 4
+
+
+def test_a_captured_function_checks_nothing():
+    @weft.jit
+    def step(loc, x):
+        d = D.Normal(loc, 1.0)
+        e = D.Uniform(loc - 5, loc + 5)
+        return d.log_prob(x).sum() + e.log_prob(x).sum() + D.kl_divergence(d, D.Normal(0.0, 1.0)).sum()
+
+    for shift in (0.0, 1.0):
+        loc, x = weft.zeros(3) + shift, weft.ones(3)
+        want = stats.norm(shift).logpdf(np.ones(3)).sum() - 3 * math.log(10) + 1.5 * shift**2
+        assert step(loc, x).item() == pytest.approx(want, rel=1e-5)
+    with pytest.raises(ValueError, match="scale"):  # and afterwards they are checked again
+        D.Normal(0.0, -1.0)
 
 
 def test_seeds_repeat():
@@ -350,6 +408,7 @@ def test_types_and_shapes():
     assert D.Categorical(weft.ones(3)).sample((0,)).shape == (0,) and D.Dirichlet(weft.ones(2, 3)).sample((0,)).shape == (0, 2, 3)
     d = D.Independent(D.Normal(weft.zeros(5, 4, 3), 1.0), 2)
     assert (d.batch_shape, d.event_shape) == ((5,), (4, 3)) and d.log_prob(d.sample((2,))).shape == (2, 5) and d.has_rsample
+    assert d.entropy().tolist() == pytest.approx([12 * (0.5 + 0.5 * math.log(2 * math.pi))] * 5)
     assert repr(D.Normal(0.0, 1.0)) == "Normal(loc: 0.0, scale: 1.0)"
     assert D.Normal.support is D.constraints.real and D.Normal.arg_constraints["scale"] is D.constraints.positive
     copied = pickle.loads(pickle.dumps(D.Normal(1.0, 2.0)))
@@ -359,7 +418,7 @@ def test_types_and_shapes():
 def test_transforms_with_a_cache_return_what_they_got():
     transform = D.TanhTransform(cache_size=1)
     x = weft.tensor([30.0])  # tanh is 1
-    assert transform.inv(transform(x)) is x
+    assert transform.inv(transform(x)) is x and transform(x) is transform(x)
     assert D.TanhTransform().inv(D.TanhTransform()(x)).item() == math.inf
     squashed = D.TransformedDistribution(D.Normal(weft.zeros(3), 1.0), [D.AffineTransform(0.5, 2.0), D.TanhTransform(cache_size=1)])
     samples = squashed.rsample((4,))
@@ -368,13 +427,15 @@ def test_transforms_with_a_cache_return_what_they_got():
 
 MISTAKES = [
     (lambda: D.Normal(0.0, -1.0), ValueError, r"^Normal\(\): argument 'scale' must be greater than 0, but holds -1$"),
-    (lambda: D.Normal(weft.tensor([0.0, math.nan]), 1.0), ValueError, r"^Normal\(\): argument 'loc' must be numbers, not NaN, but holds nan"),
+    (lambda: D.Normal(weft.tensor([0.0, math.nan]), 1.0), ValueError,
+        r"^Normal\(\): argument 'loc' must be numbers, not NaN, but holds nan"),
     (lambda: D.Normal("a", 1.0), TypeError, "must be numbers or Tensors, not str"),
     (lambda: D.Normal(weft.zeros(2), weft.ones(3)), ValueError, "broadcast"),
     (lambda: D.Bernoulli(1.5), ValueError, r"^Bernoulli\(\): argument 'probs' must lie between 0 and 1, but holds 1.5"),
     (lambda: D.Bernoulli(), ValueError, "either 'probs' or 'logits'"),
     (lambda: D.Bernoulli(0.5, 0.5), ValueError, "either 'probs' or 'logits'"),
-    (lambda: D.Categorical(weft.tensor([0.5, -0.5, 1.0])), ValueError, r"^Categorical\(\): argument 'probs' must be non-negative and sum to 1"),
+    (lambda: D.Categorical(weft.tensor([0.5, -0.5, 1.0])), ValueError,
+        r"^Categorical\(\): argument 'probs' must be non-negative and sum to 1"),
     (lambda: D.Categorical(0.5), ValueError, "at least one dimension"),
     (lambda: D.Uniform(1.0, 1.0), ValueError, r"^Uniform\(\): argument 'low' must be less than 'high'"),
     (lambda: D.Dirichlet(weft.tensor([1.0, 0.0])), ValueError, r"must be greater than 0, but holds \[1.0, 0.0\]"),
@@ -387,9 +448,11 @@ MISTAKES = [
     (lambda: D.Normal(weft.zeros(2), 1.0).log_prob(weft.zeros(3)), ValueError, "does not broadcast"),
     (lambda: D.Normal(0.0, 1.0).log_prob(0.5), TypeError, "must be a Tensor, not float"),
     (lambda: D.Dirichlet(weft.ones(3)).log_prob(weft.zeros(2)), ValueError, "event shape"),
-    (lambda: D.Gamma(1.0, 1.0).log_prob(weft.tensor(-1.0)), ValueError, r"^Gamma.log_prob\(\): argument 'value' must be at least 0, but holds -1"),
+    (lambda: D.Gamma(1.0, 1.0).log_prob(weft.tensor(-1.0)), ValueError,
+        r"^Gamma.log_prob\(\): argument 'value' must be at least 0, but holds -1"),
     (lambda: D.Categorical(weft.ones(3)).log_prob(weft.tensor(3)), ValueError, "integers from 0 to 2, but holds 3"),
-    (lambda: D.MixtureSameFamily(D.Categorical(weft.ones(3)), D.Normal(weft.zeros(2), 1.0)), ValueError, "among 3 components, but there are 2"),
+    (lambda: D.MixtureSameFamily(D.Categorical(weft.ones(3)), D.Normal(weft.zeros(2), 1.0)), ValueError,
+        "among 3 components, but there are 2"),
     (lambda: D.MixtureSameFamily(D.Categorical(weft.ones(3)), D.Normal(0.0, 1.0)), ValueError, "batch dimension"),
     (lambda: D.kl_divergence(D.Normal(0.0, 1.0), 3), TypeError, "'q' must be a Distribution"),
     (lambda: D.Poisson(1.0).cdf(weft.tensor(1.0)), NotImplementedError, r"^cdf\(\): Poisson has no formula"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from _thread import get_ident
 
 from . import _weft
 from ._tensor import Tensor
@@ -34,6 +35,14 @@ def _flatten(value: Any, name: str) -> tuple[list[Tensor], Callable[[Iterator[Te
     raise TypeError(f"jit: {name}() must return tensors, or tuples, lists or dicts of them, not {type(value).__name__}")
 
 
+_capturing: set[int] = set()  # threads
+
+
+def is_capturing() -> bool:
+    """Whether this thread captures a function, where no value can be read."""
+    return get_ident() in _capturing
+
+
 def jit(function: _F) -> _F:
     """Captures a function of tensors: the first call with new shapes runs it and keeps its plan, later calls only launch kernels.
 
@@ -52,7 +61,14 @@ def jit(function: _F) -> _F:
     name = getattr(function, "__name__", "function")
 
     def flat(*tensors: Tensor) -> list[Tensor]:
-        results, back = _flatten(function(*tensors), name)
+        thread = get_ident()
+        inside = thread in _capturing  # of another captured function
+        _capturing.add(thread)
+        try:
+            results, back = _flatten(function(*tensors), name)
+        finally:
+            if not inside:
+                _capturing.discard(thread)
         rebuild[len(results)] = back
         return results
 

@@ -218,7 +218,7 @@ double airy_ai(double x) {
     if (x > 1) return airy_above(x);
     if (x < -0.5 * kAirySteps) return airy_far_below(x);
     static const auto points = airy_points();
-    const int nearest = x > 0 ? 0 : static_cast<int>(-2 * x + 0.5);
+    const auto nearest = static_cast<int>(std::lround(x > 0 ? 0 : -2 * x));
     const long double from = -0.5L * nearest;
     return static_cast<double>(airy_step(points[nearest], from, x - from).value);
 }

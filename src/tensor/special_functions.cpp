@@ -233,8 +233,9 @@ Tensor airy_ai(const Tensor& x) {
 }
 
 Tensor polynomial(Polynomial kind, const Operand& x, const Operand& degree) {
-    const auto& [name, value] = kPolynomials[static_cast<std::size_t>(kind)];
-    return in_f64(name, x, degree, [&](const NodeRef& m, const NodeRef& n) { return mapped(name, m, n, value); });
+    const PolynomialRow& row = kPolynomials[static_cast<std::size_t>(kind)];
+    return in_f64(row.name, x, degree,
+                  [&](const NodeRef& m, const NodeRef& n) { return mapped(row.name, m, n, row.value); });
 }
 
 }  // namespace weft::special

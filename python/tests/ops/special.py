@@ -158,7 +158,8 @@ for _name, _share in (("igamma", special.gammainc), ("igammac", special.gammainc
 
 def multivariate():
     for p in (1, 2, 5):
-        yield from (Sample(np.asarray(a + np.asarray(p + 1, a.dtype)), p) for a in (floats(), floats(0), floats(7), floats(4, 5).T, floats(9)[::-1]))
+        for array in (floats(), floats(0), floats(7), floats(4, 5).T, floats(9)[::-1]):
+            yield Sample(np.asarray(array + np.float32(p + 1)), p)
         yield Sample(floats(6, low=p, high=40, dtype="float64"), p)
 
 
@@ -166,7 +167,14 @@ def multigammaln(x, p):
     return sum(special.gammaln(x - j / 2) for j in range(p)) + p * (p - 1) / 4 * np.log(np.pi)
 
 
-op("mvlgamma", "weft Tensor Tensor_", multivariate, multigammaln, result="float", errors=[Error(ValueError, "at least 1", floats(3), 0), Error(TypeError, "input", "text", 2)])
+op(
+    "mvlgamma",
+    "weft Tensor Tensor_",
+    multivariate,
+    multigammaln,
+    result="float",
+    errors=[Error(ValueError, "at least 1", floats(3), 0), Error(TypeError, "input", "text", 2)],
+)
 
 
 # ---- logit, rounding, replacing --------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from .kl import kl_divergence as kl_divergence, register_kl as register_kl
 from .kumaraswamy import Kumaraswamy as Kumaraswamy
 from .laplace import Laplace as Laplace
 from .log_normal import LogNormal as LogNormal
+from .logistic_normal import LogisticNormal as LogisticNormal
 from .mixture_same_family import MixtureSameFamily as MixtureSameFamily
 from .multinomial import Multinomial as Multinomial
 from .multivariate_normal import MultivariateNormal as MultivariateNormal
@@ -42,6 +43,8 @@ from .one_hot_categorical import (
 )
 from .pareto import Pareto as Pareto
 from .poisson import Poisson as Poisson
+from .relaxed_bernoulli import LogitRelaxedBernoulli as LogitRelaxedBernoulli, RelaxedBernoulli as RelaxedBernoulli
+from .relaxed_categorical import ExpRelaxedCategorical as ExpRelaxedCategorical, RelaxedOneHotCategorical as RelaxedOneHotCategorical
 from .studentT import StudentT as StudentT
 from .transformed_distribution import TransformedDistribution as TransformedDistribution
 from .transforms import *  # noqa: F403

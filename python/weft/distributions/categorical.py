@@ -35,7 +35,8 @@ class Categorical(Distribution):
             raise ValueError("Categorical(): give either 'probs' or 'logits', and not both")
         self._param: Any = probs if logits is None else logits
         if not isinstance(self._param, weft.Tensor) or self._param.dim() < 1:
-            raise ValueError(f"Categorical(): argument '{'probs' if logits is None else 'logits'}' must be a Tensor with at least one dimension")
+            name = "probs" if logits is None else "logits"
+            raise ValueError(f"Categorical(): argument '{name}' must be a Tensor with at least one dimension")
         self._num_events = self._param.shape[-1]
         if probs is not None:
             self.__dict__["probs"] = self._param / self._param.sum(-1, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weft
+from weft._jit import is_capturing
 
 from . import constraints
 from .utils import lazy_property
@@ -23,7 +24,7 @@ class Distribution:
     """A distribution, or a batch of them: samples have the shape sample_shape + batch_shape + event_shape.
 
     Parameters are checked when a distribution is made, and values when `log_prob`, `cdf` or `icdf` gets them, which reads them.
-    With ``validate_args=False`` nothing is read, and wrong parameters give NaN.
+    With ``validate_args=False``, and in a function that `jit` captures, nothing is read, and wrong parameters give NaN.
     """
 
     has_rsample: bool = False
@@ -44,8 +45,11 @@ class Distribution:
         self._batch_shape, self._event_shape = weft.Size(batch_shape), weft.Size(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args
-        if self._validate_args:
+        if self._checks():
             self._check_parameters()
+
+    def _checks(self) -> bool:
+        return self._validate_args and not is_capturing()
 
     def _check_parameters(self) -> None:
         checked: list[tuple[str, Constraint, Tensor, Tensor]] = []
@@ -191,7 +195,7 @@ class Distribution:
             raise ValueError(f"{name}.log_prob(): argument 'value' must {support.words}, but holds {_wrong(value, fits)}")
 
     def _checked(self, value: Tensor) -> Tensor:
-        if self._validate_args:
+        if self._checks():
             self._validate_sample(value)
         return value
 

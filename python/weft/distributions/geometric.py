@@ -29,7 +29,7 @@ class Geometric(Distribution):
     ) -> None:
         set_parameter(self, probs, logits)
         super().__init__(given(self).shape, validate_args=validate_args)
-        if self._validate_args and probs is not None and not bool((self.probs > 0).all()):
+        if self._checks() and probs is not None and not bool((self.probs > 0).all()):
             raise ValueError("Geometric(): argument 'probs' must be greater than 0")
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:

@@ -394,7 +394,8 @@ def _always_infinite(p: Distribution, q: Distribution) -> Tensor:
 
 
 for _p, _qs in {
-    Beta: (Pareto,), Exponential: (Beta, Pareto, Uniform), Gamma: (Beta, Pareto, Uniform), Gumbel: (Beta, Exponential, Gamma, Pareto, Uniform),
+    Beta: (Pareto,), Exponential: (Beta, Pareto, Uniform), Gamma: (Beta, Pareto, Uniform),
+    Gumbel: (Beta, Exponential, Gamma, Pareto, Uniform),
     Laplace: (Beta, Exponential, Gamma, Pareto, Uniform), Normal: (Beta, Exponential, Gamma, Pareto, Uniform), Pareto: (Beta, Uniform),
     Poisson: (Bernoulli, Binomial),
 }.items():  # fmt: skip

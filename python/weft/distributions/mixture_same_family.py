@@ -35,12 +35,13 @@ class MixtureSameFamily(Distribution):
         if not isinstance(component_distribution, Distribution):
             raise ValueError("MixtureSameFamily(): argument 'component_distribution' must be a Distribution")
         if not component_distribution.batch_shape:
-            raise ValueError("MixtureSameFamily(): argument 'component_distribution' must have a batch dimension, one element for each component")
+            raise ValueError("MixtureSameFamily(): argument 'component_distribution' must have a batch dimension, of the components")
         batch = component_distribution.batch_shape[:-1]
         for got, want in zip(reversed(mixture_distribution.batch_shape), reversed(batch)):
             if 1 not in (got, want) and got != want:
                 raise ValueError(
-                    f"MixtureSameFamily(): the batch shape {list(mixture_distribution.batch_shape)} of the mixture and {list(batch)} of the components differ"
+                    f"MixtureSameFamily(): the mixture's batch shape {list(mixture_distribution.batch_shape)} does not fit {list(batch)}, "
+                    "that of the components"
                 )
         choices, components = mixture_distribution.param_shape[-1], component_distribution.batch_shape[-1]
         if choices != components:

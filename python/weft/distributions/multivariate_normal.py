@@ -71,7 +71,7 @@ class MultivariateNormal(Distribution):
         ((name, matrix),) = given.items()
         size = loc.shape[-1]
         if not isinstance(matrix, weft.Tensor) or matrix.dim() < 2 or tuple(matrix.shape[-2:]) != (size, size):
-            raise ValueError(f"MultivariateNormal(): argument '{name}' must be a Tensor of {size} by {size} matrices, as loc has {size} elements")
+            raise ValueError(f"MultivariateNormal(): argument '{name}' must be a Tensor of {size} by {size} matrices, like 'loc'")
         batch_shape = weft.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
         self.loc = loc.expand(*batch_shape, size)
         self.__dict__[name] = matrix.expand(*batch_shape, size, size)

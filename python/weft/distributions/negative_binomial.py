@@ -19,12 +19,16 @@ __all__ = ["NegativeBinomial"]
 
 
 class NegativeBinomial(Distribution):
-    """NegativeBinomial(total_count, probs) or (total_count, logits=...): the successes, of probability `probs`, before `total_count` failures.
+    """NegativeBinomial(total_count, probs) or NegativeBinomial(total_count, logits=...): successes before `total_count` failures.
 
     A sample is a Poisson number whose rate is a gamma sample.
     """
 
-    arg_constraints = {"total_count": constraints.greater_than_eq(0), "probs": constraints.half_open_interval(0.0, 1.0), "logits": constraints.real}
+    arg_constraints = {
+        "total_count": constraints.greater_than_eq(0),
+        "probs": constraints.half_open_interval(0.0, 1.0),
+        "logits": constraints.real,
+    }
     support = constraints.nonnegative_integer
 
     def __init__(

@@ -248,7 +248,9 @@ class IndependentTransform(Transform):
         return self.base_transform.sign
 
     def with_cache(self, cache_size: int = 1) -> Any:
-        return self if self._cache_size == cache_size else IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size)
+        if self._cache_size == cache_size:
+            return self
+        return IndependentTransform(self.base_transform, self.reinterpreted_batch_ndims, cache_size)
 
     def _call(self, x: Tensor) -> Tensor:
         y: Tensor = self.base_transform(x)

@@ -27,7 +27,7 @@ class Uniform(Distribution):
     def __init__(self, low: Tensor | float, high: Tensor | float, validate_args: bool | None = None) -> None:
         self.low, self.high = broadcast_all(low, high)
         super().__init__(self.low.shape, validate_args=validate_args)
-        if self._validate_args and not bool((self.low < self.high).all()):
+        if self._checks() and not bool((self.low < self.high).all()):
             raise ValueError("Uniform(): argument 'low' must be less than 'high'")
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:

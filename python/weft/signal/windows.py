@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from weft import Tensor
 
 __all__ = [
-    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann", "kaiser", "nuttall",
+    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann", "kaiser",
+    "nuttall",
 ]  # fmt: skip
 
 
-def _window(name: str, M: int, sym: bool, dtype: weft.dtype | None, device: Any, requires_grad: bool, weights: Callable[[Tensor, float], Tensor]) -> Tensor:
+def _window(
+    name: str, M: int, sym: bool, dtype: weft.dtype | None, device: Any, requires_grad: bool, weights: Callable[[Tensor, float], Tensor]
+) -> Tensor:
     """weights(k, last) for the points k = 0 … M - 1, where `last` is the end of a symmetric window."""
     if isinstance(M, bool) or not isinstance(M, int):
         raise TypeError(f"{name}(): argument 'M' must be an int, not {type(M).__name__}")
@@ -46,16 +49,25 @@ def _window(name: str, M: int, sym: bool, dtype: weft.dtype | None, device: Any,
 
 
 def exponential(
-    M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: weft.dtype | None = None, device: Any = None, requires_grad: bool = False
+    M: int,
+    *,
+    center: float | None = None,
+    tau: float = 1.0,
+    sym: bool = True,
+    dtype: weft.dtype | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """exp(-|k - center| / tau); the centre is the middle unless it is given, for ``sym=False`` only."""
     if tau <= 0:
         raise ValueError(f"exponential(): argument 'tau' must be positive, but is {tau}")
     if sym and center is not None:
         raise ValueError("exponential(): argument 'center' must be None where 'sym' is True")
-    return _window(
-        "exponential", M, sym, dtype, device, requires_grad, lambda k, last: (-(k - (last / 2 if center is None else center)).abs() / tau).exp()
-    )
+
+    def weights(k: Tensor, last: float) -> Tensor:
+        return (-(k - (last / 2 if center is None else center)).abs() / tau).exp()
+
+    return _window("exponential", M, sym, dtype, device, requires_grad, weights)
 
 
 def cosine(M: int, *, sym: bool = True, dtype: weft.dtype | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
