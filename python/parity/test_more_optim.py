@@ -30,7 +30,8 @@ CASES = {
     "ASGD": [{}, {"lr": 0.05, "t0": 10, "lambd": 0.01, "weight_decay": 0.1}, {"maximize": True, "alpha": 0.5}],
     "Rprop": [{}, {"lr": 0.05, "etas": (0.4, 1.5), "step_sizes": (1e-4, 0.1)}, {"maximize": True}],
     "LBFGS": [
-        {"lr": 0.1, "max_iter": 4}, {"line_search_fn": "strong_wolfe"}, {"line_search_fn": "strong_wolfe", "history_size": 3, "max_iter": 7, "lr": 0.5},
+        {"lr": 0.1, "max_iter": 4}, {"line_search_fn": "strong_wolfe"},
+        {"line_search_fn": "strong_wolfe", "history_size": 3, "max_iter": 7, "lr": 0.5},
         {"lr": 0.3, "max_iter": 10, "max_eval": 6, "tolerance_change": 1e-5},
     ],
 }  # fmt: skip
@@ -84,7 +85,8 @@ def test_sparse_adam_leaves_unused_rows_alone():
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("kind", ["SGD", "Adam"])
 @pytest.mark.parametrize("settings", [
-    {"step_size_up": 7}, {"step_size_up": 5, "step_size_down": 9, "mode": "triangular2"}, {"step_size_up": 6, "mode": "exp_range", "gamma": 0.98},
+    {"step_size_up": 7}, {"step_size_up": 5, "step_size_down": 9, "mode": "triangular2"},
+    {"step_size_up": 6, "mode": "exp_range", "gamma": 0.98},
     {"step_size_up": 4, "scale_fn": lambda x: 1 / (1 + x), "scale_mode": "iterations", "cycle_momentum": False},
     {"step_size_up": 4, "scale_fn": lambda x: 0.5**x, "base_momentum": [0.7, 0.6], "max_momentum": [0.8, 0.9]},
 ], ids=str)  # fmt: skip
@@ -104,7 +106,9 @@ def test_cyclic_rates(kind, settings):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("settings", [{}, {"anneal_strategy": "linear", "anneal_epochs": 5}, {"anneal_epochs": 0}, {"swa_lr": [0.3, 0.01]}], ids=str)
+@pytest.mark.parametrize("settings", [
+    {}, {"anneal_strategy": "linear", "anneal_epochs": 5}, {"anneal_epochs": 0}, {"swa_lr": [0.3, 0.01]},
+], ids=str)  # fmt: skip
 def test_swa_rates(settings):
     settings = {"swa_lr": 0.05, **settings}
     optimizers, schedulers = [], []

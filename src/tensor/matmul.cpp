@@ -64,8 +64,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
                weight.size(1));
     Shape outputs = x.shape();
     outputs.back() = weight.size(0);
-    check.that(!bias.defined() || check.broadcast(outputs, bias.shape()) == outputs, "bias must have shape [", weight.size(0),
-               "], or one that broadcasts to ", outputs);
+    check.that(!bias.defined() || check.broadcast(outputs, bias.shape()) == outputs, "bias must have shape [",
+               weight.size(0), "], or one that broadcasts to ", outputs);
     DType result = product_type(check, x, weight);
     if (bias.defined()) result = promote(result, bias.dtype());
     const DType wide = accumulator_of(result);

@@ -226,7 +226,7 @@ for axes in (2, 3):
         f"fractional_max_pool{axes}d",
         "F",
         [
-            *(Sample(floats(2, 3, *[7] * axes, seed=i), k, n, _random_samples=drawn) for i, (k, n) in enumerate(((2, 3), (1, 4), (3, 2), (2, 5)))),
+            *(Sample(floats(2, 3, *[7] * axes, seed=k), k, n, _random_samples=drawn) for k, n in ((2, 3), (1, 4), (3, 2), (2, 5))),
             *(Sample(floats(2, 3, *[9] * axes), k, n, _random_samples=drawn) for k in (2, 3) for n in (3, 5, 6)),
             Sample(floats(2, 3, *[8] * axes), 3, output_ratio=(0.6,) * axes, _random_samples=drawn),
         ],
@@ -270,7 +270,10 @@ for name, shape, axes in (("alpha_dropout", (50, 60), 2), ("feature_alpha_dropou
         check=alpha_dropped(axes),
         result="same",
         gradient=False,
-        errors=[Error(ValueError, "'p' must be between", floats(3, 4), 1.5), Error(TypeError, "must be a float tensor", integers(3, 4), training=True)],
+        errors=[
+            Error(ValueError, "'p' must be between", floats(3, 4), 1.5),
+            Error(TypeError, "must be a float tensor", integers(3, 4), training=True),
+        ],
     )
 
 # ---- older names -----------------------------------------------------------------------------------------------------

@@ -113,8 +113,9 @@ class LBFGS(Optimizer):
             raise ValueError(f"LBFGS(): argument 'lr' must not be negative, and is {lr}")
         if line_search_fn not in (None, "strong_wolfe"):
             raise RuntimeError(f"LBFGS(): argument 'line_search_fn' must be 'strong_wolfe' or None, not {line_search_fn!r}")
+        max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
         super().__init__(params, {
-            "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval, "tolerance_grad": tolerance_grad,
+            "lr": lr, "max_iter": max_iter, "max_eval": max_eval, "tolerance_grad": tolerance_grad,
             "tolerance_change": tolerance_change, "history_size": history_size, "line_search_fn": line_search_fn,
         })  # fmt: skip
         if len(self.param_groups) != 1:

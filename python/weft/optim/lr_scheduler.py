@@ -316,7 +316,7 @@ class CyclicLR(LRScheduler):
         if cycle_momentum and not self.use_beta1 and "momentum" not in optimizer.defaults:
             raise ValueError("CyclicLR(): the optimiser has neither a momentum nor betas to cycle; pass cycle_momentum=False")
         groups = optimizer.param_groups
-        bases, self.max_lrs = (_for_each_group("CyclicLR", name, groups, value) for name, value in (("base_lr", base_lr), ("max_lr", max_lr)))
+        bases, self.max_lrs = _for_each_group("CyclicLR", "base_lr", groups, base_lr), _for_each_group("CyclicLR", "max_lr", groups, max_lr)
         up, down = float(step_size_up), float(step_size_up if step_size_down is None else step_size_down)
         self.total_size, self.step_ratio = up + down, up / (up + down)
         self.mode, self.gamma, self._scale = mode, gamma, scale_fn

@@ -116,7 +116,7 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader: Any, model: Any, device: Any = None) -> None:
-    """Sets the running statistics of all batch norms of a model to the means over the batches of a loader (tensors, or their first ones)."""
+    """Sets the running statistics of all batch norms of a model to the means over a loader's batches (tensors, or tuples that begin so)."""
     norms = [module for module in model.modules() if isinstance(module, _BatchNorm)]
     if not norms:
         return
