@@ -157,4 +157,5 @@ def test_decoder_alone_without_a_batch_and_causal():
     other = tnn.Transformer.generate_square_subsequent_mask(4)
     assert_close(mask, other)
     hint = {"tgt_is_causal": True}
-    check_module(Called(a, {"tgt_mask": mask, **hint}), TorchCalled(b, {"tgt_mask": other, **hint}), floats(4, 2, 8), floats(6, 2, 8, seed=1))
+    inputs = floats(4, 2, 8), floats(6, 2, 8, seed=1)
+    check_module(Called(a, {"tgt_mask": mask, **hint}), TorchCalled(b, {"tgt_mask": other, **hint}), *inputs)

@@ -95,6 +95,20 @@ def test_chains_of_parametrizations():
     assert_close(twin.weight, a.weight)
 
 
+@pytest.mark.parametrize("sizes", [(4, 4), (3, 5), (5, 3)], ids=str)
+@pytest.mark.parametrize("how", ["matrix_exp", "cayley", "householder"])
+def test_orthogonal(how, sizes):
+    """From the same originals (and base, which is random): the same weights and gradients."""
+    for trivial in (False, True):
+        a, b = (
+            side.parametrizations.orthogonal(layer(*sizes), orthogonal_map=how, use_trivialization=trivial)
+            for side, layer in ((ours, nn.Linear), (theirs, tnn.Linear))
+        )
+        with torch.no_grad():
+            b.parametrizations.weight.original.add_(torch.tensor(floats(*reversed(sizes), seed=3)).tril(-1) * 0.3)
+        check_module(a, b, floats(2, sizes[0]))
+
+
 def test_fusion():
     for conv, norm, size, transpose in (("Conv2d", "BatchNorm2d", (6, 6), False), ("ConvTranspose1d", "BatchNorm1d", (5,), True)):
         for settings in ({}, {"bias": False}):

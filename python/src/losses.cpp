@@ -20,9 +20,7 @@ void warn(const std::string& text) {
 Reduction reduction_of(nb::handle size_average, nb::handle reduce, Reduction given) {
     if (size_average.is_none() && reduce.is_none()) return given;
     const auto holds = [](nb::handle value) { return value.is_none() || PyObject_IsTrue(value.ptr()) == 1; };
-    const Reduction meant = !holds(reduce)        ? Reduction::None
-                            : holds(size_average) ? Reduction::Mean
-                                                  : Reduction::Sum;
+    const Reduction meant = !holds(reduce) ? Reduction::None : holds(size_average) ? Reduction::Mean : Reduction::Sum;
     warn(std::string("size_average and reduce are old arguments; use reduction='") +
          (meant == Reduction::None   ? "none"
           : meant == Reduction::Mean ? "mean"
@@ -62,7 +60,8 @@ Dims lengths_of(nb::handle lengths, const char* name) {
 
 void bind_class_losses(nb::module_& f) {
     function(
-        f, "cross_entropy", "input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean', "
+        f, "cross_entropy",
+        "input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean', "
         "label_smoothing=0.0",
         "-log softmax(input)[target]; targets equal to ignore_index count nothing. A target of input's shape holds "
         "probabilities.",
@@ -74,7 +73,8 @@ void bind_class_losses(nb::module_& f) {
                                   .label_smoothing = smoothing,
                                   .weight = weight.tensor});
         });
-    function(f, "nll_loss", "input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean'",
+    function(f, "nll_loss",
+             "input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean'",
              "-input[target], for logarithms of probabilities; targets equal to ignore_index count nothing.",
              [](const Tensor& x, const Tensor& labels, const MaybeTensor& weight, nb::handle average,
                 std::int64_t ignore_index, nb::handle reduce, Reduction reduction) {
@@ -97,11 +97,13 @@ void bind_binary_losses(nb::module_& f) {
                 Reduction reduction) {
                  return binary_cross_entropy(x, target, reduction_of(average, reduce, reduction), weight.tensor);
              });
-    function(f, "binary_cross_entropy_with_logits", "input, target, weight=None, size_average=None, reduce=None, reduction='mean', pos_weight=None",
+    function(f, "binary_cross_entropy_with_logits",
+             "input, target, weight=None, size_average=None, reduce=None, reduction='mean', pos_weight=None",
              "The same for logits, which is the stable form; pos_weight scales the loss of targets of 1.",
              [](const Tensor& x, const Tensor& target, const MaybeTensor& weight, nb::handle average, nb::handle reduce,
                 Reduction reduction, const MaybeTensor& pos_weight) {
-                 return bce_with_logits(x, target, reduction_of(average, reduce, reduction), weight.tensor, pos_weight.tensor);
+                 return bce_with_logits(x, target, reduction_of(average, reduce, reduction), weight.tensor,
+                                        pos_weight.tensor);
              });
     function(f, "sigmoid_focal_loss", "inputs, targets, alpha=0.25, gamma=2.0, reduction='none'",
              "binary_cross_entropy_with_logits times (1 - p) ** gamma, where p is the target's probability.",
@@ -150,7 +152,8 @@ void bind_distributions(nb::module_& f) {
                                                 : Converter<Reduction>(reduction.ptr(), {"kl_div", "reduction"}).get();
             return kl_div(x, target, reduction_of(average, reduce, chosen), log_target);
         });
-    function(f, "poisson_nll_loss", "input, target, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction='mean'",
+    function(f, "poisson_nll_loss",
+             "input, target, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction='mean'",
              "exp(input) - target * input, for the logarithm of a Poisson distribution's mean.",
              [](const Tensor& x, const Tensor& target, bool log_input, bool full, nb::handle average, double eps,
                 nb::handle reduce, Reduction reduction) {
@@ -193,8 +196,7 @@ void bind_vector_losses(nb::module_& f) {
                 nb::handle reduce, Reduction reduction) {
                  return margin_ranking_loss(a, b, target, margin, reduction_of(average, reduce, reduction));
              });
-    function(f, "hinge_embedding_loss",
-             "input, target, margin=1.0, size_average=None, reduce=None, reduction='mean'",
+    function(f, "hinge_embedding_loss", "input, target, margin=1.0, size_average=None, reduce=None, reduction='mean'",
              "The input for a target of 1, max(0, margin - input) for -1.",
              [](const Tensor& x, const Tensor& target, double margin, nb::handle average, nb::handle reduce,
                 Reduction reduction) {
@@ -206,25 +208,28 @@ void bind_vector_losses(nb::module_& f) {
              "max(0, margin + distance(anchor, positive) - distance(anchor, negative)).",
              [](const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin, double p,
                 double eps, bool swap, nb::handle average, nb::handle reduce, Reduction reduction) {
-                 return triplet_margin_loss(
-                     anchor, positive, negative,
-                     {.margin = margin, .p = p, .eps = eps, .swap = swap,
-                      .reduction = reduction_of(average, reduce, reduction)});
+                 return triplet_margin_loss(anchor, positive, negative,
+                                            {.margin = margin,
+                                             .p = p,
+                                             .eps = eps,
+                                             .swap = swap,
+                                             .reduction = reduction_of(average, reduce, reduction)});
              });
 }
 
 void bind_margin_losses(nb::module_& f) {
-    function(f, "multi_margin_loss",
-             "input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction='mean'",
-             "The sum over other classes of max(0, margin - input[target] + input[class]) ** p, by the number of classes.",
-             [](const Tensor& x, const Tensor& labels, int p, double margin, const MaybeTensor& weight,
-                nb::handle average, nb::handle reduce, Reduction reduction) {
-                 return multi_margin_loss(x, labels,
-                                          {.p = p,
-                                           .margin = margin,
-                                           .weight = weight.tensor,
-                                           .reduction = reduction_of(average, reduce, reduction)});
-             });
+    function(
+        f, "multi_margin_loss",
+        "input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction='mean'",
+        "The sum over other classes of max(0, margin - input[target] + input[class]) ** p, by the number of classes.",
+        [](const Tensor& x, const Tensor& labels, int p, double margin, const MaybeTensor& weight, nb::handle average,
+           nb::handle reduce, Reduction reduction) {
+            return multi_margin_loss(x, labels,
+                                     {.p = p,
+                                      .margin = margin,
+                                      .weight = weight.tensor,
+                                      .reduction = reduction_of(average, reduce, reduction)});
+        });
     function(f, "multilabel_margin_loss", "input, target, size_average=None, reduce=None, reduction='mean'",
              "The same for rows of several labels, which end at the first -1.",
              [](const Tensor& x, const Tensor& labels, nb::handle average, nb::handle reduce, Reduction reduction) {
@@ -242,15 +247,16 @@ void bind_margin_losses(nb::module_& f) {
              [](const Tensor& x, const Tensor& target, nb::handle average, nb::handle reduce, Reduction reduction) {
                  return soft_margin_loss(x, target, reduction_of(average, reduce, reduction));
              });
-    function(f, "ctc_loss",
-             "log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False",
-             "-log of the probability that log_probs (time, n, classes) read as the targets, without repeats and blanks.",
-             [](const Tensor& x, const Tensor& labels, nb::handle input_lengths, nb::handle target_lengths,
-                std::int64_t blank, Reduction reduction, bool zero_infinity) {
-                 return ctc_loss(x, labels, lengths_of(input_lengths, "input_lengths"),
-                                 lengths_of(target_lengths, "target_lengths"),
-                                 {.blank = blank, .reduction = reduction, .zero_infinity = zero_infinity});
-             });
+    function(
+        f, "ctc_loss",
+        "log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False",
+        "-log of the probability that log_probs (time, n, classes) read as the targets, without repeats and blanks.",
+        [](const Tensor& x, const Tensor& labels, nb::handle input_lengths, nb::handle target_lengths,
+           std::int64_t blank, Reduction reduction, bool zero_infinity) {
+            return ctc_loss(x, labels, lengths_of(input_lengths, "input_lengths"),
+                            lengths_of(target_lengths, "target_lengths"),
+                            {.blank = blank, .reduction = reduction, .zero_infinity = zero_infinity});
+        });
 }
 
 }  // namespace

@@ -78,26 +78,28 @@ std::vector<Tensor> parts_of(const RecurrentResult& result) { return {result.out
 void bind_recurrent(nb::module_& f) {
     constexpr const char* kDoc =
         "The outputs and the last state of a recurrent network; `weights` has five entries per cell.";
-    function(
-        f, "_rnn", "input, h, weights, layers, bidirectional, batch_first, dropout, training, valid, nonlinearity", kDoc,
-        [](const Tensor& x, const MaybeTensor& h, const std::vector<MaybeTensor>& weights, int layers,
-           bool bidirectional, bool batch_first, double dropout, bool training, const MaybeTensor& valid,
-           std::string_view nonlinearity) {
-            return parts_of(rnn(x, h.tensor, cells_of(weights), {layers, bidirectional, batch_first, dropout, training, valid.tensor},
-                                nonlinearity_of(nonlinearity)));
-        });
+    function(f, "_rnn", "input, h, weights, layers, bidirectional, batch_first, dropout, training, valid, nonlinearity",
+             kDoc,
+             [](const Tensor& x, const MaybeTensor& h, const std::vector<MaybeTensor>& weights, int layers,
+                bool bidirectional, bool batch_first, double dropout, bool training, const MaybeTensor& valid,
+                std::string_view nonlinearity) {
+                 return parts_of(rnn(x, h.tensor, cells_of(weights),
+                                     {layers, bidirectional, batch_first, dropout, training, valid.tensor},
+                                     nonlinearity_of(nonlinearity)));
+             });
     function(f, "_gru", "input, h, weights, layers, bidirectional, batch_first, dropout, training, valid", kDoc,
              [](const Tensor& x, const MaybeTensor& h, const std::vector<MaybeTensor>& weights, int layers,
                 bool bidirectional, bool batch_first, double dropout, bool training, const MaybeTensor& valid) {
-                 return parts_of(
-                     gru(x, h.tensor, cells_of(weights), {layers, bidirectional, batch_first, dropout, training, valid.tensor}));
+                 return parts_of(gru(x, h.tensor, cells_of(weights),
+                                     {layers, bidirectional, batch_first, dropout, training, valid.tensor}));
              });
-    function(f, "_lstm", "input, h, c, weights, layers, bidirectional, batch_first, dropout, training, valid", kDoc,
-             [](const Tensor& x, const MaybeTensor& h, const MaybeTensor& c, const std::vector<MaybeTensor>& weights,
-                int layers, bool bidirectional, bool batch_first, double dropout, bool training, const MaybeTensor& valid) {
-                 return parts_of(lstm(x, h.tensor, c.tensor, cells_of(weights),
-                                      {layers, bidirectional, batch_first, dropout, training, valid.tensor}));
-             });
+    function(
+        f, "_lstm", "input, h, c, weights, layers, bidirectional, batch_first, dropout, training, valid", kDoc,
+        [](const Tensor& x, const MaybeTensor& h, const MaybeTensor& c, const std::vector<MaybeTensor>& weights,
+           int layers, bool bidirectional, bool batch_first, double dropout, bool training, const MaybeTensor& valid) {
+            return parts_of(lstm(x, h.tensor, c.tensor, cells_of(weights),
+                                 {layers, bidirectional, batch_first, dropout, training, valid.tensor}));
+        });
 }
 
 void bind_cells(nb::module_& f) {

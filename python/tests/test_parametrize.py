@@ -38,6 +38,15 @@ def test_orthogonal(how, sizes):
     np.testing.assert_allclose(layer.weight.detach().numpy(), q, atol=2e-5)
 
 
+@pytest.mark.parametrize("sizes", [(4, 4), (3, 5), (5, 3)], ids=str)
+def test_reflections_without_a_base_can_be_set(sizes):
+    layer = parametrizations.orthogonal(nn.Linear(*sizes), orthogonal_map="householder", use_trivialization=False)
+    for q in (np.linalg.qr(np.random.default_rng(0).standard_normal((max(sizes), min(sizes))))[0], -np.eye(max(sizes), min(sizes))):
+        q = (q if layer.weight.shape[0] >= layer.weight.shape[1] else q.T).astype("float32")
+        layer.weight = weft.tensor(q)
+        np.testing.assert_allclose(layer.weight.detach().numpy(), q, atol=2e-5)
+
+
 def test_the_spectral_norm_is_1():
     layer = parametrizations.spectral_norm(nn.Conv2d(3, 8, 3), n_power_iterations=50)
     singular = np.linalg.svd(layer.weight.detach().numpy().reshape(8, -1), compute_uv=False)

@@ -31,9 +31,7 @@ Tensor log_of_sum(std::span<const Tensor> terms) {
 // x [n, places], each element `by` places later, with -inf in front.
 Tensor moved(const Tensor& x, std::int64_t by) { return pad(x, {by, 0}, -kInfinity).narrow(-1, 0, x.size(-1)); }
 
-Tensor row_of(const Dims& numbers) {
-    return from_data(std::vector<std::int64_t>(numbers.begin(), numbers.end()));
-}
+Tensor row_of(const Dims& numbers) { return from_data(std::vector<std::int64_t>(numbers.begin(), numbers.end())); }
 
 // Labels [n, longest], with the blank where a row has ended.
 Tensor label_rows(const Checker& check, const Tensor& labels, const Dims& lengths, std::int64_t blank) {
@@ -41,7 +39,8 @@ Tensor label_rows(const Checker& check, const Tensor& labels, const Dims& length
     const Tensor count = row_of(lengths).unsqueeze(-1);  // [n, 1]
     const std::int64_t longest = lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
     if (labels.rank() == 2) {
-        check.that(labels.size(0) == n && labels.size(1) >= longest, "labels must be [", n, ", ", longest, "] at least");
+        check.that(labels.size(0) == n && labels.size(1) >= longest, "labels must be [", n, ", ", longest,
+                   "] at least");
         return where(arange(labels.size(1)) < count, labels.to(DType::I64), blank);
     }
     const std::int64_t total = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
@@ -70,7 +69,8 @@ Tensor ctc_loss(const Tensor& log_probabilities, const Tensor& labels, const Dim
                                      {"input_lengths", input_lengths},
                                      {"label_lengths", label_lengths}});
     const bool batched = log_probabilities.rank() == 3;
-    check.that(batched || log_probabilities.rank() == 2, "log_probabilities must be [time, n, classes] or [time, classes]");
+    check.that(batched || log_probabilities.rank() == 2,
+               "log_probabilities must be [time, n, classes] or [time, classes]");
     const DType result = log_probabilities.dtype();
     check.dtype(is_float(result), "log_probabilities must be floats, not ", result);
     check.dtype(is_int(labels.dtype()), "labels must be integers, not ", labels.dtype());
@@ -78,8 +78,9 @@ Tensor ctc_loss(const Tensor& log_probabilities, const Tensor& labels, const Dim
     const std::int64_t times = x.size(0), n = x.size(1), classes = x.size(2);
     check.value(options.blank >= 0 && options.blank < classes, "blank ", options.blank, " is none of the ", classes,
                 " classes");
-    check.that(static_cast<std::int64_t>(input_lengths.size()) == n && static_cast<std::int64_t>(label_lengths.size()) == n,
-               "there must be ", n, " input_lengths and ", n, " label_lengths");
+    check.that(
+        static_cast<std::int64_t>(input_lengths.size()) == n && static_cast<std::int64_t>(label_lengths.size()) == n,
+        "there must be ", n, " input_lengths and ", n, " label_lengths");
     for (const std::int64_t length : input_lengths)
         check.value(length >= 0 && length <= times, "the input length ", length, " must be between 0 and ", times);
     for (const std::int64_t length : label_lengths)
@@ -90,7 +91,8 @@ Tensor ctc_loss(const Tensor& log_probabilities, const Tensor& labels, const Dim
     const std::int64_t places = path.size(1);
     const Tensor place = arange(places);
     // From one label to the next, past the blank between them, unless they are equal.
-    const Tensor skips = logical_and(remainder(place, 2) == 1, path != pad(path, {2, 0}, options.blank).narrow(-1, 0, places));
+    const Tensor skips =
+        logical_and(remainder(place, 2) == 1, path != pad(path, {2, 0}, options.blank).narrow(-1, 0, places));
     const Tensor emitted = gather(x, 2, path.unsqueeze(0).expand({times, n, places}));
     const Tensor lengths = row_of(input_lengths);
     const Tensor goes_on = (arange(times).unsqueeze(-1) < lengths).unsqueeze(-1);  // [time, n, 1]

@@ -18,14 +18,15 @@ void check_scores(const Checker& check, const Tensor& input) {
 }  // namespace
 
 Tensor multi_margin_loss(const Tensor& input, const Tensor& labels, const MultiMarginOptions& options) {
-    const Checker check("multi_margin_loss", {{"input", input}, {"labels", labels}, {"weight", options.weight, kOptional}});
+    const Checker check("multi_margin_loss",
+                        {{"input", input}, {"labels", labels}, {"weight", options.weight, kOptional}});
     check_scores(check, input);
     check.value(options.p == 1 || options.p == 2, "p must be 1 or 2, not ", options.p);
     check.dtype(is_int(labels.dtype()), "labels must be integers, not ", labels.dtype());
     Shape wanted = input.shape();
     wanted.pop_back();
-    check.that(labels.shape() == wanted || (input.rank() == 1 && labels.shape() == Shape{1}), "labels must have the shape ",
-               wanted);
+    check.that(labels.shape() == wanted || (input.rank() == 1 && labels.shape() == Shape{1}),
+               "labels must have the shape ", wanted);
     const std::int64_t classes = input.size(-1);
     check.that(!options.weight.defined() || options.weight.shape() == Shape{classes}, "weight must have the shape [",
                classes, "]");
@@ -47,7 +48,8 @@ Tensor multilabel_margin_loss(const Tensor& input, const Tensor& labels, Reducti
     const std::int64_t classes = input.size(-1);
     const DType result = input.dtype(), wide = accumulator_of(result);
     const Tensor x = input.to(wide);
-    const Tensor counts = cumprod((labels >= 0).to(DType::I64), -1) == 1;  // what stands before the first negative number
+    const Tensor counts =
+        cumprod((labels >= 0).to(DType::I64), -1) == 1;  // what stands before the first negative number
     const Tensor label = where(counts, labels.to(DType::I64), 0);
     // [n, labels, classes] from here on.
     const Tensor row = counts.unsqueeze(-1);
@@ -58,7 +60,8 @@ Tensor multilabel_margin_loss(const Tensor& input, const Tensor& labels, Reducti
     return reduced_loss(each, reduction, result);
 }
 
-Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction, const Tensor& weight) {
+Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction,
+                                   const Tensor& weight) {
     const Checker check("multilabel_soft_margin_loss",
                         {{"input", input}, {"target", target}, {"weight", weight, kOptional}});
     check.that(input.rank() > 0 && input.shape() == target.shape(), "both must have the same shape, […, classes]");

@@ -56,6 +56,17 @@ Tensor outer(const Tensor& a, const Tensor& b) {
     return make_tensor(nodes::add_axis(ir::cast(node_of(a), result), 1) * ir::cast(node_of(b), result));
 }
 
+namespace {
+
+bool expands_to(const Shape& from, const Shape& to) {
+    if (from.size() > to.size()) return false;
+    for (std::size_t i = 1; i <= from.size(); ++i)
+        if (from[from.size() - i] != 1 && from[from.size() - i] != to[to.size() - i]) return false;
+    return true;
+}
+
+}  // namespace
+
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     const Checker check("linear", {{"x", x}, {"weight", weight}, {"bias", bias, kOptional}});
     check.that(x.rank() > 0, "x must have one axis at least");
@@ -64,7 +75,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
                weight.size(1));
     Shape outputs = x.shape();
     outputs.back() = weight.size(0);
-    check.that(!bias.defined() || check.broadcast(outputs, bias.shape()) == outputs, "bias must have shape [", weight.size(0),
+    check.that(!bias.defined() || expands_to(bias.shape(), outputs), "bias must have shape [", weight.size(0),
                "], or one that broadcasts to ", outputs);
     DType result = product_type(check, x, weight);
     if (bias.defined()) result = promote(result, bias.dtype());

@@ -63,7 +63,8 @@ Taps cubic_taps(const Tensor& x, std::int64_t size, const GridSampleOptions& opt
     const Tensor first = floor(x), share = x - first;
     const std::array<Tensor, 4> weights = {far(share + 1), near(share), near(1.0 - share), far(2.0 - share)};
     Taps taps;
-    for (int i = 0; i < 4; ++i) taps.push_back({placed(first + (i - 1), size, options), weights[static_cast<std::size_t>(i)]});
+    for (int i = 0; i < 4; ++i)
+        taps.push_back({placed(first + (i - 1), size, options), weights[static_cast<std::size_t>(i)]});
     return taps;
 }
 
@@ -77,7 +78,8 @@ Tensor grid_sample(const Tensor& input, const Tensor& grid, const GridSampleOpti
                "the grid must be [", input.size(0), spatial == 2 ? ", h, w, 2]" : ", d, h, w, 3]");
     check.dtype(is_float(input.dtype()) && input.dtype() == grid.dtype(), "both must be floats of one type");
     check.value(options.mode != SampleMode::Cubic || spatial == 2, "mode 'bicubic' is for images only");
-    for (int axis = 2; axis < input.rank(); ++axis) check.that(input.size(axis) > 0, "axis ", axis, " of the input is empty");
+    for (int axis = 2; axis < input.rank(); ++axis)
+        check.that(input.size(axis) > 0, "axis ", axis, " of the input is empty");
     const DType result = input.dtype(), wide = accumulator_of(result);
     const std::int64_t n = input.size(0), channels = input.size(1);
     const Shape shape = input.shape(), places = grid.shape();
@@ -92,7 +94,8 @@ Tensor grid_sample(const Tensor& input, const Tensor& grid, const GridSampleOpti
     std::vector<Taps> axes;  // in the order of the input's axes; the grid has the last axis first
     for (int s = 0; s < spatial; ++s) {
         const std::int64_t size = shape[static_cast<std::size_t>(2 + s)];
-        const Tensor at = in_pixels(grid.to(wide).narrow(-1, spatial - 1 - s, 1).reshape({n, count}), size, options.align_corners);
+        const Tensor at =
+            in_pixels(grid.to(wide).narrow(-1, spatial - 1 - s, 1).reshape({n, count}), size, options.align_corners);
         axes.push_back(options.mode == SampleMode::Cubic     ? cubic_taps(at, size, options)
                        : options.mode == SampleMode::Nearest ? nearest_taps(placed(at, size, options))
                                                              : linear_taps(placed(at, size, options)));
@@ -128,8 +131,8 @@ Tensor affine_grid(const Tensor& theta, const Shape& size, bool align_corners) {
     const int spatial = static_cast<int>(size.size()) - 2;
     check.value(spatial == 2 || spatial == 3, "size must be {n, c, h, w} or {n, c, d, h, w}");
     check.dtype(is_float(theta.dtype()), "theta must be a float tensor, not ", theta.dtype());
-    check.that(theta.shape() == Shape{size[0], spatial, spatial + 1}, "theta must be [", size[0], ", ", spatial, ", ", spatial + 1,
-               "]");
+    check.that(theta.shape() == Shape{size[0], spatial, spatial + 1}, "theta must be [", size[0], ", ", spatial, ", ",
+               spatial + 1, "]");
     for (const std::int64_t each : size) check.value(each > 0, "all sizes must be positive");
     const DType wide = accumulator_of(theta.dtype());
     Shape outputs(size.begin() + 2, size.end());
@@ -155,7 +158,8 @@ Tensor affine_grid(const Tensor& theta, const Shape& size, bool align_corners) {
 Tensor max_unpool(const Tensor& x, const Tensor& indices, const Dims& size) {
     const int spatial = static_cast<int>(size.size());
     const Checker check("max_unpool", {{"x", x}, {"indices", indices}, {"size", size}});
-    check.that(x.rank() == spatial + 1 || x.rank() == spatial + 2, "x must have ", spatial + 1, " or ", spatial + 2, " axes");
+    check.that(x.rank() == spatial + 1 || x.rank() == spatial + 2, "x must have ", spatial + 1, " or ", spatial + 2,
+               " axes");
     check.that(x.shape() == indices.shape(), "indices must have the shape of x");
     check.dtype(is_int(indices.dtype()), "indices must be integers, not ", indices.dtype());
     const Shape shape = x.shape();
@@ -171,7 +175,8 @@ Tensor max_unpool(const Tensor& x, const Tensor& indices, const Dims& size) {
     }
     flat.push_back(places);
     given.push_back(count);
-    return scatter(zeros(flat, x.dtype()), -1, indices.to(DType::I64).reshape(given), x.reshape(given)).reshape(outputs);
+    return scatter(zeros(flat, x.dtype()), -1, indices.to(DType::I64).reshape(given), x.reshape(given))
+        .reshape(outputs);
 }
 
 }  // namespace weft

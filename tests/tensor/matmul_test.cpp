@@ -90,7 +90,9 @@ TEST_CASE("mistakes name the call") {
           }) == "linear(x: f32[2, 3], weight: f32[3, 4]): x's last size 3 must equal weight's second 4");
     CHECK(error_of<ShapeError>([] {
               linear(zeros({2, 3}), zeros({4, 3}), zeros({3}));
-          }) == "linear(x: f32[2, 3], weight: f32[4, 3], bias: f32[3]): bias must have shape [4]");
+          }) ==
+          "linear(x: f32[2, 3], weight: f32[4, 3], bias: f32[3]): bias must have shape [4], or one that broadcasts to "
+          "[2, 4]");
     CHECK(error_of<ShapeError>([] { dot(zeros({2}), zeros({3})); }) ==
           "dot(a: f32[2], b: f32[3]): the sizes 2 and 3 must be equal");
 }

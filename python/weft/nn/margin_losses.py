@@ -150,7 +150,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         """(output, loss): the logarithms of the targets' probabilities, and minus their mean."""
         x = self._check(input)
         if tuple(target.shape) != tuple(input.shape[:-1]):
-            raise RuntimeError(f"AdaptiveLogSoftmaxWithLoss: the target must have the shape {tuple(input.shape[:-1])}, not {tuple(target.shape)}")
+            raise RuntimeError(
+                f"AdaptiveLogSoftmaxWithLoss: the target must have the shape {tuple(input.shape[:-1])}, not {tuple(target.shape)}"
+            )
         labels = target.reshape(-1).to(_weft.int64)
         if labels.numel() and not 0 <= labels.min().item() <= labels.max().item() < self.n_classes:
             raise RuntimeError(f"AdaptiveLogSoftmaxWithLoss: targets must be between 0 and {self.n_classes - 1}")

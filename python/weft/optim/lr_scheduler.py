@@ -285,6 +285,83 @@ class OneCycleLR(LRScheduler):
         return rates
 
 
+class CyclicLR(LRScheduler):
+    """Up from base_lr to max_lr in step_size_up steps and down again, over and over, while the momentum goes down and up.
+
+    `mode`: 'triangular'; 'triangular2', where each cycle is half as high as the one before; 'exp_range', times gamma ** step. Or scale_fn,
+    a function of the cycle's number (from 1 on), or of the step with scale_mode='iterations'.
+    """
+
+    def __init__(
+        self,
+        optimizer: Any,
+        base_lr: Any,
+        max_lr: Any,
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Any = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: Any = 0.8,
+        max_momentum: Any = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"CyclicLR(): argument 'optimizer' must be an Optimizer, not {type(optimizer).__name__}")
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise ValueError(f"CyclicLR(): argument 'mode' must be 'triangular', 'triangular2' or 'exp_range', not {mode!r}")
+        self.use_beta1 = "betas" in optimizer.defaults
+        if cycle_momentum and not self.use_beta1 and "momentum" not in optimizer.defaults:
+            raise ValueError("CyclicLR(): the optimiser has neither a momentum nor betas to cycle; pass cycle_momentum=False")
+        groups = optimizer.param_groups
+        bases, self.max_lrs = _for_each_group("CyclicLR", "base_lr", groups, base_lr), _for_each_group("CyclicLR", "max_lr", groups, max_lr)
+        up, down = float(step_size_up), float(step_size_up if step_size_down is None else step_size_down)
+        self.total_size, self.step_ratio = up + down, up / (up + down)
+        self.mode, self.gamma, self._scale = mode, gamma, scale_fn
+        self.scale_mode = scale_mode if scale_fn is not None else "iterations" if mode == "exp_range" else "cycle"
+        self.cycle_momentum = cycle_momentum
+        self.base_momentums = _for_each_group("CyclicLR", "base_momentum", groups, base_momentum)
+        self.max_momentums = _for_each_group("CyclicLR", "max_momentum", groups, max_momentum)
+        if last_epoch == -1:
+            for group, lr, low, high in zip(groups, bases, self.base_momentums, self.max_momentums):
+                group["lr"] = lr
+                if cycle_momentum:
+                    group.update(max_momentum=high, base_momentum=low)
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = bases
+
+    def _begin(self) -> None:
+        self.base_lrs = [group["lr"] for group in self.optimizer.param_groups]
+        super()._begin()
+
+    def scale_fn(self, x: float) -> Any:
+        """The height of a cycle, or of a step."""
+        if self._scale is not None:
+            return self._scale(x)
+        return 1.0 if self.mode == "triangular" else 1 / 2.0 ** (x - 1) if self.mode == "triangular2" else self.gamma**x
+
+    def get_lr(self) -> list[float]:
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        x = 1.0 + self.last_epoch / self.total_size - cycle
+        height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        height *= self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            for group, low, high in zip(self.optimizer.param_groups, self.base_momentums, self.max_momentums):
+                momentum = high - (high - low) * height
+                group.update({"betas": (momentum, *group["betas"][1:])} if self.use_beta1 else {"momentum": momentum})
+        return [low + (high - low) * height for low, high in zip(self.base_lrs, self.max_lrs)]
+
+
+def _for_each_group(call: str, name: str, groups: Any, value: Any) -> list[float]:
+    """One number for each parameter group."""
+    numbers = list(value) if isinstance(value, (list, tuple)) else [value] * len(groups)
+    if len(numbers) != len(groups):
+        raise ValueError(f"{call}(): argument '{name}' has {len(numbers)} numbers for {len(groups)} parameter groups")
+    return numbers
+
+
 class _Several(LRScheduler):
     """Schedulers of one optimiser, with the state of each."""
 

@@ -121,6 +121,24 @@ def _reflections(a: Any) -> Any:
     return q
 
 
+def _reflection_vectors(q: Any) -> Any:
+    """The vectors of the reflections that _reflections() makes `q` of, below the diagonal; on it, the signs of the columns."""
+    n, k = q.shape[-2:]
+    rows, columns, r = _weft.arange(n).unsqueeze(-1), [], q
+    for i in range(k):
+        x = _weft.where(rows >= i, r[..., i : i + 1], 0)
+        first, size = r[..., i : i + 1, i : i + 1], linalg.vector_norm(x, 2, -2, keepdim=True)
+        below = linalg.vector_norm(_weft.where(rows > i, x, 0), 2, -2, keepdim=True) > 0
+        end = _weft.where(first > 0, -size, size)  # the sign that does not cancel
+        v = _weft.where(rows == i, 1.0, _weft.where(rows > i, x / _weft.where(below, first - end, 1.0), 0.0)).to(q.dtype)
+        tau = 2.0 / (v * v).sum(-2, keepdim=True)
+        # Without anything below, no reflection would be needed; the one that there is turns the sign round.
+        sign = _weft.where(below, end.sign(), -first.sign())
+        columns.append(_weft.where(rows == i, sign, _weft.where(rows > i, v, 0.0)).to(q.dtype))
+        r = r - tau * (v @ (v.mT @ r))
+    return _weft.cat(columns, -1).contiguous()
+
+
 def _orthogonal_columns(a: Any) -> Any:
     q, r = linalg.qr(a)
     return q * r.diagonal(dim1=-2, dim2=-1).sign().unsqueeze(-2)
@@ -154,10 +172,15 @@ class _Orthogonal(Module):
     def right_inverse(self, q: Any) -> Any:
         if tuple(q.shape) != self.shape:
             raise ValueError(f"orthogonal(): the value must have the shape {self.shape}, not {tuple(q.shape)}")
-        if not self.use_trivialization:
-            raise NotImplementedError("orthogonal(): a weight without trivialization cannot be set; pass use_trivialization=True")
+        if not self.use_trivialization and self.orthogonal_map != "householder":
+            raise NotImplementedError(
+                f"orthogonal(): with '{self.orthogonal_map}' a weight can be set only if use_trivialization is True"
+            )
         with no_grad():
             tall = q.detach().mT if q.shape[-2] < q.shape[-1] else q.detach()
+            if not self.use_trivialization:
+                vectors = _reflection_vectors(tall)
+                return vectors.mT.contiguous() if q.shape[-2] < q.shape[-1] else vectors
             n, k = tall.shape[-2:]
             more = _weft.randn(*tall.shape[:-2], n, n - k, dtype=q.dtype)
             self.base = _orthogonal_columns(_weft.cat([tall, more], -1)).contiguous()
