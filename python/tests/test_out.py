@@ -256,3 +256,16 @@ def test_max_and_min_of_two():
         assert weft.max(x, other).tolist() == x.max(other).tolist() == weft.max(x, other=other).tolist() == want_max
         assert weft.min(x, other).tolist() == x.min(other).tolist() == x.min(other=other).tolist() == want_min
     assert weft.max(weft.tensor(3.0), weft.tensor(1.0)).item() == 3
+
+
+def test_out_of_functions_in_python():
+    a = weft.tensor([[2.0, 0.0], [0.0, 4.0]])
+    sign, log = weft.empty(()), weft.empty(())
+    result = weft.linalg.slogdet(a, out=(sign, log))
+    assert result.sign is sign and sign.item() == 1 and result.logabsdet is log and abs(log.item() - np.log(8)) < 1e-6
+    place = weft.empty(0)
+    assert weft.t_copy(a, out=place) is place and place.tolist() == [[2, 0], [0, 4]]
+    with pytest.raises(TypeError, match=r"slogdet\(\): argument 'out' must have 2 tensors, not 1"):
+        weft.linalg.slogdet(a, out=(sign,))
+    with pytest.raises(TypeError, match=r"qr\(\): argument 'out' must be a tuple of tensors, not Tensor"):
+        weft.qr(a, out=place)
