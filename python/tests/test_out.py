@@ -1,6 +1,7 @@
 """out=, memory formats, older tensor types and storages: what scripts for PyTorch ask for besides ops."""
 
 import collections
+import os
 import pickle
 import warnings
 
@@ -269,3 +270,45 @@ def test_out_of_functions_in_python():
         weft.linalg.slogdet(a, out=(sign,))
     with pytest.raises(TypeError, match=r"qr\(\): argument 'out' must be a tuple of tensors, not Tensor"):
         weft.qr(a, out=place)
+
+
+def test_memory_that_processes_share():
+    x, p = weft.zeros(2, 2), weft.nn.Parameter(weft.ones(3, dtype=weft.float64))
+    p.grad = weft.ones(3, dtype=weft.float64)
+    assert x.share_memory_() is x and p.share_memory_() is p and x.share_memory_() is x
+    assert x.is_shared() and p.is_shared() and not weft.zeros(2).is_shared()
+    assert p.requires_grad and p.is_leaf and type(p) is weft.nn.Parameter and p.grad.tolist() == [1, 1, 1]
+    child = os.fork()
+    if child == 0:  # what it writes is seen here
+        try:
+            x[1, 0] = 5
+            with weft.no_grad():
+                p.sub_(p * 0.5)
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert x.tolist() == [[0, 0], [5, 0]] and p.tolist() == [0.5, 0.5, 0.5]
+    (p * 2).sum().backward()
+    assert p.grad.tolist() == [3, 3, 3]
+    assert weft.zeros(0).share_memory_().shape == (0,)
+    with pytest.raises(RuntimeError, match=r"share_memory_\(\): a result of an op cannot be moved"):
+        (p * 2).share_memory_()
+    with pytest.raises(TypeError, match="bfloat16 cannot be shared"):
+        weft.zeros(2).bfloat16().share_memory_()
+
+
+def test_modules_share_their_parameters():
+    model = weft.nn.Sequential(weft.nn.Linear(2, 2), weft.nn.BatchNorm1d(2))
+    optimizer = weft.optim.SGD(model.share_memory().parameters(), lr=0.5)
+    before = model[0].weight.tolist()
+    child = os.fork()
+    if child == 0:
+        try:
+            model(weft.rand(4, 2)).square().sum().backward()
+            optimizer.step()
+            weft.realize()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert all(each.is_shared() for each in model.parameters()) and model[1].bias.tolist() != [0, 0]
+    assert model[0].weight.tolist() != before and model[1].num_batches_tracked.item() == 1
