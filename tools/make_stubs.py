@@ -268,6 +268,11 @@ TENSOR = '''
         """The functions of the Python array API standard: weft.array_api."""
     def to_device(self, device: Any, /, *, stream: Any = None) -> Tensor:
         """The tensor itself: there is one device, the CPU."""
+    def to_dense(self, *_: Any, **__: Any) -> Tensor:
+        """The tensor itself."""
+    def to_sparse(self, *args: Any, **kwargs: Any) -> Any:
+        """The tensor with only the values stored that are not zero: a weft.sparse.SparseTensor."""
+    to_sparse_coo = to_sparse
     def __buffer__(self, flags: _int, /) -> memoryview: ...
     def __len__(self) -> _int: ...
     def __iter__(self) -> Iterator[Tensor]: ...

@@ -38,6 +38,9 @@ struct GradOptions {
 std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const Tensor> inputs,
                               const GradOptions& options = {});
 
+// The leaves that require a gradient and that the outputs were computed from, each once.
+std::vector<Tensor> leaves(std::span<const Tensor> outputs);
+
 // What a tensor was computed by, for people to read: "MulBackward0"; empty for leaves and for what needs no gradient.
 std::string grad_fn_name(const Tensor& tensor);
 
@@ -59,6 +62,9 @@ private:
 // so that it can be differentiated again. A gradient that is larger than its input by broadcasting is summed.
 using BackwardFunction =
     std::function<std::vector<Tensor>(std::span<const Tensor> gradients, std::span<const Tensor> outputs)>;
+
+// Inside a BackwardFunction: whether the gradients will be differentiated themselves (create_graph).
+bool creates_graph();
 
 // The outputs, with `backward` as their derivative with respect to the inputs, whatever they were computed from.
 // `backward` should hold inputs as SavedTensor, and not the outputs at all, which it is given.

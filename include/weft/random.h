@@ -88,6 +88,11 @@ Tensor truncated_normal(const Shape& shape, double mean = 0, double deviation = 
 // How often something happens that happens `rate` times on average; of the rates' shape and type.
 Tensor poisson(const Tensor& rate);
 
+// Of the gamma distribution with each of these shapes and rate 1; and its logarithm, in f64, which is finite where the sample of a small
+// shape is not a number above 0. The gradient moves a sample so that its quantile stays.
+Tensor standard_gamma(const Tensor& shape);
+Tensor log_standard_gamma(const Tensor& shape);
+
 // `count` positions along the last axis, each with a probability proportional to its weight: i64[…, count], for weights of one or two
 // axes. Without replacement none is drawn twice. Reads the weights at the call.
 //

@@ -37,6 +37,9 @@ struct RecurrentOptions {
     bool bidirectional = false, batch_first = false;
     double dropout = 0;  // between layers, in training
     bool training = false;
+    // Bools [time, n]: whether a sequence goes on at a time. Elsewhere its state stays as it is, so that sequences of several
+    // lengths share one loop over time. Undefined: all do.
+    Tensor valid = {};
 };
 struct RecurrentResult {
     Tensor output, h, c;  // c: of lstm

@@ -1,4 +1,4 @@
-// weft/shared_memory.h: memory that another library owns and may write at any time, such as a NumPy array's.
+// weft/shared_memory.h: who else may write a tensor's memory: another library, as with a NumPy array's, or views of the same tensor.
 #pragma once
 
 #include <weft/tensor.h>
@@ -16,5 +16,13 @@ namespace weft {
 //     x += 1;                         // array[0] is one more
 Tensor from_shared_memory(void* elements, const Shape& shape, const Dims& strides, DType dtype,
                           std::shared_ptr<void> owner);
+
+// The tensor that x is a view of, or x itself. Two tensors share memory, so that writing one may change the other, exactly if the cells
+// of their bases are the same.
+Tensor base_of(const Tensor& x);
+
+// x derived from its base once more. Where the base is computed and the view is a walk through its memory, this is that memory; x itself
+// may have been computed into memory of its own.
+Tensor derived_from_base(const Tensor& x);
 
 }  // namespace weft

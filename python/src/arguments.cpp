@@ -45,7 +45,11 @@ bool has_formats(std::string_view name) {
 }  // namespace
 
 Signature::Signature(std::string name, const char* parameters, const char* doc, bool method, bool takes_out)
-    : name(std::move(name)), shown(public_name(this->name)), takes_out_(takes_out), formats_(has_formats(this->name)) {
+    : name(std::move(name)),
+      shown(public_name(this->name)),
+      cast(cast_of(this->name)),
+      takes_out_(takes_out),
+      formats_(has_formats(this->name)) {
     if (method)
         parameters_.push_back({.name = "self", .key = nb::steal(PyUnicode_InternFromString("self")), .fallback = {}});
     std::string_view text = parameters;

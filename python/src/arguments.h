@@ -3,6 +3,7 @@
 // the function and the argument. (nanobind's own functions would list C++ overloads instead, and take longer per call.)
 #pragma once
 
+#include "autocast.h"
 #include "convert.h"
 #include "errors.h"
 #include "type_names.h"
@@ -42,6 +43,7 @@ public:
 
     const std::string name;
     const std::string shown;  // in messages: "clip_grad_norm_" where the package calls _clip_grad_norm_
+    const Cast cast;          // what autocast does with its arguments
     std::size_t size() const { return parameters_.size(); }
     const char* parameter(std::size_t i) const { return parameters_[i].name.c_str(); }
     const char* doc() const { return doc_.c_str(); }
@@ -105,6 +107,7 @@ struct Bound {
             [&] {
                 PyObject* values[Callee<F>::kCount + 1];
                 const Signature::Given given = as_function->bind(arguments, count, keywords, values);
+                const CastArguments casts(as_function->cast, values, Callee<F>::kCount);
                 return as_function->finished(Callee<F>::template call<F>(*as_function, values), given);
             },
             as_function->shown);
@@ -115,6 +118,7 @@ struct Bound {
                 PyObject* values[Callee<F>::kCount + 1];
                 values[0] = self;
                 const Signature::Given given = as_method->bind(arguments, count, keywords, values);
+                const CastArguments casts(as_method->cast, values, Callee<F>::kCount);
                 return Callee<F>::template call<F>(*as_method, values);
             },
             as_method->shown);

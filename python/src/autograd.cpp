@@ -95,6 +95,10 @@ void bind_autograd(nb::module_& m, nb::handle tensor) {
                                      .create_graph = create_graph,
                                      .inputs = wanted});
            });
+    function(m, "_creates_graph", "", "Inside a derivative: whether the gradients will be differentiated themselves.",
+             [] { return creates_graph(); });
+    function(m, "_leaves", "outputs", "The leaves that require a gradient and that the outputs were computed from.",
+             [](const std::vector<Tensor>& outputs) { return leaves(outputs); });
     function(m, "is_grad_enabled", "", "Whether ops on this thread record gradients.", [] { return grad_enabled(); });
     function(m, "_set_grad_enabled", "mode",
              "Sets whether ops on this thread record gradients; returns what was before.", [](bool mode) {

@@ -6,9 +6,11 @@
 #include "topics.h"
 
 #include <weft/error.h>
+#include <weft/io.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <new>
 #include <string>
 
@@ -41,6 +43,19 @@ void raise_about(PyObject* type, std::string_view function, const std::exception
     PyErr_SetString(type, complete ? error.what() : (std::string(function) + "(): " + std::string(text)).c_str());
 }
 
+// As Python's own functions for files raise them, but with our sentence alone as the text.
+void raise_file_error(const io::FileError& error) {
+    PyObject* const type = error.code == ENOENT                          ? PyExc_FileNotFoundError
+                           : error.code == EACCES || error.code == EPERM ? PyExc_PermissionError
+                           : error.code == EISDIR                        ? PyExc_IsADirectoryError
+                           : error.code == ENOTDIR                       ? PyExc_NotADirectoryError
+                                                                         : PyExc_OSError;
+    const nb::object raised = nb::steal(PyObject_CallFunction(type, "s", error.what()));
+    if (!raised.is_valid()) return;
+    raised.attr("errno") = error.code;
+    PyErr_SetObject(type, raised.ptr());
+}
+
 }  // namespace
 
 void raise_from(const std::exception_ptr& error, std::string_view function) noexcept {
@@ -66,6 +81,8 @@ void raise_from(const std::exception_ptr& error, std::string_view function) noex
         raise_about(PyExc_MemoryError, function, e);
     } catch (const BackendError& e) {
         PyErr_SetString(backend_error, e.what());
+    } catch (const io::FileError& e) {
+        raise_file_error(e);
     } catch (const IoError& e) {
         PyErr_SetString(PyExc_OSError, e.what());
     } catch (const Interrupted&) {

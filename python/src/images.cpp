@@ -3,6 +3,7 @@
 #include "topics.h"
 
 #include <weft/ops.h>
+#include <weft/sampling.h>
 
 namespace weft::python {
 
@@ -79,6 +80,37 @@ void bind_resizing(nb::module_& f) {
              });
 }
 
+void bind_sampling(nb::module_& f) {
+    function(f, "grid_sample", "input, grid, mode='bilinear', padding_mode='zeros', align_corners=None",
+             "The values of [n, c, h, w] at the places of a grid [n, h', w', 2], which go from -1 to 1; also of volumes.",
+             [](const Tensor& x, const Tensor& grid, std::string_view mode, std::string_view padding,
+                std::optional<bool> align) {
+                 if (mode != "bilinear" && mode != "nearest" && mode != "bicubic")
+                     throw ValueError(
+                         "grid_sample(): argument 'mode' must be 'bilinear', 'nearest' or 'bicubic', not '" +
+                         std::string(mode) + "'");
+                 if (padding != "zeros" && padding != "border" && padding != "reflection")
+                     throw ValueError(
+                         "grid_sample(): argument 'padding_mode' must be 'zeros', 'border' or 'reflection', not '" +
+                         std::string(padding) + "'");
+                 return grid_sample(x, grid,
+                                    {.mode = mode == "bilinear"  ? SampleMode::Linear
+                                             : mode == "nearest" ? SampleMode::Nearest
+                                                                 : SampleMode::Cubic,
+                                     .padding = padding == "zeros"    ? SamplePadding::Zeros
+                                                : padding == "border" ? SamplePadding::Border
+                                                                      : SamplePadding::Reflection,
+                                     .align_corners = align.value_or(false)});
+             });
+    function(f, "affine_grid", "theta, size, align_corners=None",
+             "The grid of affine maps theta [n, 2, 3] for images of this size (n, c, h, w); [n, 3, 4] for volumes.",
+             [](const Tensor& theta, const Dims& size, std::optional<bool> align) {
+                 return affine_grid(theta, size, align.value_or(false));
+             });
+    function(f, "_max_unpool", "input, indices, size", "Zeros, with each value at its index in the spatial axes.",
+             [](const Tensor& x, const Tensor& indices, const Dims& size) { return max_unpool(x, indices, size); });
+}
+
 template <Tensor (*move)(const Tensor&, std::int64_t)>
 void bind_move(nb::module_& m, nb::module_& f, const char* name, const char* parameters, const char* doc) {
     const auto moved = [](const Tensor& x, std::int64_t number) { return move(x, number); };
@@ -122,6 +154,7 @@ void bind_bags(nb::module_& f) {
 void bind_images(nb::module_& m, nb::module_& f) {
     bind_patches(f);
     bind_resizing(f);
+    bind_sampling(f);
     bind_move<pixel_shuffle>(m, f, "pixel_shuffle", "input, upscale_factor",
                              "[…, c * f², h, w] to […, c, h * f, w * f].");
     bind_move<pixel_unshuffle>(m, f, "pixel_unshuffle", "input, downscale_factor",

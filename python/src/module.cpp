@@ -13,6 +13,7 @@ NB_MODULE(_weft, m) {
     bind_arithmetic(m, tensor);
     bind_products(m, tensor);
     bind_elementwise(m, tensor);
+    bind_special(m, tensor);
     bind_movement(m, tensor);
     bind_joining(m, tensor);
     bind_reductions(m, tensor);
@@ -31,6 +32,8 @@ NB_MODULE(_weft, m) {
     bind_init(m);
     bind_jit(m);
     bind_data(m);
+    bind_files(m);
     bind_debug(m);
+    bind_autocast(m);
     watch_for_interrupts();
 }

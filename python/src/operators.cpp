@@ -34,7 +34,9 @@ PyObject* power(PyObject* a, PyObject* b, PyObject*) { return binary<pow>(a, b);
 PyObject* matrix_product(PyObject* a, PyObject* b) {
     return guarded([&] {
         if (!is_tensor(a) || !is_tensor(b)) return not_implemented();
-        return to_python(matmul(tensor_in(a), tensor_in(b)));
+        PyObject* values[] = {a, b};
+        const CastArguments casts(Cast::Lower, values, 2);
+        return to_python(matmul(tensor_in(values[0]), tensor_in(values[1])));
     });
 }
 

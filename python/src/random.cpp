@@ -152,6 +152,17 @@ void bind_distributions(nb::module_& m, nb::handle t) {
                  const Drawing drawing(generator, "truncated_normal");
                  return leaf_if(truncated_normal(size, mean, deviation, a, b, dtype.value_or(f32)), requires_grad);
              });
+    function(m, "_standard_gamma", "input, *, generator=None", "Of the gamma distribution of each shape, with rate 1.",
+             [](const Tensor& shape, nb::handle generator) {
+                 const Drawing drawing(generator, "_standard_gamma");
+                 return standard_gamma(shape);
+             });
+    function(m, "_log_standard_gamma", "input, *, generator=None",
+             "The logarithm of a sample of the gamma distribution, in float64.",
+             [](const Tensor& shape, nb::handle generator) {
+                 const Drawing drawing(generator, "_log_standard_gamma");
+                 return log_standard_gamma(shape);
+             });
     both(m, t, "multinomial", "num_samples, replacement=False, *, generator=None",
          "Positions drawn with probabilities proportional to the weights in the tensor. Reads them.",
          [](const Tensor& x, std::int64_t count, bool replacement, nb::handle generator) {

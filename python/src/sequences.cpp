@@ -79,23 +79,24 @@ void bind_recurrent(nb::module_& f) {
     constexpr const char* kDoc =
         "The outputs and the last state of a recurrent network; `weights` has five entries per cell.";
     function(
-        f, "_rnn", "input, h, weights, layers, bidirectional, batch_first, dropout, training, nonlinearity", kDoc,
+        f, "_rnn", "input, h, weights, layers, bidirectional, batch_first, dropout, training, valid, nonlinearity", kDoc,
         [](const Tensor& x, const MaybeTensor& h, const std::vector<MaybeTensor>& weights, int layers,
-           bool bidirectional, bool batch_first, double dropout, bool training, std::string_view nonlinearity) {
-            return parts_of(rnn(x, h.tensor, cells_of(weights), {layers, bidirectional, batch_first, dropout, training},
+           bool bidirectional, bool batch_first, double dropout, bool training, const MaybeTensor& valid,
+           std::string_view nonlinearity) {
+            return parts_of(rnn(x, h.tensor, cells_of(weights), {layers, bidirectional, batch_first, dropout, training, valid.tensor},
                                 nonlinearity_of(nonlinearity)));
         });
-    function(f, "_gru", "input, h, weights, layers, bidirectional, batch_first, dropout, training", kDoc,
+    function(f, "_gru", "input, h, weights, layers, bidirectional, batch_first, dropout, training, valid", kDoc,
              [](const Tensor& x, const MaybeTensor& h, const std::vector<MaybeTensor>& weights, int layers,
-                bool bidirectional, bool batch_first, double dropout, bool training) {
+                bool bidirectional, bool batch_first, double dropout, bool training, const MaybeTensor& valid) {
                  return parts_of(
-                     gru(x, h.tensor, cells_of(weights), {layers, bidirectional, batch_first, dropout, training}));
+                     gru(x, h.tensor, cells_of(weights), {layers, bidirectional, batch_first, dropout, training, valid.tensor}));
              });
-    function(f, "_lstm", "input, h, c, weights, layers, bidirectional, batch_first, dropout, training", kDoc,
+    function(f, "_lstm", "input, h, c, weights, layers, bidirectional, batch_first, dropout, training, valid", kDoc,
              [](const Tensor& x, const MaybeTensor& h, const MaybeTensor& c, const std::vector<MaybeTensor>& weights,
-                int layers, bool bidirectional, bool batch_first, double dropout, bool training) {
+                int layers, bool bidirectional, bool batch_first, double dropout, bool training, const MaybeTensor& valid) {
                  return parts_of(lstm(x, h.tensor, c.tensor, cells_of(weights),
-                                      {layers, bidirectional, batch_first, dropout, training}));
+                                      {layers, bidirectional, batch_first, dropout, training, valid.tensor}));
              });
 }
 

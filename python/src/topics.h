@@ -15,6 +15,7 @@ void bind_random(nb::module_& m, nb::handle tensor);
 void bind_arithmetic(nb::module_& m, nb::handle tensor);
 void bind_products(nb::module_& m, nb::handle tensor);
 void bind_elementwise(nb::module_& m, nb::handle tensor);
+void bind_special(nb::module_& m, nb::handle tensor);
 void bind_movement(nb::module_& m, nb::handle tensor);
 void bind_joining(nb::module_& m, nb::handle tensor);
 void bind_reductions(nb::module_& m, nb::handle tensor);
@@ -39,6 +40,8 @@ void bind_optim(nb::module_& m);
 void bind_init(nb::module_& m);
 void bind_jit(nb::module_& m);
 void bind_data(nb::module_& m);
+void bind_files(nb::module_& m);
 void bind_debug(nb::module_& m);
+void bind_autocast(nb::module_& m);
 
 }  // namespace weft::python

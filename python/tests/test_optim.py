@@ -1,5 +1,6 @@
 """Optimisers against the same arithmetic in NumPy, their state, schedules, and how many kernels a step takes."""
 
+import copy
 import math
 import pickle
 
@@ -149,3 +150,80 @@ def test_a_step_is_few_kernels_and_compiled_once():
     after = weft.counters()
     assert after["kernels_compiled"] == before["kernels_compiled"] and after["plans_made"] == before["plans_made"]
     assert after["runs"] - before["runs"] == 7 and after["kernels_launched"] - before["kernels_launched"] <= 7 * 12
+
+
+class Momentum(weft.optim.Optimizer):
+    """SGD with momentum as PyTorch programs write it."""
+
+    def __init__(self, params, lr=0.1, momentum=0.9):
+        super().__init__(params, {"lr": lr, "momentum": momentum})
+
+    @weft.no_grad()
+    def step(self, closure=None):
+        loss = None
+        if closure is not None:
+            with weft.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is None:
+                    continue
+                state = self.state[p]
+                if len(state) == 0:
+                    state["step"], state["buffer"] = 0, weft.zeros_like(p.data)
+                state["step"] += 1
+                state["buffer"].mul_(group["momentum"]).add_(p.grad.data)
+                p.data.add_(state["buffer"], alpha=-group["lr"])
+        return loss
+
+
+def test_an_optimizer_of_ones_own_trains_as_the_built_in_one():
+    weft.manual_seed(0)
+    nets = [nn.Linear(4, 3)]
+    nets.append(copy.deepcopy(nets[0]))
+    optimizers = [Momentum(nets[0].parameters()), optim.SGD(nets[1].parameters(), lr=0.1, momentum=0.9)]
+    schedulers = [optim.lr_scheduler.StepLR(optimizer, 3) for optimizer in optimizers]
+    x = weft.randn(8, 4)
+    for step in range(8):
+        for net, optimizer, scheduler in zip(nets, optimizers, schedulers):
+            optimizer.zero_grad()
+            net(x).square().sum().backward()
+            optimizer.step()
+            scheduler.step()
+        assert weft.equal(nets[0].weight, nets[1].weight)
+        if step == 4:  # goes on from its state
+            again = Momentum(nets[0].parameters())
+            again.load_state_dict(optimizers[0].state_dict())
+            schedulers[0].optimizer = optimizers[0] = again
+    assert optimizers[0].state[nets[0].weight]["step"] == 8
+
+
+def test_the_step_of_ones_own_optimizer_leaves_nothing_pending():
+    w = nn.Parameter(weft.ones(3))
+    optimizer = Momentum([w])
+    w.sum().backward()
+    optimizer.step()
+    before = weft.counters()["kernels_launched"]
+    w.tolist(), optimizer.state[w]["buffer"].tolist()
+    assert weft.counters()["kernels_launched"] == before
+
+
+def test_hooks_around_a_step():
+    for make in (Momentum, optim.SGD):
+        w = nn.Parameter(weft.ones(2))
+        optimizer, seen = make([w], lr=0.5), []
+        first = optimizer.register_step_pre_hook(lambda *_: seen.append("before"))
+        optimizer.register_step_post_hook(lambda *_: seen.append("after"))
+        w.sum().backward()
+        optimizer.step()
+        first.remove()
+        optimizer.step()
+        assert seen == ["before", "after", "after"]
+
+
+def test_an_optimizer_without_step_says_so():
+    class Empty(weft.optim.Optimizer):
+        pass
+
+    with pytest.raises(NotImplementedError, match="Empty has no step"):
+        Empty([nn.Parameter(weft.ones(1))], {}).step()

@@ -123,7 +123,7 @@ def test_harm_is_refused(harm):
 
 
 def test_what_save_did_not_write_is_named():
-    for data, words in ((b"", "is empty"), (b"PK\3\4abcd", r"zip archive, such as torch\.save"), (b"hello", "damaged"), (b"\x80\x05K", "damaged"), (b"\x80\x63.", "damaged")):
+    for data, words in ((b"", "is empty"), (b"PK\3\4abcd", "cut short: a zip archive"), (b"hello", "damaged"), (b"\x80\x05K", "damaged"), (b"\x80\x63.", "damaged")):
         with pytest.raises(pickle.UnpicklingError, match=rf"load\(\): .*{words}"):
             weft.load(io.BytesIO(data))
     with pytest.raises(RuntimeError, match="pickle_module"):

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import builtins
 
+TYPE_CHECKING = False
+
 try:
     from . import _types, _weft
 except ImportError as error:
@@ -60,7 +62,6 @@ from .array_api import (
 
 concatenate = cat  # noqa: F405
 
-
 def is_tensor(obj: object) -> builtins.bool:
     """Whether an object is a Tensor."""
     return isinstance(obj, Tensor)
@@ -74,3 +75,52 @@ def numel(input: Tensor) -> builtins.int:
 def is_floating_point(input: Tensor) -> builtins.bool:
     """Whether the elements are floats."""
     return input.is_floating_point()
+
+
+# What most programs do not use is imported when it is first used.
+_LATER = {
+    "accelerator", "amp", "backends", "cuda", "distributed", "distributions", "fx", "hub", "io", "library", "mps", "multiprocessing",
+    "onnx", "profiler", "random", "signal", "sparse", "xpu",
+}  # fmt: skip
+_NAMES_LATER = {
+    "_torch": ("install_as_torch",),
+    "sparse": ("sparse_coo", "sparse_coo_tensor", "spmm", "strided"),
+    "amp": ("autocast", "get_autocast_dtype", "is_autocast_enabled"),
+    "_settings": (
+        "_assert", "_check", "are_deterministic_algorithms_enabled", "compile", "compiler", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype",
+        "get_deterministic_debug_mode", "get_float32_matmul_precision", "get_num_interop_threads", "is_autocast_cpu_enabled",
+        "is_deterministic_algorithms_warn_only_enabled", "is_inference_mode_enabled", "scalar_tensor", "seed",
+        "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal", "set_num_interop_threads", "typename",
+        "use_deterministic_algorithms",
+    ),
+}  # fmt: skip
+
+if TYPE_CHECKING:
+    from . import (
+        accelerator as accelerator, amp as amp, backends as backends, cuda as cuda, distributed as distributed, distributions as distributions,
+        fx as fx, hub as hub, io as io, library as library, mps as mps, multiprocessing as multiprocessing, onnx as onnx, profiler as profiler,
+        random as random, signal as signal, sparse as sparse, xpu as xpu,
+    )  # fmt: skip
+    from ._settings import (
+        are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled, compile as compile, compiler as compiler,
+        get_float32_matmul_precision as get_float32_matmul_precision, scalar_tensor as scalar_tensor, seed as seed,
+        set_float32_matmul_precision as set_float32_matmul_precision, use_deterministic_algorithms as use_deterministic_algorithms,
+    )  # fmt: skip
+    from ._torch import install_as_torch as install_as_torch
+    from .amp import autocast as autocast, get_autocast_dtype as get_autocast_dtype, is_autocast_enabled as is_autocast_enabled
+    from .sparse import sparse_coo_tensor as sparse_coo_tensor, spmm as spmm
+else:
+
+    def __getattr__(name: str) -> object:
+        import importlib
+
+        if name in _LATER:
+            return importlib.import_module(f"{__name__}.{name}")
+        for module, names in _NAMES_LATER.items():
+            if name in names:
+                return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+        if name.startswith("_foreach_"):
+            from ._torch.foreach import foreach
+
+            return foreach(name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -110,11 +110,12 @@ def asarray(
 
 def _public() -> Iterator[tuple[str, Any]]:
     import weft
-    from weft import autograd, linalg, nn, optim
+    from weft import autograd, distributions, linalg, nn, optim, signal, special
     from weft.utils import data
 
     places = [("weft", weft), ("weft.Tensor", Tensor), ("weft.linalg", linalg), ("weft.nn", nn), ("weft.nn.functional", nn.functional)]
     places += [("weft.nn.init", nn.init), ("weft.optim", optim), ("weft.optim.lr_scheduler", optim.lr_scheduler), ("weft.utils.data", data)]
+    places += [("weft.special", special), ("weft.distributions", distributions), ("weft.signal.windows", signal.windows)]
     for prefix, place in [*places, ("weft.autograd", autograd)]:
         for name in dir(place):
             value = getattr(place, name)

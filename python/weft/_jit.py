@@ -56,15 +56,18 @@ def jit(function: _F) -> _F:
         rebuild[len(results)] = back
         return results
 
-    captured = _weft._Jit(flat)
+    captured: dict[Any, Any] = {}  # by the type that autocast uses
 
     @functools.wraps(function)
     def call(*args: Tensor) -> Any:
         for arg in args:
             if not isinstance(arg, Tensor):
                 raise TypeError(f"jit: the arguments of {name}() must be tensors, not {type(arg).__name__}")
-        results = captured(args)
+        mode = _weft._autocast()
+        if mode not in captured:
+            captured[mode] = _weft._Jit(flat)
+        results = captured[mode](args)
         return rebuild[len(results)](iter(results))
 
-    call.captures = captured.captures  # type: ignore[attr-defined]
+    call.captures = lambda: sum(each.captures() for each in captured.values())  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]

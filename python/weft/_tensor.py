@@ -54,7 +54,7 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
         copy = kind(copy, self.requires_grad)
     elif self.requires_grad:
         copy.requires_grad_()
-    if self.grad is not None:
+    if self.grad is not None and type(self) is Tensor:  # a copied Parameter starts without one, as in PyTorch
         copy.grad = self.grad.detach().clone()
     memo[id(self)] = copy
     return copy
@@ -106,7 +106,22 @@ def _register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Any], None
     return _weft._register_post_accumulate_grad_hook(self, call if callable(hook) else hook)
 
 
+def _to_sparse(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """The tensor with only the values stored that are not zero: a weft.sparse.SparseTensor."""
+    from .sparse import _to_sparse
+
+    return _to_sparse(self, *args, **kwargs)
+
+
+def _to_dense(self: Tensor, *_: Any, **__: Any) -> Tensor:
+    """The tensor itself."""
+    return self
+
+
 for _name, _value in {
+    "to_sparse": _to_sparse,
+    "to_sparse_coo": _to_sparse,
+    "to_dense": _to_dense,
     "register_post_accumulate_grad_hook": _register_post_accumulate_grad_hook,
     "__array_wrap__": _array_wrap,
     "__array_namespace__": _array_namespace,

@@ -40,32 +40,51 @@ class Size(_Ints):
 
 
 class device:
-    """Where a tensor lives: always the CPU."""
+    """Where a tensor lives: the CPU. Other devices have names, too, so that programs can ask; a tensor cannot go there.
+
+    >>> weft.device("cuda:0" if weft.cuda.is_available() else "cpu")
+    device(type='cpu')
+    """
 
     __slots__ = ("type", "index")
     type: str
     index: int | None
 
     def __init__(self, type: str | device = "cpu", index: int | None = None) -> None:
-        name = str(type)
-        if name not in ("cpu", "cpu:0"):
-            raise RuntimeError(f"device(): there is no device '{name}'; Weft runs on 'cpu'")
-        self.type, self.index = "cpu", index
+        name, _, number = str(type).partition(":")
+        if name not in _DEVICES or (number and (index is not None or not number.isdecimal())):
+            raise RuntimeError(f"device(): there is no device '{type}'; Weft runs on 'cpu'")
+        self.type, self.index = name, int(number) if number else index
 
     def __repr__(self) -> str:
-        return f"device(type='{self.type}')"
+        return f"device(type='{self.type}'" + (")" if self.index is None else f", index={self.index})")
 
     def __str__(self) -> str:
-        return self.type
+        return self.type if self.index is None else f"{self.type}:{self.index}"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, device) and self.type == other.type
+        return isinstance(other, device) and (self.type, self.index) == (other.type, other.index)
 
     def __hash__(self) -> int:
-        return hash(self.type)
+        return hash((self.type, self.index))
 
     def __reduce__(self) -> Any:
-        return device, (self.type,)
+        return device, (self.type, self.index)
+
+    def __enter__(self) -> device:  # tensors that are made in the block live there
+        if self.type != "cpu":
+            raise RuntimeError(f"device(): there is no device '{self}' for Weft; it runs on 'cpu'")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def __call__(self, function: Any) -> Any:
+        with self:
+            return function
+
+
+_DEVICES = ("cpu", "cuda", "mps", "xpu", "meta", "hpu", "xla", "mtia", "ipu", "vulkan", "privateuseone")
 
 
 class _Named:

@@ -1,6 +1,7 @@
 """Files of tensors: save(), load(), and what load() may build besides tensors, numbers, strings and containers.
 
-Pickle can call any function that a file names. load() calls none but those that rebuild tensors and containers, unless it is told
+Such a file is PyTorch's: a pickle and the memory of its tensors, in a zip archive. Pickle can call any function that a file names. Here C++
+reads it (weft/io/objects.h) and calls nothing: calls are noted, and made below, and only those of containers, unless load() is told
 otherwise: `weights_only=False` trusts the whole file, `add_safe_globals` and `safe_globals` one class or function.
 """
 
@@ -9,12 +10,15 @@ from __future__ import annotations
 import os
 
 from . import _weft
+from ._types import Size, device
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from os import PathLike
     from typing import IO, Any
+
+    from ._weft import Tensor
 
     Global = Callable[..., Any] | tuple[Callable[..., Any], str]
 
@@ -23,15 +27,23 @@ __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load",
 _safe: dict[str, Any] = {}  # by the name that a file calls it
 
 
-def save(obj: object, f: str | PathLike[str] | IO[bytes]) -> None:
-    """Writes tensors, state dicts and whatever else pickle knows to a file (a path or an open binary file)."""
-    import pickle
-
-    if not isinstance(f, (str, os.PathLike)):
-        pickle.dump(obj, f, protocol=5)
-        return
-    with open(f, "wb") as file:
-        pickle.dump(obj, file, protocol=5)
+def save(
+    obj: object,
+    f: str | PathLike[str] | IO[bytes],
+    pickle_module: Any = None,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+) -> None:
+    """Writes tensors, state dicts and whatever else pickle knows to a file (a path or an open binary file), as torch.save() does: torch.load()
+    opens it. Tensors that share memory share it in the file. A file that is there already stays as it is until the new one is whole.
+    The other arguments are PyTorch's, and change nothing."""
+    taker = _Taker()
+    if isinstance(f, (str, os.PathLike)):
+        _weft._write_file(obj, os.fspath(f), taker)
+    elif hasattr(f, "write"):
+        f.write(_weft._write_bytes(obj, taker))
+    else:
+        raise TypeError(f"save(): argument 'f' must be a path or an open binary file, not {type(f).__name__}")
 
 
 def load(
@@ -41,18 +53,36 @@ def load(
     *,
     weights_only: bool | None = None,
     mmap: bool | None = None,
+    **pickle_load_args: Any,
 ) -> Any:
-    """Reads what save() wrote: tensors, numbers, strings and containers of them. A file that asks for more is refused, unless it is
-    trusted: `weights_only=False` runs whatever code the file holds. With a `pickle_module` of your own that is the default.
-    Tensors live on the CPU whatever `map_location` says; `mmap` is not needed."""
+    """Reads what save() or torch.save() wrote: tensors, numbers, strings and containers of them. A file that asks for more is refused, unless
+    it is trusted: `weights_only=False` runs whatever code the file holds. With a `pickle_module` of your own that is the default.
+    Tensors live on the CPU whatever `map_location` says. With `mmap=True` they read the file's memory where it lies, without a copy."""
     if weights_only is None:
         weights_only = pickle_module is None
     if weights_only and pickle_module is not None:
         raise RuntimeError("load(): weights_only=True cannot vouch for a pickle_module of your own; leave one of them out")
-    if not isinstance(f, (str, os.PathLike)):
-        return _unpickle(f, pickle_module, weights_only)
-    with open(f, "rb") as file:
-        return _unpickle(file, pickle_module, weights_only)
+    if isinstance(map_location, str):
+        device(map_location)
+    maker = _Maker(trusted=not weights_only)
+    if isinstance(f, (str, os.PathLike)):
+        path = os.fspath(f)
+        if pickle_module is not None and _is_pickle(path):
+            with open(path, "rb") as file:
+                return pickle_module.load(file)
+        return _reading(maker, lambda: _weft._read_file(path, bool(mmap), maker.allowed(), maker))
+    if not hasattr(f, "read"):
+        raise TypeError(f"load(): argument 'f' must be a path or an open binary file, not {type(f).__name__}")
+    start = f.tell() if f.seekable() else None
+    data = f.read()
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError("load(): argument 'f' is open as text; open it as open(path, 'rb')")
+    if pickle_module is not None and data[:4] != b"PK\3\4":
+        return pickle_module.loads(data)
+    found, taken = _reading(maker, lambda: _weft._read_bytes(data, maker.allowed(), maker))
+    if start is not None:
+        f.seek(start + taken)  # several objects may lie in one file, one after the other
+    return found
 
 
 def add_safe_globals(safe_globals: Sequence[Global]) -> None:
@@ -100,75 +130,186 @@ def _by_name(entries: Sequence[Global], function: str) -> dict[str, Any]:
     return found
 
 
+def _is_pickle(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(4) != b"PK\3\4"
+
+
+def _reading(maker: _Maker, read: Callable[[], Any]) -> Any:
+    """What read() gives; what is wrong with the file is an UnpicklingError."""
+    import pickle
+
+    try:
+        return read()
+    except OSError as error:
+        if error.errno is not None:  # the system refused
+            raise
+        raise pickle.UnpicklingError(str(error)) from None
+    except (MemoryError, KeyboardInterrupt, pickle.UnpicklingError):
+        raise
+    except Exception as error:
+        if maker.trusted:  # what the program's own classes raise
+            raise
+        raise pickle.UnpicklingError(f"load(): the file is damaged, or save() did not write it ({type(error).__name__}: {error})") from error
+
+
 def _own_globals() -> dict[str, Any]:
-    """What load() always allows, by name."""
+    """What load() always allows, by the names that files of PyTorch and of Weft have for it."""
     from collections import Counter, OrderedDict, defaultdict
 
     from ._tensor import Tensor, _rebuild
-    from ._types import Size, device
     from .nn.parameter import Parameter
 
-    kinds = (Tensor, Parameter, Size, device, OrderedDict, Counter, defaultdict, _rebuild, set, frozenset, bytearray, complex, slice)
-    found = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in kinds}
-    return found | {f"weft._weft.{name}": value for name, value in vars(_weft).items() if isinstance(value, _weft.dtype)}
+    plain: tuple[Any, ...] = (set, frozenset, bytearray, complex, slice, list, dict, int, float, str, tuple, bool)
+    found: dict[str, Any] = {f"builtins.{kind.__name__}": kind for kind in plain}
+    found |= {f"collections.{kind.__name__}": kind for kind in (OrderedDict, Counter, defaultdict)}
+    found |= {"weft._types.Size": Size, "torch.Size": Size, "weft._types.device": device, "torch.device": _any_device}
+    found |= {"weft.Tensor": Tensor, "weft._weft.Tensor": Tensor, "torch.Tensor": Tensor, "weft._tensor._rebuild": _rebuild}
+    found |= {"weft.nn.parameter.Parameter": Parameter, "torch.nn.parameter.Parameter": Parameter, "torch.nn.Parameter": Parameter}
+    for name, value in vars(_weft).items():
+        if isinstance(value, _weft.dtype):
+            found[f"weft._weft.{name}"] = found[f"torch.{name}"] = value
+    return found
 
 
-def _unpickle(file: IO[bytes], module: Any, weights_only: bool) -> Any:
-    import pickle
-    from collections import OrderedDict
+def _any_device(*names: Any) -> device:
+    """The CPU, whatever device a file names: its tensors live there."""
+    return device("cpu")
 
-    if not weights_only:
-        return (module or pickle).load(file)
-    own = _own_globals()
 
-    # The one in Python, since the one in C would set attributes of anything that a file names, functions and classes included.
-    base: Any = pickle._Unpickler
+class _Maker:
+    """Makes the objects of a file: what C++ asks for, one call, change and global at a time."""
 
-    class Unpickler(base):  # type: ignore[misc]
-        dispatch = dict(base.dispatch)
+    def __init__(self, trusted: bool) -> None:
+        self.trusted = trusted
+        self._own = _own_globals()
+        self._safe = dict(_safe)
+        self._classes: tuple[type, ...] = tuple(kind for kind in self._safe.values() if isinstance(kind, type))
 
-        def find_class(self, module: str, name: str) -> Any:
-            place = f"{module}.{name}"
-            if place in own or place in _safe:
-                return own.get(place, _safe.get(place))
-            short = name if module == "builtins" else place
+    def allowed(self) -> Any:
+        return True if self.trusted else list(self._safe)
+
+    def find(self, module: str, name: str) -> Any:
+        place = f"{module}.{name}"
+        if place in self._own:
+            return self._own[place]
+        if place in self._safe:
+            return self._safe[place]
+        return _imported(module, name)
+
+    def call(self, callee: Any, arguments: tuple[Any, ...], names: dict[str, Any] | None, makes: bool) -> Any:
+        if makes:
+            return callee.__new__(callee, *arguments, **(names or {}))
+        return callee(*arguments)
+
+    def append(self, target: Any, item: Any) -> None:
+        target.add(item) if hasattr(target, "add") else target.append(item)
+
+    def set_state(self, callee: Any, target: Any, state: Any) -> None:
+        from collections import OrderedDict
+
+        if type(target) is OrderedDict and isinstance(state, dict):
+            vars(target).update(state)
+            return
+        if not self.trusted and not isinstance(target, self._classes):
+            import pickle
+
             raise pickle.UnpicklingError(
-                f"load(): the file asks for {place}, but only tensors, numbers, strings and containers of them are loaded. If you trust "
-                f"that class or function, allow it with weft.serialization.add_safe_globals([{short}]); if you trust the whole file, code "
-                "included, pass weights_only=False"
+                f"load(): the file sets attributes of a {type(target).__name__}, which save() never writes; pass weights_only=False if "
+                "you trust it"
             )
+        if hasattr(target, "__setstate__"):
+            target.__setstate__(state)
+            return
+        slots = None
+        if isinstance(state, tuple) and len(state) == 2:
+            state, slots = state
+        if state:
+            vars(target).update(state)
+        for name, value in (slots or {}).items():
+            setattr(target, name, value)
 
-        def load_build(self) -> None:
-            target = self.stack[-2]
-            if not isinstance(target, (OrderedDict, *(kind for kind in _safe.values() if isinstance(kind, type)))):
-                raise pickle.UnpicklingError(
-                    f"load(): the file sets attributes of a {type(target).__name__}, which save() never writes; pass weights_only=False if "
-                    "you trust it"
-                )
-            super().load_build()
+    def parameter(self, tensor: Tensor) -> Any:
+        from .nn.parameter import Parameter
 
-        dispatch[pickle.BUILD[0]] = load_build
+        return Parameter(tensor.detach(), tensor.requires_grad)
 
-    for extension in (pickle.EXT1, pickle.EXT2, pickle.EXT4):  # names of a table of the process, which may be anything
-        del Unpickler.dispatch[extension[0]]
-    start = file.tell() if file.seekable() else None
+
+def _imported(module: str, name: str) -> Any:
+    """What a trusted file names."""
+    import importlib
+    import pickle
+
     try:
-        return Unpickler(file).load()
-    except (OSError, MemoryError):
-        raise
-    except Exception as error:
-        if str(error).startswith("load()"):
-            raise
-        raise pickle.UnpicklingError(f"load(): {_what_else(file, start)} ({type(error).__name__}: {error})") from error
+        found: Any = importlib.import_module(module)
+        for part in name.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise pickle.UnpicklingError(f"load(): the file asks for {module}.{name}, which is not there ({error})") from error
+    return found
 
 
-def _what_else(file: IO[bytes], start: int | None) -> str:
-    """What a file is that save() did not write."""
-    if start is not None:
-        file.seek(start)
-        first = file.read(4)
-        if not first:
-            return "the file is empty"
-        if first == b"PK\3\4":
-            return "the file is a zip archive, such as torch.save() and numpy.savez() write; save() of Weft did not write it"
-    return "the file is damaged, or save() did not write it"
+class _Taker:
+    """Says what objects are made of that are no plain data: a global, a parameter, or a call with what is done to its result."""
+
+    def __init__(self) -> None:
+        from .nn.parameter import Parameter
+
+        self._parameter = Parameter
+        self._names: dict[Any, str] = {
+            Size: "torch\nSize", device: "torch\ndevice", _weft.Tensor: "torch\nTensor", Parameter: "torch.nn.parameter\nParameter",
+        }  # fmt: skip
+
+    def take(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is self._parameter:
+            return None
+        if isinstance(value, _weft.dtype):
+            return f"torch\n{str(value).rpartition('.')[2]}"
+        if kind is Size:
+            return Size, (tuple(value),), None, None, None, False
+        if kind is device:
+            return device, ("cpu",), None, None, None, False
+        return self._reduced(value)
+
+    def _reduced(self, value: Any) -> Any:
+        import copyreg
+        import pickle
+        from types import BuiltinFunctionType, FunctionType
+
+        if isinstance(value, type) and value in self._names:
+            return self._names[value]
+        reduce = copyreg.dispatch_table.get(type(value))
+        if reduce is None and isinstance(value, (type, FunctionType)):
+            return self._global(value, value.__qualname__)
+        if reduce is None and isinstance(value, BuiltinFunctionType) and isinstance(value.__self__, (type(os), type(None))):
+            return self._global(value, value.__qualname__)
+        try:
+            parts: Any = reduce(value) if reduce else value.__reduce_ex__(2)
+        except TypeError as error:
+            raise pickle.PicklingError(f"save(): a {type(value).__name__} cannot be saved ({error})") from error
+        if isinstance(parts, str):
+            return self._global(value, parts)
+        callee, arguments, *rest = parts
+        state, listed, mapped, *more = [*rest, None, None, None][:4]
+        if any(part is not None for part in more):
+            raise pickle.PicklingError(f"save(): a {type(value).__name__} has a function that sets its state, which the format does not have")
+        makes = getattr(callee, "__name__", "") == "__newobj__"
+        if makes:
+            callee, *arguments = arguments
+        return callee, tuple(arguments), state, listed, mapped, makes
+
+    def _global(self, value: Any, name: str) -> str:
+        import pickle
+
+        module = getattr(value, "__module__", None) or pickle.whichmodule(value, name)  # type: ignore[attr-defined]
+        try:
+            known = _imported(module, name)
+        except pickle.UnpicklingError:
+            known = None
+        if known is not value:
+            raise pickle.PicklingError(
+                f"save(): {value!r} cannot be saved, since it is not found as {module}.{name}; define it at the top of a module, or save "
+                "a state_dict() instead"
+            )
+        return f"{module}\n{name}"

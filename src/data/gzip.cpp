@@ -122,8 +122,8 @@ bool unpack_named(std::span<const std::byte> file, const std::string& name, Unpa
 
 bool is_gzip(std::span<const std::byte> file) { return file.size() >= 2 && load_little_endian(file, 0, 2) == 0x8b1f; }
 
-std::uint32_t crc32(std::span<const std::byte> bytes) {
-    std::uint32_t crc = ~std::uint32_t{0};
+std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t before) {
+    std::uint32_t crc = ~before;
     const auto& t = kCrcTables;
     for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {
         const std::uint32_t low = crc ^ load_little_endian(bytes, 0, 4), high = load_little_endian(bytes, 4, 4);

@@ -19,7 +19,7 @@ std::vector<std::byte> gunzip(std::span<const std::byte> file, const std::string
 // The first `count` bytes of the content, or all if it is shorter: enough to read a header and know what to expect.
 std::vector<std::byte> gunzip_prefix(std::span<const std::byte> file, const std::string& name, std::size_t count);
 
-// The checksum of gzip, PNG and Ethernet.
-std::uint32_t crc32(std::span<const std::byte> bytes);
+// The checksum of gzip, PNG and Ethernet; `before` is that of the bytes before these.
+std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t before = 0);
 
 }  // namespace weft::data

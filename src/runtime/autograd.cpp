@@ -10,11 +10,28 @@
 #include <weft/autograd.h>
 #include <weft/error.h>
 
+#include <unordered_set>
+#include <utility>
+
 namespace weft {
 namespace {
 
 using ir::NodeRef;
 using runtime::state;
+
+thread_local bool creating_graph = false;
+
+// While gradients are built: whether they will be differentiated themselves.
+class GraphScope {
+public:
+    explicit GraphScope(bool creates) : before_(std::exchange(creating_graph, creates)) {}
+    ~GraphScope() { creating_graph = before_; }
+    GraphScope(const GraphScope&) = delete;
+    GraphScope& operator=(const GraphScope&) = delete;
+
+private:
+    const bool before_;
+};
 
 Cell& checked_cell(const Tensor& tensor, std::string_view call) {
     if (!tensor.defined()) throw ValueError(str(call, ": the tensor is undefined"));
@@ -206,6 +223,7 @@ void backward(std::span<const Tensor> outputs, const BackwardOptions& options) {
             retaining.push_back(std::move(cell));
         }
     }
+    const GraphScope scope(options.create_graph);
     const grad::Gradients found = grad::differentiate(starts, {.targets = targets, .leaves = true, .hooks = hooks});
     std::vector<std::pair<std::shared_ptr<Cell>, NodeRef>> gradients;
     for (const auto& [id, value] : found.leaves)
@@ -226,6 +244,22 @@ void backward(std::span<const Tensor> outputs, const BackwardOptions& options) {
     }
     for (const auto& [hooks_after, leaf] : told) call_after_hooks(hooks_after, leaf);
     relieve(outputs.front());
+}
+
+bool creates_graph() { return creating_graph; }
+
+std::vector<Tensor> leaves(std::span<const Tensor> outputs) {
+    std::vector<NodeRef> roots;
+    for (const Tensor& output : outputs) {
+        checked_cell(output, "leaves()");
+        if (node_of(output)->needs_grad) roots.push_back(node_of(output));
+    }
+    std::vector<Tensor> result;
+    std::unordered_set<const Cell*> seen;
+    for (const NodeRef& leaf : leaves_under(roots))  // a leaf that was written to has several nodes
+        if (std::shared_ptr<Cell> cell = leaf_of(leaf->as<ir::LeafArg>().cell); cell && seen.insert(cell.get()).second)
+            result.emplace_back(std::move(cell));
+    return result;
 }
 
 void Tensor::backward(const Tensor& gradient, bool retain_graph, bool create_graph) const {
@@ -278,6 +312,7 @@ std::vector<NodeRef> gradients_of(std::span<const grad::Start> starts, std::span
 std::vector<Tensor> gradient(const Tensor& output, std::span<const Tensor> targets, const Tensor& seed) {
     checked_cell(output, "gradient()");
     const grad::Start starts[] = {{node_of(output), checked_seed(output, seed, "gradient")}};
+    const GraphScope scope(true);
     const std::vector<NodeRef> found = gradients_of(starts, targets);
     std::vector<Tensor> result;
     for (std::size_t i = 0; i < targets.size(); ++i)
@@ -294,6 +329,7 @@ std::vector<Tensor> gradients(std::span<const Tensor> outputs, std::span<const T
             throw GradError(str("grad(inputs: ", input.dtype(), input.shape(), "): it requires no gradient"));
     }
     if (starts.empty()) throw ValueError("grad(): there are no outputs");
+    const GraphScope scope(options.create_graph);
     const std::vector<NodeRef> found = gradients_of(starts, inputs);
     std::vector<Tensor> result;
     for (std::size_t i = 0; i < inputs.size(); ++i) {

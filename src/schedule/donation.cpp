@@ -129,10 +129,10 @@ std::set<int> Donation::operands(const PlanStep& step, const KernelGraph::Output
     return leaves;
 }
 
+// Of a leaf with as many elements, as large: what the output reads element by element, or what was looked up by its size.
 bool Donation::may_take(const Plan& plan, int s, const PlanValue& value, int leaf) const {
     const MemoryView& view = captured_.leaf(leaf);
     if (!is_donatable(leaf)) return false;
-    if (size_of(view.dtype) != size_of(value.dtype) || numel(view.shape) != numel(value.shape)) return false;
     const Reader& reader = readers_[leaf];
     if (reader.is_output || reader.last_step > s) return false;
     const PlanStep& step = plan.steps[s];

@@ -5,6 +5,7 @@
 #include "ir/custom.h"
 
 #include <weft/error.h>
+#include <weft/shared_memory.h>
 
 #include <algorithm>
 #include <vector>
@@ -167,6 +168,23 @@ Tensor make_view(const Tensor& base, ReadView read, WriteView write, bool detach
     cell.view->binding = cell.view->base->binding;
     list_cell(cell);
     return result;
+}
+
+Tensor base_of(const Tensor& x) {
+    if (!x.defined()) throw ValueError("base_of(): the tensor is undefined");
+    const std::lock_guard lock(ir::graph_lock());
+    return x.cell()->view ? Tensor(x.cell()->view->base) : x;
+}
+
+Tensor derived_from_base(const Tensor& x) {
+    const Tensor base = base_of(x);
+    ir::NodeRef node;
+    {
+        const std::lock_guard lock(ir::graph_lock());
+        if (!x.cell()->view) return x;
+        node = x.cell()->view->read(current_node(*base.cell()));
+    }
+    return make_tensor(std::move(node));
 }
 
 }  // namespace weft

@@ -62,7 +62,10 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     check.that(weight.rank() == 2, "weight must be [out, in]");
     check.that(x.size(-1) == weight.size(1), "x's last size ", x.size(-1), " must equal weight's second ",
                weight.size(1));
-    check.that(!bias.defined() || bias.shape() == Shape{weight.size(0)}, "bias must have shape [", weight.size(0), "]");
+    Shape outputs = x.shape();
+    outputs.back() = weight.size(0);
+    check.that(!bias.defined() || check.broadcast(outputs, bias.shape()) == outputs, "bias must have shape [", weight.size(0),
+               "], or one that broadcasts to ", outputs);
     DType result = product_type(check, x, weight);
     if (bias.defined()) result = promote(result, bias.dtype());
     const DType wide = accumulator_of(result);

@@ -164,22 +164,6 @@ Tensor border(const Tensor& x, int axis, std::int64_t width, bool behind, PadMod
     return x.narrow(axis, behind ? size - 1 : 0, 1).expand(shape);
 }
 
-// Replication with negative widths: element j is the one at j - before, or the nearest one there is, even where all of them are cut off.
-Tensor replicated(const Checker& check, const Tensor& x, const Dims& widths) {
-    Tensor result = x;
-    for (std::size_t i = 0; i < widths.size() / 2; ++i) {
-        const int axis = x.rank() - 1 - static_cast<int>(i);
-        const std::int64_t before = widths[2 * i], size = result.size(axis), length = size + before + widths[2 * i + 1];
-        if (before == 0 && length == size) continue;
-        check.that(length >= 0, "the widths ", before, " and ", widths[2 * i + 1], " cut more than axis ", axis,
-                   " of size ", size, " has");
-        check.that(size > 0 || length == 0, "axis ", axis, " of size 0 has nothing to repeat");
-        const Tensor at = clamp(arange(0, length, 1, i64) - before, 0, std::max<std::int64_t>(size - 1, 0));
-        result = index_select(result, axis, at);
-    }
-    return result;
-}
-
 }  // namespace
 
 Tensor pad(const Tensor& x, const Dims& widths, PadMode mode) {
@@ -190,8 +174,9 @@ Tensor pad(const Tensor& x, const Dims& widths, PadMode mode) {
     Dims cuts(widths.size(), 0);
     for (std::size_t i = 0; i < widths.size(); ++i) cuts[i] = std::min<std::int64_t>(0, widths[i]);
     const bool cut = std::any_of(cuts.begin(), cuts.end(), [](std::int64_t n) { return n < 0; });
-    if (cut && mode == PadMode::Replicate) return replicated(check, x, widths);
-    Tensor result = cut ? pad(x, cuts) : x;
+    // As in PyTorch: a ring is what the cuts leave; borders repeat and reflect what is cut away, too.
+    const bool cut_first = cut && mode == PadMode::Circular;
+    Tensor result = cut_first ? pad(x, cuts) : x;
     for (std::size_t i = 0; i < widths.size() / 2; ++i) {
         const int axis = x.rank() - 1 - static_cast<int>(i);
         const std::int64_t size = result.size(axis), most = mode == PadMode::Reflect ? size - 1 : size;
@@ -207,6 +192,7 @@ Tensor pad(const Tensor& x, const Dims& widths, PadMode mode) {
         }
         if (parts.size() > 1) result = cat(parts, axis);
     }
+    if (cut && !cut_first) result = pad(result, cuts);
     return result.cell() == x.cell() ? clone(x) : result;
 }
 

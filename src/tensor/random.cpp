@@ -206,14 +206,16 @@ Tensor dropped(const Checker& check, const Tensor& x, const Shape& drawn, double
     return make_tensor(ir::where(hit, zero, scaled));
 }
 
-// Whole channels of [n, channels, spatial…], or of [channels, spatial…]; three axes of dropout2d are [n, channels, l]
-// in PyTorch.
+// Whole channels of [n, channels, spatial…], or of [channels, spatial…]. dropout2d takes two axes and more, of which the first two are
+// always [n, channels], as in PyTorch.
 Tensor channels_dropped(std::string_view name, int spatial, const Tensor& x, double probability, bool training) {
     const Checker check(name, {{"x", x}, {"probability", probability}});
-    check.that(x.rank() == 1 + spatial || x.rank() == 2 + spatial, "x must have ", 1 + spatial, " or ", 2 + spatial,
-               " axes");
+    if (spatial == 2) check.that(x.rank() >= 2, "x must have two axes at least, [n, channels]");
+    else
+        check.that(x.rank() == 1 + spatial || x.rank() == 2 + spatial, "x must have ", 1 + spatial, " or ", 2 + spatial,
+                   " axes");
     Shape drawn = x.shape();
-    std::fill(drawn.end() - (spatial == 2 && x.rank() == 3 ? 1 : spatial), drawn.end(), 1);
+    std::fill(spatial == 2 ? drawn.begin() + 2 : drawn.end() - spatial, drawn.end(), 1);
     return dropped(check, x, drawn, probability, training);
 }
 

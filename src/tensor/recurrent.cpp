@@ -78,13 +78,21 @@ struct Pass {
     State last;
 };
 
-Pass run_direction(const Tensor& x, State state, const CellWeights& w, const Kind& kind, bool backwards) {
+// The state after a step, of those sequences that go on (bools [n]); of the others the one before.
+State kept_state(const Tensor& goes_on, const State& next, const State& before) {
+    const Tensor rows = goes_on.unsqueeze(-1);
+    return {where(rows, next.h, before.h), next.c.defined() ? where(rows, next.c, before.c) : Tensor()};
+}
+
+Pass run_direction(const Tensor& x, State state, const CellWeights& w, const Kind& kind, const Tensor& valid,
+                   bool backwards) {
     const Tensor gates = linear(x, w.input, w.input_bias);  // [time, n, gates * hidden]
     const std::int64_t times = x.size(0);
     Pass pass{.outputs = std::vector<Tensor>(static_cast<std::size_t>(times)), .last = {}};
     for (std::int64_t i = 0; i < times; ++i) {
         const std::int64_t t = backwards ? times - 1 - i : i;
-        state = kind.step(gates[t], state, w);
+        const State next = kind.step(gates[t], state, w);
+        state = valid.defined() ? kept_state(valid[t], next, state) : next;
         pass.outputs[static_cast<std::size_t>(t)] = state.h;
     }
     pass.last = state;
@@ -103,6 +111,9 @@ RecurrentResult sequence(const Kind& kind, const Tensor& x, const Tensor& h, con
                 " cells, not ", layers * directions);
     Tensor input = !batched ? x.unsqueeze(1) : options.batch_first ? x.transpose(0, 1) : x;
     check.that(input.size(0) > 0, "a sequence needs one element at least");
+    check.that(!options.valid.defined() ||
+                   (is_bool(options.valid.dtype()) && options.valid.shape() == Shape{input.size(0), input.size(1)}),
+               "valid must be bools of the shape [", input.size(0), ", ", input.size(1), "]");
     const auto start = [&](const Tensor& given, const char* name, std::int64_t size) {
         const Shape wanted = {static_cast<std::int64_t>(weights.size()), input.size(1), size};
         if (!given.defined()) return zeros(wanted, x.dtype());
@@ -123,7 +134,7 @@ RecurrentResult sequence(const Kind& kind, const Tensor& x, const Tensor& h, con
             check_weights(check, weights[cell], kind, input.size(-1));
             const std::int64_t at = static_cast<std::int64_t>(cell);
             const State state{first_h[at], kind.has_cell ? first_c[at] : Tensor()};
-            const Pass pass = run_direction(input, state, weights[cell], kind, side == 1);
+            const Pass pass = run_direction(input, state, weights[cell], kind, options.valid, side == 1);
             sides.push_back(stack(pass.outputs));
             last_h.push_back(pass.last.h);
             if (kind.has_cell) last_c.push_back(pass.last.c);

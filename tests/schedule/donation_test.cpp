@@ -136,3 +136,35 @@ TEST_CASE("a box is written in place if nobody else reads that memory") {
     CHECK_FALSE(Case({ir::insert(w, ir::shrink(-w, {2, 0}, {2, 8}), {3, 0})}).writes_box());
     CHECK_FALSE(Case({next, twice}).writes_box());  // asked for by itself
 }
+
+namespace {
+
+// A loop whose steps read rows of an array, each in a kernel of its own.
+NodeRef loop_over_rows(const NodeRef& whole, const NodeRef& w) {
+    const std::int64_t columns = whole->shape[1];
+    NodeRef last = leaf({1, columns});
+    for (const std::int64_t i : {0, 3, 7})
+        last = ir::unary(Op::Sqrt, matmul(last, w) + ir::shrink(whole, {i, 0}, {1, columns}));
+    return last;
+}
+
+}  // namespace
+
+TEST_CASE("an array that others read slices of takes no leaf over") {
+    const std::lock_guard lock(ir::graph_lock());
+    const NodeRef h = leaf({8, 40}), w = leaf({40, 40}), whole = matmul(leaf({8, 40}), w) + h;
+    CHECK(Case({whole}).donates(h));
+    const Case c({whole, loop_over_rows(whole, w)});
+    REQUIRE(c.plan.steps.size() == 4);
+    CHECK_FALSE(c.donates(h));
+}
+
+TEST_CASE("who reads a slice comes after who writes the array, even if that writes in place") {
+    const std::lock_guard lock(ir::graph_lock());
+    const NodeRef h = leaf({8, 40}), w = leaf({40, 40}), product = matmul(leaf({8, 40}), w);
+    const NodeRef whole = ir::unary(Op::Sqrt, product);
+    const Case c({whole, product + h, loop_over_rows(whole, w)});
+    REQUIRE(c.plan.steps.size() == 4);
+    REQUIRE(c.donates(h));
+    CHECK(c.plan.steps[0].kernel.graph.outputs.size() == 2);
+}

@@ -1,5 +1,7 @@
-// Lines S101 to S126 of docs/semantics.md: functions of single elements, running and paired reductions.
+// Lines S101 to S126 and S271 to S274 of docs/semantics.md: functions of single elements, running and paired reductions.
 #include "tests/semantics/lines.h"
+
+#include <weft/special.h>
 
 #include <numbers>
 
@@ -157,6 +159,35 @@ LINE_ALONE("S119: an in-place op does not store floats in integers") {
     CHECK_THROWS_AS(x.div_(2), DTypeError);
     CHECK_THROWS_AS(x.add_(0.5), DTypeError);
     CHECK(x.to_vector<std::int64_t>() == Ints{1, 2});
+}
+
+LINE("S271: special functions at infinities and outside of their domains") {
+    const Tensor ends = tensor({kInf, -kInf, kNan}, f64);
+    line.is(special::bessel_i(ends, 0), {kInf, kInf, kNan});
+    line.is(special::bessel_i(ends, 1), {kInf, -kInf, kNan});
+    line.is(special::bessel_j(ends, 0), {0, 0, kNan});
+    line.is(special::bessel_y(ends, 0), {0, kNan, kNan});
+    line.is(special::bessel_k(ends, 1), {0, kNan, kNan});
+    line.is(special::erfcx(ends), {0, kInf, kNan});
+    line.is(special::ndtr(ends), {1, 0, kNan});
+    line.is(special::log_ndtr(ends), {-0.0, -kInf, kNan});
+    line.is(special::ndtri(tensor({0, 1, -0.5, 1.5}, f64)), {-kInf, kInf, kNan, kNan});
+}
+
+LINE("S272: gammainc at the ends") {
+    line.is(special::gammainc(tensor({2, 2, 0, 0, kInf, -1, 1}, f64), tensor({0, kInf, 1, 0, kInf, 1, -1}, f64)),
+            {0, 1, 1, kNan, kNan, kNan, kNan});
+    line.is(special::gammaincc(tensor({2, 2, 0}, f64), tensor({0, kInf, 1}, f64)), {1, 0, 0});
+}
+
+LINE("S273: zeta at its poles and below") {
+    line.is(special::zeta(tensor({1, 2, 0.5, 2.5}, f64), tensor({1, -3, 1, -0.5}, f64)), {kInf, kInf, kNan, kNan});
+}
+
+LINE("S274: polynomials of odd degrees") {
+    line.is(
+        special::polynomial(special::Polynomial::LegendreP, tensor({0.5, 0.5, 0.5}, f64), tensor({2.9, 2, -1}, f64)),
+        {-0.125, -0.125, 0});
 }
 
 LINE("S120: reductions without NaN, of NaN alone") {

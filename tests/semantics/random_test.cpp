@@ -34,3 +34,17 @@ LINE_ALONE("S224: filling a leaf that requires a gradient raises") {
     leaf.set_requires_grad();
     CHECK_THROWS_AS(leaf.assign(uniform({3}, 0, 1)), GradError);
 }
+
+LINE_ALONE("S225: standard_gamma of odd shapes, and its derivatives") {
+    const Doubles odd = standard_gamma(tensor({0, -1, kNan, kInf}, f64)).to_vector<double>();
+    CHECK(odd[0] == 0);
+    CHECK(std::isnan(odd[1]));
+    CHECK(std::isnan(odd[2]));
+    CHECK(odd[3] == kInf);
+    Tensor shape = full({5}, 2.0, f64);
+    shape.set_requires_grad();
+    const Tensor samples = standard_gamma(shape), targets[] = {shape};
+    const Tensor slopes = gradient(sum(samples), targets)[0];
+    CHECK(all(gt(slopes, 0)).item<bool>());
+    CHECK_THROWS_AS(gradient(sum(slopes), targets), GradError);
+}

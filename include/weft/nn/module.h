@@ -3,6 +3,7 @@
 
 #include <weft/tensor.h>
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -43,6 +44,12 @@ public:
     // missing or unknown or a shape differs.
     void load_state(const NamedTensors& state);
     void copy_state_from(const Module& other) { load_state(other.state()); }
+
+    // The same from and to a file, by its ending: .safetensors (or an index, .json) or PyTorch's .pt and .pth.
+    //
+    //     net.load("model.safetensors");
+    void load(const std::filesystem::path& path);
+    void save(const std::filesystem::path& path) const;
 
     std::string summary() const;  // a table: the name, shape and size of each parameter, and their number in all
 

@@ -73,7 +73,7 @@ loss(
     lambda x, y: (x - y) ** 2,
     pairs(),
     gradients=[small(), small(reduction="none")],
-    errors=[Error(RuntimeError, "same shape", floats(3), floats(4))],
+    errors=[Error(RuntimeError, "does not broadcast", floats(3), floats(4))],
 )
 loss("l1_loss", lambda x, y: np.abs(x - y), pairs(), gradients=[small()])
 

@@ -98,7 +98,7 @@ from .padding import (
     ZeroPad2d,
     ZeroPad3d,
 )
-from .parameter import Parameter
+from .parameter import Parameter, UninitializedBuffer, UninitializedParameter
 from .pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
@@ -113,7 +113,67 @@ from .pooling import (
     MaxPool2d,
     MaxPool3d,
 )
-from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell
+from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell
+
+# Loaded when they are first used, so that `import weft` stays quick: name → module.
+_LATER = {
+    **dict.fromkeys(("Transformer", "TransformerDecoder", "TransformerDecoderLayer"), "transformer"),
+    **dict.fromkeys((
+        "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
+        "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
+        "LazyInstanceNorm3d", "LazyLinear"
+    ), "lazy"),
+    **dict.fromkeys((
+        "FractionalMaxPool2d", "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "MaxUnpool1d", "MaxUnpool2d",
+        "MaxUnpool3d"
+    ), "unpooling"),
+    **dict.fromkeys((
+        "AlphaDropout", "FeatureAlphaDropout", "LocalResponseNorm", "SyncBatchNorm"
+    ), "response_norm"),
+    **dict.fromkeys((
+        "AdaptiveLogSoftmaxWithLoss", "CTCLoss", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss",
+        "NLLLoss2d", "SoftMarginLoss", "TripletMarginWithDistanceLoss"
+    ), "margin_losses"),
+}  # fmt: skip
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .lazy import (
+        LazyBatchNorm1d as LazyBatchNorm1d, LazyBatchNorm2d as LazyBatchNorm2d, LazyBatchNorm3d as LazyBatchNorm3d, LazyConv1d
+        as LazyConv1d, LazyConv2d as LazyConv2d, LazyConv3d as LazyConv3d, LazyConvTranspose1d as LazyConvTranspose1d,
+        LazyConvTranspose2d as LazyConvTranspose2d, LazyConvTranspose3d as LazyConvTranspose3d, LazyInstanceNorm1d as
+        LazyInstanceNorm1d, LazyInstanceNorm2d as LazyInstanceNorm2d, LazyInstanceNorm3d as LazyInstanceNorm3d, LazyLinear as
+        LazyLinear
+    )  # fmt: skip
+    from .unpooling import (
+        FractionalMaxPool2d as FractionalMaxPool2d, FractionalMaxPool3d as FractionalMaxPool3d, LPPool1d as LPPool1d, LPPool2d
+        as LPPool2d, LPPool3d as LPPool3d, MaxUnpool1d as MaxUnpool1d, MaxUnpool2d as MaxUnpool2d, MaxUnpool3d as MaxUnpool3d
+    )  # fmt: skip
+    from .response_norm import (
+        AlphaDropout as AlphaDropout, FeatureAlphaDropout as FeatureAlphaDropout, LocalResponseNorm as LocalResponseNorm,
+        SyncBatchNorm as SyncBatchNorm
+    )  # fmt: skip
+    from .margin_losses import (
+        AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss, CTCLoss as CTCLoss, MultiLabelMarginLoss as
+        MultiLabelMarginLoss, MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss, MultiMarginLoss as MultiMarginLoss,
+        NLLLoss2d as NLLLoss2d, SoftMarginLoss as SoftMarginLoss, TripletMarginWithDistanceLoss as
+        TripletMarginWithDistanceLoss
+    )  # fmt: skip
+    from .transformer import Transformer, TransformerDecoder, TransformerDecoderLayer
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module 'weft.nn' has no attribute {name!r}")
+    import importlib
+
+    globals()[name] = value = getattr(importlib.import_module("." + _LATER[name], __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
@@ -133,4 +193,20 @@ __all__ = [
     "Threshold", "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss", "Unflatten", "Unfold", "Upsample",
     "UpsamplingBilinear2d", "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "functional", "init", "summary",
     "utils",
+    "AdaptiveLogSoftmaxWithLoss", "AlphaDropout", "CTCLoss", "FeatureAlphaDropout", "FractionalMaxPool2d",
+    "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d",
+    "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
+    "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d", "LazyLinear", "LocalResponseNorm", "MaxUnpool1d",
+    "MaxUnpool2d", "MaxUnpool3d", "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "NLLLoss2d",
+    "RNNBase", "SoftMarginLoss", "SyncBatchNorm", "Transformer", "TransformerDecoder", "TransformerDecoderLayer",
+    "TripletMarginWithDistanceLoss", "UninitializedBuffer", "UninitializedParameter",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    if name in ("DataParallel", "parallel"):
+        import importlib
+
+        parallel = importlib.import_module(f"{__name__}.parallel")
+        return parallel if name == "parallel" else parallel.DataParallel
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -88,6 +88,15 @@ class MultiheadAttention(Module):
         return f"{self.embed_dim}, {self.num_heads}, dropout={self.dropout}, batch_first={self.batch_first}"
 
 
+def activation_of(layer: str, activation: Any) -> Any:
+    """The function that a transformer's layer is told by name, or as it is."""
+    if callable(activation):
+        return activation
+    if activation not in ("relu", "gelu"):
+        raise RuntimeError(f"{layer}: activation must be 'relu', 'gelu' or a function, not {activation!r}")
+    return getattr(F, activation)
+
+
 class TransformerEncoderLayer(Module):
     """Self attention and two linear layers, each with a normalised sum around it: (length, n, d_model) → the same."""
 
@@ -97,7 +106,7 @@ class TransformerEncoderLayer(Module):
         nhead: int,
         dim_feedforward: int = 2048,
         dropout: float = 0.1,
-        activation: str = F.relu,
+        activation: Any = F.relu,
         layer_norm_eps: float = 1e-5,
         batch_first: bool = False,
         norm_first: bool = False,
@@ -106,19 +115,13 @@ class TransformerEncoderLayer(Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        if isinstance(activation, str):
-            if activation not in ("relu", "gelu"):
-                raise RuntimeError(
-                    f"TransformerEncoderLayer: activation must be 'relu', 'gelu' or a function, not {activation!r}"
-                )
-            activation = getattr(F, activation)
         self.self_attn = MultiheadAttention(
             d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, dtype=dtype
         )
         self.linear1 = Linear(d_model, dim_feedforward, bias=bias, dtype=dtype)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias=bias, dtype=dtype)
-        self.norm_first, self.activation = norm_first, activation
+        self.norm_first, self.activation = norm_first, activation_of("TransformerEncoderLayer", activation)
         self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, dtype=dtype)
         self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, dtype=dtype)
         self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
@@ -158,6 +161,7 @@ class TransformerEncoder(Module):
         super().__init__()
         self.layers = ModuleList([copy.deepcopy(encoder_layer) for _ in range(num_layers)])
         self.num_layers, self.norm = num_layers, norm
+        self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check  # for programs that ask; neither changes a result
 
     def forward(
         self,

@@ -3,3 +3,4 @@
 from __future__ import annotations
 
 from .._weft.functional import *  # noqa: F403
+from ._composed import *  # noqa: F403

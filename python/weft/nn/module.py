@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import _weft
 from .._modes import no_grad
 from .._tensor import Tensor
-from .parameter import Parameter
+from .parameter import Parameter, UninitializedParameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -164,8 +164,10 @@ class Module:
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __delattr__(self, name: str) -> None:
-        if not self._forget(name):
+        if name in self.__dict__:
             object.__delattr__(self, name)
+        elif not self._forget(name):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self), *self._parameters, *self._buffers, *self._modules})
@@ -308,6 +310,9 @@ class Module:
         call = f"load_state_dict() of {type(self).__name__}"
         if not hasattr(state_dict, "keys"):
             raise TypeError(f"{call}: the state must be a dict, such as state_dict() gives, not {type(state_dict).__name__}")
+        for path, module in self.named_modules(remove_duplicate=False):
+            if hasattr(type(module), "_expect"):  # a lazy layer
+                module._expect(state_dict, path + "." if path else "")
         own = dict(self._entries())
         missing = [name for name in own if name not in state_dict]
         unexpected = [name for name in state_dict if name not in own]
@@ -369,7 +374,8 @@ class Module:
             for name, param in module._parameters.items():
                 if param is not None and param.is_floating_point() and param.dtype is not dtype:
                     if id(param) not in memo:
-                        memo[id(param)] = Parameter(param.detach().to(dtype), param.requires_grad)
+                        lazy = isinstance(param, UninitializedParameter)
+                        memo[id(param)] = param.to(dtype) if lazy else Parameter(param.detach().to(dtype), param.requires_grad)
                     module._parameters[name] = memo[id(param)]
             for name, value in module._buffers.items():
                 if value is not None and value.is_floating_point():

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from .. import _weft
 from .._tensor import Tensor
 from .._weft import zeros
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Parameter(Tensor):
@@ -21,3 +26,49 @@ class Parameter(Tensor):
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + Tensor.__repr__(self)
+
+
+class _Uninitialized:
+    """No values and no shape yet: a lazy layer makes the tensor when it sees its first input."""
+
+    dtype: _weft.dtype
+    requires_grad: bool
+
+    def _refuse(self) -> Any:
+        raise ValueError(f"this {type(self).__name__} has no values yet: call its module once, with an input, before it is used")
+
+    shape = property(_refuse)
+    is_leaf = property(_refuse)  # an optimiser asks
+
+    def size(self, dim: Any = None) -> Any:
+        return self._refuse()
+
+    def detach(self) -> Any:
+        return self
+
+    def to(self, dtype: Any) -> Any:
+        return type(self)(self.requires_grad, dtype=dtype)  # type: ignore[call-arg]
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        memo[id(self)] = twin = self.to(self.dtype)
+        return twin
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self.requires_grad, None, self.dtype)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+class UninitializedParameter(_Uninitialized, Parameter):  # type: ignore[misc]
+    """The parameter of a lazy layer that has seen no input."""
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
+        Parameter.__init__(self, zeros(0, dtype=dtype), requires_grad)
+
+
+class UninitializedBuffer(_Uninitialized, Tensor):  # type: ignore[misc]
+    """The buffer of a lazy layer that has seen no input."""
+
+    def __init__(self, requires_grad: bool = False, device: Any = None, dtype: Any = None) -> None:
+        Tensor.__init__(self, zeros(0, dtype=dtype))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _weft
+from .._tensor import Tensor
 from .._weft import functional as core
 from ._start import empty, fan_in_uniform_
 from .module import Module
@@ -10,8 +11,6 @@ from .module import Module
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from .._tensor import Tensor
 
 
 class RNNBase(Module):
@@ -76,9 +75,25 @@ class RNNBase(Module):
     def flatten_parameters(self) -> None:
         """Nothing: for programs that call it."""
 
-    def _settings(self) -> Any:
+    def _settings(self, valid: Any = None) -> Any:
         weights = [None if name is None else getattr(self, name) for cell in self._cells for name in cell]
-        return weights, self.num_layers, self.bidirectional, self.batch_first, self.dropout, self.training
+        batch_first = self.batch_first and valid is None
+        return weights, self.num_layers, self.bidirectional, batch_first, self.dropout, self.training, valid
+
+    def _run_packed(self, input: Any, states: Any, run: Any) -> Any:
+        """run(x, states, valid) for a PackedSequence: the packed output, and the last states in the order of the batch."""
+        from .utils.rnn import PackedSequence, packed_rows, padded_rows
+
+        if not isinstance(input, PackedSequence):
+            kind = type(self).__name__
+            raise TypeError(f"{kind}: the input must be a Tensor or a PackedSequence, not {type(input).__name__}")
+        x, valid = padded_rows(input.data, input.batch_sizes)
+        if input.sorted_indices is not None:
+            states = [None if state is None else state.index_select(1, input.sorted_indices) for state in states]
+        output, *last = run(x, states, valid)
+        if input.unsorted_indices is not None:
+            last = [None if state is None else state.index_select(1, input.unsorted_indices) for state in last]
+        return input._replace(data=packed_rows(output, valid)), *last
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
@@ -110,8 +125,10 @@ class RNN(RNNBase):
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype=dtype)
         self.nonlinearity = nonlinearity
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        return core._rnn(input, hx, *self._settings(), self.nonlinearity)[:2]
+    def forward(self, input: Any, hx: Tensor | None = None) -> Any:
+        if isinstance(input, Tensor):
+            return core._rnn(input, hx, *self._settings(), self.nonlinearity)[:2]
+        return self._run_packed(input, [hx], lambda x, h, valid: core._rnn(x, *h, *self._settings(valid), self.nonlinearity)[:2])
 
 
 class GRU(RNNBase):
@@ -133,8 +150,10 @@ class GRU(RNNBase):
     ) -> None:
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype=dtype)
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        return core._gru(input, hx, *self._settings())[:2]
+    def forward(self, input: Any, hx: Tensor | None = None) -> Any:
+        if isinstance(input, Tensor):
+            return core._gru(input, hx, *self._settings())[:2]
+        return self._run_packed(input, [hx], lambda x, h, valid: core._gru(x, *h, *self._settings(valid))[:2])
 
 
 class LSTM(RNNBase):
@@ -142,9 +161,12 @@ class LSTM(RNNBase):
 
     _gates = 4
 
-    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    def forward(self, input: Any, hx: tuple[Tensor, Tensor] | None = None) -> Any:
         h, c = (None, None) if hx is None else hx
-        output, h, c = core._lstm(input, h, c, *self._settings())
+        if isinstance(input, Tensor):
+            output, h, c = core._lstm(input, h, c, *self._settings())
+        else:
+            output, h, c = self._run_packed(input, [h, c], lambda x, hc, valid: core._lstm(x, *hc, *self._settings(valid)))
         return output, (h, c)
 
 

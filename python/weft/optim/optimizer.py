@@ -1,6 +1,9 @@
-"""Optimisers with parameter groups. The arithmetic is an engine in C++: the update of all groups is one run of a few kernels."""
+"""Optimizer: parameters in groups, with settings and state. A subclass has a step(); the engines of fused.py have theirs in C++."""
 
 from __future__ import annotations
+
+import functools
+from collections import defaultdict
 
 from .. import _weft
 from .._modes import enable_grad
@@ -8,25 +11,31 @@ from .._tensor import Tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
 
-class _Group(dict):
-    """The settings of a parameter group. A learning rate goes to the engine at once: captured functions see it, too."""
+# Names that optimisers written for PyTorch import.
+ParamsT = params_t = _params_t = object
+required = object()
 
-    engine, number, made_with = None, 0, None
 
-    def __setitem__(self, key: str, value: Any) -> None:
-        if key == "lr" and self.engine is not None:
-            self.engine.set_lr(self.number, float(value))
-        super().__setitem__(key, value)
+def _use_grad_for_differentiable(step: Any) -> Any:
+    from .._modes import no_grad
 
-    def update(self, *args: Any, **kwargs: Any) -> None:
-        for key, value in dict(*args, **kwargs).items():
-            self[key] = value
+    return no_grad()(step)
 
-    def __reduce__(self) -> Any:
-        return dict, (dict(self),)
+
+def _default_to_fused_or_foreach(params: Any, differentiable: bool, use_fused: bool = False) -> tuple[bool, bool]:
+    return False, False  # updates are fused in any case
+
+
+def _get_capturable_supported_devices(*_: Any, **__: Any) -> list[str]:
+    return ["cpu"]
+
+
+def _get_value(x: Any) -> Any:
+    return x.item() if isinstance(x, Tensor) else x
 
 
 def check_state(owner: object, state_dict: Any, keys: tuple[str, ...] = ()) -> None:
@@ -39,14 +48,82 @@ def check_state(owner: object, state_dict: Any, keys: tuple[str, ...] = ()) -> N
             raise KeyError(f"{call}: the state has no {key!r}; is it another object's?")
 
 
-class Optimizer:
-    """The base of all optimisers. A subclass names its engine, which reads the settings of a group by their names."""
+def check_groups(owner: Optimizer, state_dict: Any) -> Any:
+    """The groups of a state that fits an optimiser."""
+    check_state(owner, state_dict, ("state", "param_groups"))
+    groups = state_dict["param_groups"]
+    if len(groups) != len(owner.param_groups):
+        raise ValueError(f"load_state_dict(): there are {len(groups)} parameter groups instead of {len(owner.param_groups)}")
+    if [len(g["params"]) for g in groups] != [len(g["params"]) for g in owner.param_groups]:
+        raise ValueError("load_state_dict(): the parameter groups have other sizes")
+    return groups
 
-    _engine_type = None
-    _counts_steps = True  # whether the state of a parameter has its number of updates
+
+def _tensors(value: Any) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return [tensor for item in items for tensor in _tensors(item)]
+
+
+def _whole_step(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A subclass's step() with its hooks. The update ends with a run, as that of every optimiser: nothing of it stays pending."""
+
+    @functools.wraps(step)
+    def whole(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        if self._in_step:  # a step() that calls its parent's
+            return step(self, *args, **kwargs)
+        self._in_step = True
+        try:
+            for hook in list(self._before.values()):
+                changed = hook(self, args, kwargs)
+                if changed is not None:
+                    args, kwargs = changed
+            result = step(self, *args, **kwargs)
+            for hook in list(self._after.values()):
+                hook(self, args, kwargs)
+        finally:
+            self._in_step = False
+        if "state" in vars(self):
+            params = [param for group in self.param_groups for param in group["params"]]
+            _weft.realize(*params, *_tensors(list(self.state.values())))
+        return result
+
+    whole._whole = True  # type: ignore[attr-defined]
+    return whole
+
+
+class Optimizer:
+    """The base of all optimisers.
+
+    >>> class Descent(weft.optim.Optimizer):
+    ...     def __init__(self, params, lr=0.1):
+    ...         super().__init__(params, {"lr": lr})
+    ...     @weft.no_grad()
+    ...     def step(self, closure=None):
+    ...         for group in self.param_groups:
+    ...             for p in group["params"]:
+    ...                 if p.grad is not None:
+    ...                     p.sub_(p.grad, alpha=group["lr"])
+    """
+
+    _group_type: Any = dict
+    _in_step = False
+    defaults: dict[str, Any]
+    param_groups: list[Any]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = vars(cls).get("step")
+        if own is not None and not hasattr(own, "_whole"):
+            cls.step = _whole_step(own)  # type: ignore[method-assign]
 
     def __init__(self, params: Any, defaults: Any) -> None:
-        self.defaults, self.param_groups, self._engine = defaults, [], None
+        self.defaults, self.param_groups = defaults, []
+        self._before: dict[int, Any] = {}
+        self._after: dict[int, Any] = {}
+        if not isinstance(getattr(type(self), "state", None), property):  # an engine holds its state
+            self.state = defaultdict(dict)
         if isinstance(params, Tensor):
             raise TypeError(
                 f"{type(self).__name__}(): argument 'params' must be a list of tensors or of dicts, not Tensor"
@@ -70,7 +147,7 @@ class Optimizer:
             raise TypeError(
                 f"{name}.add_param_group(): argument 'param_group' must be a dict, not {type(param_group).__name__}"
             )
-        group = _Group({**self.defaults, **param_group})
+        group = self._group_type({**self.defaults, **param_group})
         params = group["params"]
         group["params"] = params = [params] if isinstance(params, Tensor) else list(params)
         for param in params:
@@ -81,32 +158,18 @@ class Optimizer:
         known = {id(param) for each in self.param_groups for param in each["params"]}
         if any(id(param) in known for param in params):
             raise ValueError(f"{name}(): a parameter is in more than one group")
-        if self._engine is None:
-            self._engine = self._engine_type(params, dict(group))
-        else:
-            self._engine.add_group(params, dict(group))
-        group.engine, group.number, group.made_with = self._engine, len(self.param_groups), self._settings(group)
         self.param_groups.append(group)
 
-    def _settings(self, group: Any) -> Any:
-        return {key: group[key] for key in self.defaults if key != "lr"}
-
-    def _current(self) -> Any:
-        """The engine, told what was written into the groups."""
-        for group in self.param_groups:
-            if group.made_with != self._settings(group):  # another momentum
-                self._engine.set_options(group.number, dict(group))
-                group.made_with = self._settings(group)
-        return self._engine
+    def _evaluate(self, closure: Any) -> Any:
+        """The loss of a step's closure."""
+        if closure is None:
+            return None
+        with enable_grad():
+            return closure()
 
     def step(self, closure: Any = None) -> Any:
-        """Updates every parameter that has a gradient, and computes all that is pending."""
-        loss = None
-        if closure is not None:
-            with enable_grad():
-                loss = closure()
-        self._current().step()
-        return loss
+        """Updates every parameter that has a gradient. A subclass says how."""
+        raise NotImplementedError(f"{type(self).__name__} has no step(): define it, with an update of the tensors in self.param_groups")
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drops the gradients, or sets them to zero."""
@@ -117,24 +180,17 @@ class Optimizer:
                 elif param.grad is not None:
                     param.grad.zero_()
 
-    def _state_by_number(self) -> Any:
-        state = {}
-        for name, value in self._current().state().items():
-            if name == "steps":
-                continue
-            number, slot = name.split(".", 1)
-            entry = state.setdefault(int(number), {})
-            if slot != "step":
-                entry[slot] = value
-            elif self._counts_steps:
-                state[int(number)] = {"step": value.to(_weft.float32), **entry}
-        return {number: entry for number, entry in state.items() if entry}
+    def register_step_pre_hook(self, hook: Any) -> Any:
+        """Calls `hook(optimizer, args, kwargs)` before each step(). Returns a handle with remove()."""
+        return _registered(self._before, hook)
 
-    @property
-    def state(self) -> Any:
-        """The state of each parameter that was updated: `optimizer.state[p]["exp_avg"]`."""
+    def register_step_post_hook(self, hook: Any) -> Any:
+        """Calls `hook(optimizer, args, kwargs)` after each step(). Returns a handle with remove()."""
+        return _registered(self._after, hook)
+
+    def _state_by_number(self) -> Any:
         params = [param for group in self.param_groups for param in group["params"]]
-        return {params[number]: entry for number, entry in self._state_by_number().items()}
+        return {number: self.state[param] for number, param in enumerate(params) if param in self.state}
 
     def state_dict(self) -> dict[str, Any]:
         """The state of all parameters and the settings of all groups, with parameters as numbers."""
@@ -151,40 +207,17 @@ class Optimizer:
         return {"state": self._state_by_number(), "param_groups": groups}
 
     def load_state_dict(self, state_dict: Any) -> None:
-        """Continues from a state of state_dict()."""
-        check_state(self, state_dict, ("state", "param_groups"))
-        groups = state_dict["param_groups"]
-        if len(groups) != len(self.param_groups):
-            raise ValueError(
-                f"load_state_dict(): there are {len(groups)} parameter groups instead of {len(self.param_groups)}"
-            )
-        if [len(g["params"]) for g in groups] != [len(g["params"]) for g in self.param_groups]:
-            raise ValueError("load_state_dict(): the parameter groups have other sizes")
-        values, number = {}, 0
-        for saved in groups:
-            for key in saved["params"]:
-                for slot, value in state_dict["state"].get(key, {}).items():
-                    if slot == "step":
-                        values[f"{number}.step"] = _weft.as_tensor(value).to(_weft.int64)
-                    elif value is not None and slot != "mu_product":
-                        values[f"{number}.{slot}"] = value
-                number += 1
-        self._current().load_state(values)
+        """Continues from a state of state_dict(). Tensors are copied, as floats of the type of their parameter."""
+        groups = check_groups(self, state_dict)
+        self.state = defaultdict(dict)
         for own, saved in zip(self.param_groups, groups):
+            for param, key in zip(own["params"], saved["params"]):
+                if key in state_dict["state"]:
+                    self.state[param] = {name: _copied(value, name, param) for name, value in state_dict["state"][key].items()}
             own.update({key: value for key, value in saved.items() if key != "params"})
 
     def __getstate__(self) -> Any:
-        return {
-            "defaults": self.defaults,
-            "params": [g["params"] for g in self.param_groups],
-            "state_dict": self.state_dict(),
-        }
-
-    def __setstate__(self, state: Any) -> None:
-        self.defaults, self.param_groups, self._engine = state["defaults"], [], None
-        for params, group in zip(state["params"], state["state_dict"]["param_groups"]):
-            self.add_param_group({**group, "params": params})
-        self.load_state_dict(state["state_dict"])
+        return {**vars(self), "_before": {}, "_after": {}}  # hooks belong to a process
 
     def __repr__(self) -> str:
         lines = []
@@ -194,239 +227,18 @@ class Optimizer:
         return f"{type(self).__name__} (\n" + "\n".join(lines) + "\n)"
 
 
-def _no_option(name: str, differentiable: Any) -> None:
-    if differentiable:
-        raise ValueError(f"{name}(): differentiable=True is not supported")
+def _registered(hooks: dict[int, Any], hook: Any) -> Any:
+    from ..nn.module import Handle
+
+    handle = Handle(hooks)
+    hooks[handle.id] = hook
+    return handle
 
 
-# `foreach`, `fused` and `capturable` choose between implementations elsewhere; here every update is fused and can be captured.
-class SGD(Optimizer):
-    """Stochastic gradient descent with momentum."""
-
-    _engine_type, _counts_steps = _weft._SGD, False
-
-    def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-3,
-        momentum: float = 0.0,
-        dampening: float = 0.0,
-        weight_decay: float = 0.0,
-        nesterov: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: Any = None,
-        differentiable: bool = False,
-        fused: Any = None,
-    ) -> None:
-        _no_option("SGD", differentiable)
-        super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
-                                  "nesterov": nesterov, "maximize": maximize})  # fmt: skip
-
-
-class Adam(Optimizer):
-    """Adam: running means of the gradient and of its square."""
-
-    _engine_type = _weft._Adam
-
-    def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-3,
-        betas: Any = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        amsgrad: bool = False,
-        *,
-        foreach: Any = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: Any = None,
-        decoupled_weight_decay: bool = False,
-    ) -> None:
-        _no_option(type(self).__name__, differentiable)
-        super().__init__(params, {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
-                                  "maximize": maximize, "decoupled_weight_decay": decoupled_weight_decay})  # fmt: skip
-
-
-class AdamW(Adam):
-    """Adam whose weight decay shrinks the parameters instead of joining the gradients."""
-
-    def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-3,
-        betas: Any = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: Any = None,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: Any = None,
-    ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, differentiable=differentiable,
-                         decoupled_weight_decay=True)  # fmt: skip
-
-
-class RMSprop(Optimizer):
-    """The gradient divided by the root of its running mean square; centred, by its standard deviation."""
-
-    _engine_type = _weft._RMSprop
-
-    def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-2,
-        alpha: float = 0.99,
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        momentum: float = 0.0,
-        centered: bool = False,
-        capturable: bool = False,
-        foreach: Any = None,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        _no_option("RMSprop", differentiable)
-        super().__init__(params, {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum,
-                                  "centered": centered, "maximize": maximize})  # fmt: skip
-
-
-class Adagrad(Optimizer):
-    """The gradient divided by the root of the sum of all its squares."""
-
-    _engine_type = _weft._Adagrad
-
-    def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-2,
-        lr_decay: float = 0.0,
-        weight_decay: float = 0.0,
-        initial_accumulator_value: float = 0.0,
-        eps: float = 1e-10,
-        foreach: Any = None,
-        *,
-        maximize: bool = False,
-        differentiable: bool = False,
-        fused: Any = None,
-    ) -> None:
-        _no_option("Adagrad", differentiable)
-        super().__init__(params, {"lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-                                  "initial_accumulator_value": initial_accumulator_value, "maximize": maximize})  # fmt: skip
-
-
-class Lion(Optimizer):
-    """Steps of one size: the sign of a mean of the gradient and its running mean."""
-
-    _engine_type, _counts_steps = _weft._Lion, False
-
-    def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-4,
-        betas: Any = (0.9, 0.99),
-        weight_decay: float = 0.0,
-        *,
-        maximize: bool = False,
-    ) -> None:
-        super().__init__(params, {"lr": lr, "betas": tuple(betas), "weight_decay": weight_decay, "maximize": maximize})
-
-
-class Adadelta(Optimizer):
-    """Steps in units of their own: by running means of the squares of gradients and of steps."""
-
-    _engine_type = _weft._Adadelta
-
-    def __init__(
-        self,
-        params: Any,
-        lr: float = 1.0,
-        rho: float = 0.9,
-        eps: float = 1e-6,
-        weight_decay: float = 0.0,
-        foreach: Any = None,
-        *,
-        capturable: bool = False,
-        maximize: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        _no_option("Adadelta", differentiable)
-        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
-
-
-class Adamax(Optimizer):
-    """Adam with the largest gradient of late in place of the root mean square."""
-
-    _engine_type = _weft._Adamax
-
-    def __init__(
-        self,
-        params: Any,
-        lr: float = 2e-3,
-        betas: Any = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        foreach: Any = None,
-        *,
-        maximize: bool = False,
-        differentiable: bool = False,
-        capturable: bool = False,
-    ) -> None:
-        _no_option("Adamax", differentiable)
-        super().__init__(
-            params, {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        )
-
-
-class NAdam(Optimizer):
-    """Adam with Nesterov's momentum."""
-
-    _engine_type = _weft._NAdam
-
-    def __init__(
-        self,
-        params: Any,
-        lr: float = 2e-3,
-        betas: Any = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        momentum_decay: float = 4e-3,
-        decoupled_weight_decay: bool = False,
-        *,
-        foreach: Any = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        _no_option("NAdam", differentiable)
-        super().__init__(params, {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay, "momentum_decay":
-                                  momentum_decay, "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize})  # fmt: skip
-
-
-class RAdam(Optimizer):
-    """Adam that begins without the root mean square, until that is known well enough."""
-
-    _engine_type = _weft._RAdam
-
-    def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-3,
-        betas: Any = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 0.0,
-        decoupled_weight_decay: bool = False,
-        *,
-        foreach: Any = None,
-        maximize: bool = False,
-        capturable: bool = False,
-        differentiable: bool = False,
-    ) -> None:
-        _no_option("RAdam", differentiable)
-        super().__init__(params, {"lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay,
-                                  "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize})  # fmt: skip
+def _copied(value: Any, name: str, param: Tensor) -> Any:
+    if isinstance(value, Tensor):
+        value = value.detach().clone()
+        return value.to(param.dtype) if name != "step" and param.is_floating_point() and value.is_floating_point() else value
+    if isinstance(value, dict):
+        return {key: _copied(item, name, param) for key, item in value.items()}
+    return type(value)(_copied(item, name, param) for item in value) if isinstance(value, (list, tuple)) else value

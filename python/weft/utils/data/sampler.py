@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from ... import _weft
+from ..._random import Generator
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
-
-    from ..._random import Generator
 
 
 class Sampler:
@@ -54,11 +53,15 @@ class RandomSampler(Sampler):
     def __iter__(self) -> Iterator[Any]:
         count, wanted = len(self.data_source), self.num_samples
         if self.replacement:
-            return iter(_weft.randint(0, count, (wanted,), generator=self.generator).tolist())
+            return self._drawn(count, wanted)
         order: list[int] = []
         while len(order) < wanted and count:  # more samples than items: one permutation after the other
             order += _weft.randperm(count, generator=self.generator).tolist()
         return iter(order[:wanted])
+
+    def _drawn(self, count: int, wanted: int) -> Iterator[Any]:
+        for start in range(0, wanted, 4096):  # as they are needed: programs ask for 10**10, and stop when they have enough
+            yield from _weft.randint(0, count, (min(4096, wanted - start),), generator=self.generator).tolist()
 
     def __len__(self) -> int:
         return self.num_samples
@@ -126,3 +129,35 @@ class BatchSampler(Sampler):
     def __len__(self) -> int:
         count = len(self.sampler)
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+
+class DistributedSampler(Sampler):
+    """The part of a data set that one of several processes takes: each of them every `num_replicas`-th item of one order."""
+
+    def __init__(self, dataset: Any, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True, seed: int = 0,
+                 drop_last: bool = False) -> None:  # fmt: skip
+        from ... import distributed
+
+        count = distributed.get_world_size() if num_replicas is None else num_replicas
+        place = distributed.get_rank() if rank is None else rank
+        if not 0 <= place < count:
+            raise ValueError(f"DistributedSampler(): argument 'rank' must be from 0 to {count - 1}, not {place}")
+        self.dataset, self.num_replicas, self.rank, self.shuffle, self.seed = dataset, count, place, shuffle, seed
+        self.drop_last, self.epoch = drop_last, 0
+        self.num_samples = len(dataset) // count if drop_last else -(-len(dataset) // count)
+        self.total_size = self.num_samples * count
+
+    def __iter__(self) -> Iterator[Any]:
+        size = len(self.dataset)
+        generator = Generator().manual_seed(self.seed + self.epoch)
+        order = _weft.randperm(size, generator=generator).tolist() if self.shuffle else list(range(size))
+        while order and len(order) < self.total_size:  # every process takes as many items
+            order += order[: self.total_size - len(order)]
+        return iter(order[self.rank : self.total_size : self.num_replicas])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Another order for another epoch."""
+        self.epoch = epoch

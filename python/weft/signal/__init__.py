@@ -1,0 +1,5 @@
+"""Signals: window functions, under PyTorch's names (torch.signal)."""
+
+from __future__ import annotations
+
+from . import windows as windows

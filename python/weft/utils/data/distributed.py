@@ -1,0 +1,3 @@
+"""weft.utils.data.distributed: DistributedSampler."""
+
+from .sampler import DistributedSampler as DistributedSampler
