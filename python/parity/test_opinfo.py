@@ -34,10 +34,6 @@ LISTED = {
         "signal_windows_hamming signal_windows_hann signal_windows_bartlett signal_windows_blackman signal_windows_cosine "
         "signal_windows_exponential signal_windows_gaussian signal_windows_kaiser signal_windows_general_cosine "
         "signal_windows_general_hamming signal_windows_nuttall",
-    "masked":
-        "masked_sum masked_prod masked_cumsum masked_cumprod masked_amax masked_amin masked_argmax masked_argmin masked_mean "
-        "masked_median masked_norm masked_var masked_std masked_softmax masked_log_softmax masked_softmin masked_normalize "
-        "masked_logaddexp masked_logsumexp",
     "layers and losses":
         "nn_functional_linear_cross_entropy nn_functional_linear_cross_entropy_chunked nn_functional_linear_cross_entropy_chunked_none "
         "nn_functional_local_response_norm nn_functional_upsample_bilinear nn_functional_soft_margin_loss "
