@@ -217,7 +217,9 @@ def test_small_questions():
     x = weft.ones(2, requires_grad=True)
     assert not x.is_pinned() and not x.is_shared() and not x.is_inference() and x.pin_memory() is x
     assert x.numpy(force=True).tolist() == [1, 1]
-    assert weft.can_cast(weft.int64, weft.float16) and not weft.can_cast(weft.float16, weft.int64) and not weft.can_cast(weft.uint8, weft.bool)
+    upwards = [(weft.int64, weft.int8), (weft.bool, weft.uint8), (weft.int64, weft.float16), (weft.float64, weft.float16)]
+    assert all(weft.can_cast(*pair) for pair in upwards)
+    assert not weft.can_cast(weft.float16, weft.int64) and not weft.can_cast(weft.uint8, weft.bool)
     assert weft.result_type(weft.tensor([1, 2]), 1.5) is weft.float32 and weft.result_type(weft.tensor([1], dtype=weft.uint8), weft.tensor(1)) is weft.uint8
     assert weft.result_type(1, 2.5) is weft.float32 and weft.result_type(weft.ones(1).half(), weft.ones(1)) is weft.float32
     with pytest.raises(TypeError, match=r"result_type\(\): argument 'tensor2' must be a Tensor or a number, not str"):
@@ -312,3 +314,19 @@ def test_modules_share_their_parameters():
     os.waitpid(child, 0)
     assert all(each.is_shared() for each in model.parameters()) and model[1].bias.tolist() != [0, 0]
     assert model[0].weight.tolist() != before and model[1].num_batches_tracked.item() == 1
+
+
+def test_mistakes_are_named():
+    for call, message in (
+        (lambda: weft.expand_copy([1], 2), r"expand_copy\(\): argument 'input' must be a Tensor, not list"),
+        (lambda: weft.conj(3), r"conj\(\): argument 'input' must be a Tensor, not int"),
+        (lambda: weft.t_copy(), r"t_copy\(\) needs the argument 'input'"),
+        (lambda: weft.linalg.slogdet(None), r"slogdet\(\): argument 'A' must be a Tensor, not None"),
+        (lambda: weft.svd_lowrank(weft.ones(2)), r"svd_lowrank\(\): a matrix is needed, not a tensor of the shape \[2\]"),
+        (lambda: weft.nonzero_static(weft.ones(2), size=1.5), r"nonzero_static\(\): argument 'size' must be an int, not float"),
+        (lambda: weft.ones(2).apply_(3), r"apply_\(\): argument 'callable' must be a function, not int"),
+        (lambda: weft.FloatTensor(2.5), r"FloatTensor\(\) takes sizes, which are ints, or data in a list"),
+        (lambda: weft.gradient(weft.ones(3, 3), spacing=[1.0, weft.ones(3)]), r"gradient\(\): argument 'spacing' must have numbers or tensors, not both"),
+    ):
+        with pytest.raises((TypeError, RuntimeError), match=message):
+            call()

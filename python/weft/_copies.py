@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _weft
-from ._out import takes_out
+from ._out import takes_out, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,16 +137,19 @@ def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[int], dim: int = 
     return tuple(part.clone() for part in _weft.split_with_sizes(input, split_sizes, dim))
 
 
+@takes_tensor
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """chunk(). No part is unsafe to write here."""
     return tuple(input.chunk(chunks, dim))
 
 
+@takes_tensor
 def unsafe_split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """split(). No part is unsafe to write here."""
     return tuple(input.split(split_size, dim))
 
 
+@takes_tensor
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """split_with_sizes(). No part is unsafe to write here."""
     return tuple(_weft.split_with_sizes(input, split_sizes, dim))
@@ -205,6 +208,8 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tens
 @takes_out
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """The first `size` positions of elements that are not 0, a row each; rows of `fill_value` where there are fewer. Runs the graph."""
+    if not isinstance(size, int):
+        raise TypeError(f"nonzero_static(): argument 'size' must be an int, not {type(size).__name__}")
     if size < 0:
         raise ValueError(f"nonzero_static(): argument 'size' must not be negative, and is {size}")
     found = _weft.nonzero(input)[:size]
@@ -215,6 +220,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
 # ---- complex functions of real numbers -------------------------------------------------------------------------------
 
 
+@takes_tensor
 def conj(input: Tensor) -> Tensor:
     """The tensor itself: real numbers are their conjugates."""
     return input
@@ -226,16 +232,19 @@ def conj_physical(input: Tensor) -> Tensor:
     return input.clone()
 
 
+@takes_tensor
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: nothing is conjugated later."""
     return input
 
 
+@takes_tensor
 def resolve_neg(input: Tensor) -> Tensor:
     """The tensor itself: nothing is negated later."""
     return input
 
 
+@takes_tensor
 def real(input: Tensor) -> Tensor:
     """The tensor itself: its numbers are real."""
     return input
@@ -249,6 +258,7 @@ def angle(input: Tensor) -> Tensor:
     return _weft.where(_weft.isnan(x), x, _weft.where(x < 0, turned, 0.0))
 
 
+@takes_tensor
 def adjoint(input: Tensor) -> Tensor:
     """The last two axes exchanged."""
     if input.ndim < 2:
@@ -256,11 +266,13 @@ def adjoint(input: Tensor) -> Tensor:
     return input.transpose(-2, -1)
 
 
+@takes_tensor
 def is_conj(input: Tensor) -> bool:
     """False: nothing is conjugated later."""
     return False
 
 
+@takes_tensor
 def is_neg(input: Tensor) -> bool:
     """False: nothing is negated later."""
     return False

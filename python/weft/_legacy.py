@@ -27,6 +27,8 @@ def _made(name: str, dtype: _weft.dtype, args: tuple[Any, ...]) -> Tensor:
     if len(args) > 1:
         raise TypeError(f"{name}() takes sizes, or data in one argument")
     (data,) = args
+    if isinstance(data, (bool, float)):
+        raise TypeError(f"{name}() takes sizes, which are ints, or data in a list; weft.tensor({data}) has one number")
     if isinstance(data, Size):
         return _weft.zeros(data, dtype=dtype)
     if isinstance(data, Tensor):
@@ -108,6 +110,11 @@ def _new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     return _made("new", self.dtype, args)
 
 
+def _check_callable(name: str, function: object) -> None:
+    if not callable(function):
+        raise TypeError(f"{name}(): argument 'callable' must be a function, not {type(function).__name__}")
+
+
 def _filled(self: Tensor, values: list[Any]) -> Tensor:
     self.copy_(_weft.tensor(values, dtype=self.dtype).reshape(self.shape) if values else self)
     return self
@@ -115,11 +122,13 @@ def _filled(self: Tensor, values: list[Any]) -> Tensor:
 
 def _apply(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     """Each element replaced by what a Python function makes of it, in place: slow. Runs the graph."""
+    _check_callable("apply_", callable)
     return _filled(self, [callable(value) for value in self.detach().flatten().tolist()])
 
 
 def _map(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
     """Each element replaced by what a Python function makes of it and of another tensor's, in place: slow. Runs the graph."""
+    _check_callable("map_", callable)
     if not isinstance(tensor, Tensor):
         raise TypeError(f"map_(): argument 'tensor' must be a Tensor, not {type(tensor).__name__}")
     others = tensor.detach().expand(self.shape).flatten().tolist()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import namedtuple as _namedtuple
 
 from . import _weft
-from ._out import takes_out as _takes_out
+from ._out import takes_out as _takes_out, takes_tensor as _takes_tensor
 from ._weft import LinAlgError as LinAlgError
 from ._weft._linalg import *  # noqa: F403
 
@@ -202,8 +202,11 @@ def _triangular_solve(
     return _TriangularSolve(_linalg.solve_triangular(matrix, input, upper=upper != transpose, unitriangular=unitriangular), copy)
 
 
+@_takes_tensor
 def _svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None) -> _OldSVD:
     """An approximation of the `q` largest singular values of A (less M) and their vectors, by random projections and `niter` iterations."""
+    if A.ndim < 2:
+        raise _weft.ShapeError(f"svd_lowrank(): a matrix is needed, not a tensor of the shape {list(A.shape)}")
     q, niter = 6 if q is None else q, 2 if niter is None else niter
     matrix = A if M is None else A - M.broadcast_to(A.shape)
     rows, columns = matrix.shape[-2:]
@@ -219,14 +222,18 @@ def _svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor 
     return _OldSVD(right, s, left) if wide else _OldSVD(left, s, right)
 
 
+@_takes_tensor
 def _pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> _OldSVD:
     """The principal components of the rows of A: svd_lowrank() of A, less the means of its columns if `center`."""
+    if A.ndim < 2:
+        raise _weft.ShapeError(f"pca_lowrank(): a matrix is needed, not a tensor of the shape {list(A.shape)}")
     q = min(6, *A.shape[-2:]) if q is None else q
     if not 0 <= q <= min(A.shape[-2:]):
         raise ValueError(f"pca_lowrank(): argument 'q' must be from 0 to {min(A.shape[-2:])}, and is {q}")
     return _svd_lowrank(A - A.mean(-2, keepdim=True) if center else A, q, niter)
 
 
+@_takes_tensor
 def vander(x: Tensor, N: int | None = None) -> Tensor:
     """The powers 0, 1, …, N - 1 of each element, as a last axis; as many as the last axis has elements unless N is given."""
     x = x if x.ndim else x.reshape(1)
