@@ -44,7 +44,6 @@ LISTED = {
         "nn_functional_alpha_dropout nn_functional_feature_alpha_dropout_with_train nn_functional_feature_alpha_dropout_without_train "
         "nn_functional_grid_sample nn_functional_ctc_loss nn_functional_pdist",
     "one triangle is read, and has a gradient": "cholesky_inverse cholesky_solve",
-    "the gradient of q": "quantile nanquantile",
     "storages are never larger than the tensor": "as_strided_partial_views",
     "wrong in PyTorch": "as_strided_scatter",
     "1-d inputs": "nn_functional_batch_norm",
