@@ -121,8 +121,8 @@ def to_weft(value, leaves, dtype=None):
         return type(value)(to_weft(each, leaves) for each in value)
     if isinstance(value, dict):
         return {key: to_weft(each, leaves) for key, each in value.items()}
-    if isinstance(value, torch.Generator):
-        raise Unsupported("a generator of PyTorch's")
+    if isinstance(value, (torch.Generator, torch.nn.Module)):
+        raise Unsupported("an object of PyTorch's")
     return value
 
 

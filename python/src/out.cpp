@@ -205,7 +205,7 @@ void bind_out(nb::module_& m) {
 namespace detail {
 
 bool takes_out(nb::handle module, std::string_view name) {
-    if (name.starts_with('_') || name.ends_with('_')) return false;
+    if (name.starts_with("__") || name.ends_with('_')) return false;  // "_i0e" is weft.special.i0e
     const std::string place = nb::cast<std::string>(module.attr("__name__"));
     if (place.ends_with("functional")) return false;
     return std::ranges::find(kWithout, name) == std::end(kWithout);

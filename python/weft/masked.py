@@ -114,8 +114,9 @@ def mean(input: Tensor, dim: _Dims = None, *, keepdim: bool | None = False, dtyp
 def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: _DType = None, mask: Tensor | None = None) -> Tensor:
     """The middle element of those where the mask holds, the lower one of two; NaN where it never does."""
     if input.is_floating_point():
-        return _typed(_weft.nanmedian(_filled("median", input, mask, float("nan")), dim, keepdim).values, dtype)
-    found = _weft.nanmedian(_filled("median", input.float(), mask, float("nan")), dim, keepdim).values
+        middle: Tensor = _weft.nanmedian(_filled("median", input, mask, float("nan")), dim, keepdim).values
+        return _typed(middle, dtype)
+    found: Tensor = _weft.nanmedian(_filled("median", input.float(), mask, float("nan")), dim, keepdim).values
     if bool(_weft.isnan(found).any()):
         raise ValueError("masked.median(): the mask holds nowhere along an axis, and integers have no NaN for that")
     return found.to(input.dtype if dtype is None else dtype)
