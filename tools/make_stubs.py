@@ -244,6 +244,8 @@ TENSOR = '''
         """The tensor itself."""
     def resolve_neg(self) -> Tensor:
         """The tensor itself."""
+    def share_memory_(self) -> Tensor:
+        """Moves the values into memory that processes forked later share."""
     def storage(self) -> Any:
         """The values in row-major order."""
     def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> tuple[Tensor, Tensor]:

@@ -1,6 +1,7 @@
 // weft/statistics.h: statistics of samples: covariances, histograms, and derivatives of functions that are known at points.
 #pragma once
 
+#include <weft/sorting.h>
 #include <weft/tensor.h>
 
 #include <optional>
@@ -47,6 +48,14 @@ struct HistogramsOptions {
 };
 std::pair<Tensor, std::vector<Tensor>> histogramdd(const Tensor& x, std::span<const Bins> bins,
                                                    const HistogramsOptions& options = {});
+
+// ---- quantiles -------------------------------------------------------------------------------------------------------
+
+// quantile() of weft/sorting.h at fractions that are a 0-d or 1-d tensor, which gets a gradient. Reads them: runs the graph.
+Tensor quantile(const Tensor& x, const Tensor& q, std::optional<int> axis = {}, bool keepdim = false,
+                Between between = Between::Linear);
+Tensor nanquantile(const Tensor& x, const Tensor& q, std::optional<int> axis = {}, bool keepdim = false,
+                   Between between = Between::Linear);
 
 // ---- derivatives at points -------------------------------------------------------------------------------------------
 

@@ -51,9 +51,9 @@ def _writing(name):
 # Entries whose function takes the sample's arguments in another order, or is a property or a method that writes.
 CALLS = {
     "einsum": lambda tensors, equation: weft.einsum(equation, tensors),
-    "where": lambda x, condition, other: weft.where(condition, x, other),
-    "polygamma": lambda x, n: weft.polygamma(n, x),
-    "special.polygamma": lambda x, n: weft.special.polygamma(n, x),
+    "where": lambda x, condition, other, **kwargs: weft.where(condition, x, other, **kwargs),
+    "polygamma": lambda x, n, **kwargs: weft.polygamma(n, x, **kwargs),
+    "special.polygamma": lambda x, n, **kwargs: weft.special.polygamma(n, x, **kwargs),
     "nn.functional.embedding": lambda weight, indices, **kwargs: weft.nn.functional.embedding(indices, weight, **kwargs),
     "nn.functional.embedding_bag": lambda weight, indices, **kwargs: weft.nn.functional.embedding_bag(indices, weight, **kwargs),
     "T": lambda x: x.T,
@@ -121,8 +121,8 @@ def to_weft(value, leaves, dtype=None):
         return type(value)(to_weft(each, leaves) for each in value)
     if isinstance(value, dict):
         return {key: to_weft(each, leaves) for key, each in value.items()}
-    if isinstance(value, torch.Generator):
-        raise Unsupported("a generator of PyTorch's")
+    if isinstance(value, (torch.Generator, torch.nn.Module)):
+        raise Unsupported("an object of PyTorch's")
     return value
 
 
@@ -304,3 +304,23 @@ def check(entry):
     if not compared:
         raise Unsupported("no sample without complex numbers or sparse tensors")
     return compared
+
+
+def check_out(entry):
+    """The first samples with `out`, a tensor (or several) that has the result afterwards, and is returned."""
+    function = find(entry)
+    for sample in samples_of(entry)[:2]:
+        try:
+            args, kwargs = to_weft([sample.input, *sample.args], []), to_weft(sample.kwargs, [])
+        except Unsupported:
+            continue
+        with weft.no_grad():
+            plain = function(*args, **kwargs)
+            results = list(tensors_in(plain))
+            places = [weft.empty(0, dtype=each.dtype) for each in results]
+            got = function(*args, **kwargs, out=places[0] if isinstance(plain, weft.Tensor) else tuple(places))
+        assert all(a is b for a, b in zip(tensors_in(got), places, strict=True)), "gives something else than 'out'"
+        for place, result in zip(places, results):
+            assert place.shape == result.shape, f"'out' has the shape {place.shape} instead of {result.shape}"
+            if entry.formatted_name not in UNSPECIFIED:
+                np.testing.assert_array_equal(numpy_of(place), numpy_of(result))

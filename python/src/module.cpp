@@ -23,6 +23,7 @@ NB_MODULE(_weft, m) {
     bind_scatter(m, tensor);
     bind_layout(m, tensor);
     bind_functional(m, tensor);
+    bind_out(m);
     bind_linalg(m, tensor);
     bind_autograd(m, tensor);
     bind_custom(m, tensor);

@@ -1,5 +1,6 @@
 // python/src/out.cpp: `out`, the tensor that a function writes its result into: which functions take it, and the writing.
 #include "arguments.h"
+#include "topics.h"
 
 #include <algorithm>
 
@@ -161,24 +162,25 @@ void write(const std::string& name, PyObject* result, PyObject* out, bool conver
 
 }  // namespace
 
-PyObject* Signature::written(PyObject* object, const Given& given) const {
+namespace {
+
+// The result (a new reference) as `out` has it: a tensor, or a tuple of them.
+PyObject* written_into(const std::string& name, PyObject* object, PyObject* out, bool convert) {
     const nb::object result = nb::steal(object);
-    const bool convert = creates_ && !given.typed;  // zeros(3, out=x) makes what x holds
     if (is_tensor(object)) {
-        write(shown, object, given.out, convert);
-        return nb::borrow(given.out).release().ptr();
+        write(name, object, out, convert);
+        return nb::borrow(out).release().ptr();
     }
-    if (!PyTuple_Check(object)) raise(PyExc_TypeError, shown + "() has no argument named 'out'");
-    const bool listed = PyTuple_Check(given.out) || PyList_Check(given.out);
-    if (!listed) wrong_type({shown.c_str(), "out"}, "a tuple of tensors", given.out);
-    const nb::object places = nb::steal(PySequence_Tuple(given.out));
+    if (!PyTuple_Check(object)) raise(PyExc_TypeError, name + "() has no argument named 'out'");
+    if (!PyTuple_Check(out) && !PyList_Check(out)) wrong_type({name.c_str(), "out"}, "a tuple of tensors", out);
+    const nb::object places = nb::steal(PySequence_Tuple(out));
     if (!places.is_valid()) throw nb::python_error();
     const Py_ssize_t count = PyTuple_Size(object);
     if (PyTuple_Size(places.ptr()) != count)
-        raise(PyExc_TypeError, shown + "(): argument 'out' must have " + std::to_string(count) + " tensors, not " +
+        raise(PyExc_TypeError, name + "(): argument 'out' must have " + std::to_string(count) + " tensors, not " +
                                    std::to_string(PyTuple_Size(places.ptr())));
     for (Py_ssize_t i = 0; i < count; ++i)
-        write(shown, PyTuple_GetItem(object, i), PyTuple_GetItem(places.ptr(), i), convert);
+        write(name, PyTuple_GetItem(object, i), PyTuple_GetItem(places.ptr(), i), convert);
     const nb::object type = nb::borrow(reinterpret_cast<PyObject*>(Py_TYPE(object)));
     if (type.is(nb::handle(reinterpret_cast<PyObject*>(&PyTuple_Type)))) return nb::object(places).release().ptr();
     PyObject* const named = PyObject_CallObject(type.ptr(), places.ptr());  // (values, indices), say
@@ -186,10 +188,24 @@ PyObject* Signature::written(PyObject* object, const Given& given) const {
     return named;
 }
 
+}  // namespace
+
+PyObject* Signature::written(PyObject* object, const Given& given) const {
+    return written_into(shown, object, given.out, creates_ && !given.typed);  // zeros(3, out=x) makes what x holds
+}
+
+void bind_out(nb::module_& m) {
+    function(m, "_write_out", "name, result, out",
+             "`out` with the result written into it, for functions of the package.",
+             [](std::string_view name, nb::handle result, nb::handle out) {
+                 return nb::steal(written_into(std::string(name), result.inc_ref().ptr(), out.ptr(), false));
+             });
+}
+
 namespace detail {
 
 bool takes_out(nb::handle module, std::string_view name) {
-    if (name.starts_with('_') || name.ends_with('_')) return false;
+    if (name.starts_with("__") || name.ends_with('_')) return false;  // "_i0e" is weft.special.i0e
     const std::string place = nb::cast<std::string>(module.attr("__name__"));
     if (place.ends_with("functional")) return false;
     return std::ranges::find(kWithout, name) == std::end(kWithout);

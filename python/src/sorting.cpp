@@ -6,6 +6,7 @@
 #include <weft/ops.h>
 #include <weft/selection.h>
 #include <weft/sorting.h>
+#include <weft/statistics.h>
 
 #include <array>
 
@@ -27,16 +28,19 @@ Between between_of(std::string_view name, const char* function) {
 // q is a number, or a tensor that is read: a 0-d one counts as a number.
 using Many = Tensor (*)(const Tensor&, std::span<const double>, std::optional<int>, bool, Between);
 using One = Tensor (*)(const Tensor&, double, std::optional<int>, bool, Between);
-template <Many many, One one>
+using At = Tensor (*)(const Tensor&, const Tensor&, std::optional<int>, bool, Between);
+template <Many many, One one, At at>
 void bind_quantile(nb::module_& m, nb::handle t, const char* name, const char* doc) {
     both(m, t, name, "q, dim=None, keepdim=False, *, interpolation='linear'", doc,
          [](const Tensor& x, const Operand& q, std::optional<int> dim, bool keepdim, std::string_view interpolation) {
              const Between between = between_of(interpolation, "quantile");
              if (q.is_scalar()) return one(x, q.scalar().as_double(), dim, keepdim, between);
+             if (q.tensor().rank() > 1) throw ValueError("quantile(): argument 'q' must be a number or a 1-d tensor");
+             if (q.tensor().requires_grad() && grad_enabled())
+                 return without_gil([&] { return at(x, q.tensor(), dim, keepdim, between); });
              const std::vector<double> values =
                  without_gil([&] { return q.tensor().detach().to(f64).to_vector<double>(); });
              if (q.tensor().rank() == 0) return one(x, values[0], dim, keepdim, between);
-             if (q.tensor().rank() > 1) throw ValueError("quantile(): argument 'q' must be a number or a 1-d tensor");
              return many(x, values, dim, keepdim, between);
          });
 }
@@ -89,8 +93,10 @@ void bind_order(nb::module_& m, nb::handle t) {
          [](const Tensor& x, int dim, bool keepdim) { return mode(x, dim, keepdim); });
     bind_middle<median>(m, t, "median", "The middle element, the lower one of two; along an axis (values, indices).");
     bind_middle<nanmedian>(m, t, "nanmedian", "median() of the elements that are not NaN.");
-    bind_quantile<quantile, quantile>(m, t, "quantile", "What the fraction q of the elements does not exceed.");
-    bind_quantile<nanquantile, nanquantile>(m, t, "nanquantile", "quantile() of the elements that are not NaN.");
+    bind_quantile<quantile, quantile, quantile>(m, t, "quantile",
+                                                "What the fraction q of the elements does not exceed.");
+    bind_quantile<nanquantile, nanquantile, nanquantile>(m, t, "nanquantile",
+                                                         "quantile() of the elements that are not NaN.");
 }
 
 void bind_search(nb::module_& m, nb::handle t) {

@@ -31,6 +31,7 @@ void bind_windows(nb::module_& f);
 void bind_images(nb::module_& m, nb::module_& f);
 void bind_sequences(nb::module_& f);
 void bind_losses(nb::module_& f);
+void bind_out(nb::module_& m);
 void bind_linalg(nb::module_& m, nb::handle tensor);
 void bind_autograd(nb::module_& m, nb::handle tensor);
 void bind_custom(nb::module_& m, nb::handle tensor);

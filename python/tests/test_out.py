@@ -1,6 +1,7 @@
 """out=, memory formats, older tensor types and storages: what scripts for PyTorch ask for besides ops."""
 
 import collections
+import os
 import pickle
 import warnings
 
@@ -216,7 +217,9 @@ def test_small_questions():
     x = weft.ones(2, requires_grad=True)
     assert not x.is_pinned() and not x.is_shared() and not x.is_inference() and x.pin_memory() is x
     assert x.numpy(force=True).tolist() == [1, 1]
-    assert weft.can_cast(weft.int64, weft.float16) and not weft.can_cast(weft.float16, weft.int64) and not weft.can_cast(weft.uint8, weft.bool)
+    upwards = [(weft.int64, weft.int8), (weft.bool, weft.uint8), (weft.int64, weft.float16), (weft.float64, weft.float16)]
+    assert all(weft.can_cast(*pair) for pair in upwards)
+    assert not weft.can_cast(weft.float16, weft.int64) and not weft.can_cast(weft.uint8, weft.bool)
     assert weft.result_type(weft.tensor([1, 2]), 1.5) is weft.float32 and weft.result_type(weft.tensor([1], dtype=weft.uint8), weft.tensor(1)) is weft.uint8
     assert weft.result_type(1, 2.5) is weft.float32 and weft.result_type(weft.ones(1).half(), weft.ones(1)) is weft.float32
     with pytest.raises(TypeError, match=r"result_type\(\): argument 'tensor2' must be a Tensor or a number, not str"):
@@ -256,3 +259,74 @@ def test_max_and_min_of_two():
         assert weft.max(x, other).tolist() == x.max(other).tolist() == weft.max(x, other=other).tolist() == want_max
         assert weft.min(x, other).tolist() == x.min(other).tolist() == x.min(other=other).tolist() == want_min
     assert weft.max(weft.tensor(3.0), weft.tensor(1.0)).item() == 3
+
+
+def test_out_of_functions_in_python():
+    a = weft.tensor([[2.0, 0.0], [0.0, 4.0]])
+    sign, log = weft.empty(()), weft.empty(())
+    result = weft.linalg.slogdet(a, out=(sign, log))
+    assert result.sign is sign and sign.item() == 1 and result.logabsdet is log and abs(log.item() - np.log(8)) < 1e-6
+    place = weft.empty(0)
+    assert weft.t_copy(a, out=place) is place and place.tolist() == [[2, 0], [0, 4]]
+    with pytest.raises(TypeError, match=r"slogdet\(\): argument 'out' must have 2 tensors, not 1"):
+        weft.linalg.slogdet(a, out=(sign,))
+    with pytest.raises(TypeError, match=r"qr\(\): argument 'out' must be a tuple of tensors, not Tensor"):
+        weft.qr(a, out=place)
+
+
+def test_memory_that_processes_share():
+    x, p = weft.zeros(2, 2), weft.nn.Parameter(weft.ones(3, dtype=weft.float64))
+    p.grad = weft.ones(3, dtype=weft.float64)
+    assert x.share_memory_() is x and p.share_memory_() is p and x.share_memory_() is x
+    assert x.is_shared() and p.is_shared() and not weft.zeros(2).is_shared()
+    assert p.requires_grad and p.is_leaf and type(p) is weft.nn.Parameter and p.grad.tolist() == [1, 1, 1]
+    child = os.fork()
+    if child == 0:  # what it writes is seen here
+        try:
+            x[1, 0] = 5
+            with weft.no_grad():
+                p.sub_(p * 0.5)
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert x.tolist() == [[0, 0], [5, 0]] and p.tolist() == [0.5, 0.5, 0.5]
+    (p * 2).sum().backward()
+    assert p.grad.tolist() == [3, 3, 3]
+    assert weft.zeros(0).share_memory_().shape == (0,)
+    with pytest.raises(RuntimeError, match=r"share_memory_\(\): a result of an op cannot be moved"):
+        (p * 2).share_memory_()
+    with pytest.raises(TypeError, match="bfloat16 cannot be shared"):
+        weft.zeros(2).bfloat16().share_memory_()
+
+
+def test_modules_share_their_parameters():
+    model = weft.nn.Sequential(weft.nn.Linear(2, 2), weft.nn.BatchNorm1d(2))
+    optimizer = weft.optim.SGD(model.share_memory().parameters(), lr=0.5)
+    before = model[0].weight.tolist()
+    child = os.fork()
+    if child == 0:
+        try:
+            model(weft.rand(4, 2)).square().sum().backward()
+            optimizer.step()
+            weft.realize()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert all(each.is_shared() for each in model.parameters()) and model[1].bias.tolist() != [0, 0]
+    assert model[0].weight.tolist() != before and model[1].num_batches_tracked.item() == 1
+
+
+def test_mistakes_are_named():
+    for call, message in (
+        (lambda: weft.expand_copy([1], 2), r"expand_copy\(\): argument 'input' must be a Tensor, not list"),
+        (lambda: weft.conj(3), r"conj\(\): argument 'input' must be a Tensor, not int"),
+        (lambda: weft.t_copy(), r"t_copy\(\) needs the argument 'input'"),
+        (lambda: weft.linalg.slogdet(None), r"slogdet\(\): argument 'A' must be a Tensor, not None"),
+        (lambda: weft.svd_lowrank(weft.ones(2)), r"svd_lowrank\(\): a matrix is needed, not a tensor of the shape \[2\]"),
+        (lambda: weft.nonzero_static(weft.ones(2), size=1.5), r"nonzero_static\(\): argument 'size' must be an int, not float"),
+        (lambda: weft.ones(2).apply_(3), r"apply_\(\): argument 'callable' must be a function, not int"),
+        (lambda: weft.FloatTensor(2.5), r"FloatTensor\(\) takes sizes, which are ints, or data in a list"),
+        (lambda: weft.gradient(weft.ones(3, 3), spacing=[1.0, weft.ones(3)]), r"gradient\(\): argument 'spacing' must have numbers or tensors, not both"),
+    ):
+        with pytest.raises((TypeError, RuntimeError), match=message):
+            call()

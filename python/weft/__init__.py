@@ -79,17 +79,17 @@ def is_floating_point(input: Tensor) -> builtins.bool:
 
 # What most programs do not use is imported when it is first used.
 _LATER = {
-    "accelerator", "amp", "backends", "cuda", "distributed", "distributions", "fx", "hub", "io", "library", "mps", "multiprocessing",
+    "accelerator", "amp", "backends", "cuda", "distributed", "distributions", "fx", "hub", "io", "library", "masked", "mps", "multiprocessing",
     "onnx", "profiler", "random", "signal", "sparse", "xpu",
 }  # fmt: skip
 _NAMES_LATER = {
     "_torch": ("install_as_torch",),
-    "sparse": ("sparse_coo", "sparse_coo_tensor", "spmm", "strided"),
+    "sparse": ("sparse_coo_tensor", "spmm"),
     "amp": ("autocast", "get_autocast_dtype", "is_autocast_enabled"),
     "_settings": (
         "_assert", "_check", "are_deterministic_algorithms_enabled", "compile", "compiler", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype",
         "get_deterministic_debug_mode", "get_float32_matmul_precision", "get_num_interop_threads", "is_autocast_cpu_enabled",
-        "is_deterministic_algorithms_warn_only_enabled", "is_inference_mode_enabled", "scalar_tensor", "seed",
+        "is_deterministic_algorithms_warn_only_enabled", "is_inference_mode_enabled", "seed",
         "set_deterministic_debug_mode", "set_float32_matmul_precision", "set_flush_denormal", "set_num_interop_threads", "typename",
         "use_deterministic_algorithms",
     ),
@@ -98,12 +98,12 @@ _NAMES_LATER = {
 if TYPE_CHECKING:
     from . import (
         accelerator as accelerator, amp as amp, backends as backends, cuda as cuda, distributed as distributed, distributions as distributions,
-        fx as fx, hub as hub, io as io, library as library, mps as mps, multiprocessing as multiprocessing, onnx as onnx, profiler as profiler,
+        fx as fx, hub as hub, io as io, library as library, masked as masked, mps as mps, multiprocessing as multiprocessing, onnx as onnx, profiler as profiler,
         random as random, signal as signal, sparse as sparse, xpu as xpu,
     )  # fmt: skip
     from ._settings import (
         are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled, compile as compile, compiler as compiler,
-        get_float32_matmul_precision as get_float32_matmul_precision, scalar_tensor as scalar_tensor, seed as seed,
+        get_float32_matmul_precision as get_float32_matmul_precision, seed as seed,
         set_float32_matmul_precision as set_float32_matmul_precision, use_deterministic_algorithms as use_deterministic_algorithms,
     )  # fmt: skip
     from ._torch import install_as_torch as install_as_torch

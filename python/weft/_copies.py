@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _weft
+from ._out import takes_out, takes_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,56 +26,67 @@ __all__ = [
 # ---- views as copies -------------------------------------------------------------------------------------------------
 
 
+@takes_out
 def expand_copy(input: Tensor, size: Sequence[int]) -> Tensor:
     """A copy of expand()."""
     return input.expand(size).clone()
 
 
+@takes_out
 def view_copy(input: Tensor, size: Sequence[int] | _weft.dtype) -> Tensor:
     """A copy of view()."""
     return input.view(size).clone()
 
 
+@takes_out
 def view_as_copy(input: Tensor, other: Tensor) -> Tensor:
     """A copy of view_as()."""
     return input.reshape(other.shape).clone()
 
 
+@takes_out
 def permute_copy(input: Tensor, dims: Sequence[int]) -> Tensor:
     """A copy of permute()."""
     return input.permute(dims).clone()
 
 
+@takes_out
 def transpose_copy(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """A copy of transpose()."""
     return input.transpose(dim0, dim1).clone()
 
 
+@takes_out
 def t_copy(input: Tensor) -> Tensor:
     """A copy of t()."""
     return input.t().clone()
 
 
+@takes_out
 def squeeze_copy(input: Tensor, dim: int | Sequence[int] | None = None) -> Tensor:
     """A copy of squeeze()."""
     return (input.squeeze() if dim is None else input.squeeze(dim)).clone()
 
 
+@takes_out
 def unsqueeze_copy(input: Tensor, dim: int) -> Tensor:
     """A copy of unsqueeze()."""
     return input.unsqueeze(dim).clone()
 
 
+@takes_out
 def diagonal_copy(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """A copy of diagonal()."""
     return input.diagonal(offset, dim1, dim2).clone()
 
 
+@takes_out
 def select_copy(input: Tensor, dim: int, index: int) -> Tensor:
     """A copy of select()."""
     return input.select(dim, index).clone()
 
 
+@takes_out
 def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Tensor:
     """A copy of every `step`-th slice from `start` to `end` along an axis."""
     if not -input.ndim <= dim < input.ndim:
@@ -83,51 +95,61 @@ def slice_copy(input: Tensor, dim: int = 0, start: int | None = None, end: int |
     return input[tuple(index)].clone()
 
 
+@takes_out
 def unfold_copy(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """A copy of unfold()."""
     return input.unfold(dimension, size, step).clone()
 
 
+@takes_out
 def as_strided_copy(input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """A copy of as_strided()."""
     return _weft.as_strided(input, size, stride, storage_offset or 0).clone()
 
 
+@takes_out
 def alias_copy(input: Tensor) -> Tensor:
     """A copy."""
     return input.clone()
 
 
+@takes_out
 def detach_copy(input: Tensor) -> Tensor:
     """A copy of detach()."""
     return input.detach().clone()
 
 
+@takes_out
 def unbind_copy(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Copies of what unbind() gives."""
     return tuple(part.clone() for part in input.unbind(dim))
 
 
+@takes_out
 def split_copy(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Copies of what split() gives."""
     return tuple(part.clone() for part in input.split(split_size, dim))
 
 
+@takes_out
 def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Copies of what split_with_sizes() gives."""
     return tuple(part.clone() for part in _weft.split_with_sizes(input, split_sizes, dim))
 
 
+@takes_tensor
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """chunk(). No part is unsafe to write here."""
     return tuple(input.chunk(chunks, dim))
 
 
+@takes_tensor
 def unsafe_split(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """split(). No part is unsafe to write here."""
     return tuple(input.split(split_size, dim))
 
 
+@takes_tensor
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """split_with_sizes(). No part is unsafe to write here."""
     return tuple(_weft.split_with_sizes(input, split_sizes, dim))
@@ -136,6 +158,7 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int 
 # ---- tensors by strides ----------------------------------------------------------------------------------------------
 
 
+@takes_out
 def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """A copy with `src` where as_strided() with the same arguments would read."""
     places = _weft.as_strided(_weft.arange(input.numel()).reshape(input.shape), size, stride, storage_offset or 0)
@@ -182,8 +205,11 @@ def constant_pad_nd(input: Tensor, pad: Sequence[int], value: float = 0) -> Tens
     return _weft.functional.pad(input, pad, "constant", value)
 
 
+@takes_out
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
     """The first `size` positions of elements that are not 0, a row each; rows of `fill_value` where there are fewer. Runs the graph."""
+    if not isinstance(size, int):
+        raise TypeError(f"nonzero_static(): argument 'size' must be an int, not {type(size).__name__}")
     if size < 0:
         raise ValueError(f"nonzero_static(): argument 'size' must not be negative, and is {size}")
     found = _weft.nonzero(input)[:size]
@@ -194,31 +220,37 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
 # ---- complex functions of real numbers -------------------------------------------------------------------------------
 
 
+@takes_tensor
 def conj(input: Tensor) -> Tensor:
     """The tensor itself: real numbers are their conjugates."""
     return input
 
 
+@takes_out
 def conj_physical(input: Tensor) -> Tensor:
     """A copy: real numbers are their conjugates."""
     return input.clone()
 
 
+@takes_tensor
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: nothing is conjugated later."""
     return input
 
 
+@takes_tensor
 def resolve_neg(input: Tensor) -> Tensor:
     """The tensor itself: nothing is negated later."""
     return input
 
 
+@takes_tensor
 def real(input: Tensor) -> Tensor:
     """The tensor itself: its numbers are real."""
     return input
 
 
+@takes_out
 def angle(input: Tensor) -> Tensor:
     """The angle of real numbers in the complex plane: 0, or pi for negative ones; NaN of NaN."""
     x = input if input.is_floating_point() else input.to(_weft.get_default_dtype())
@@ -226,6 +258,7 @@ def angle(input: Tensor) -> Tensor:
     return _weft.where(_weft.isnan(x), x, _weft.where(x < 0, turned, 0.0))
 
 
+@takes_tensor
 def adjoint(input: Tensor) -> Tensor:
     """The last two axes exchanged."""
     if input.ndim < 2:
@@ -233,11 +266,13 @@ def adjoint(input: Tensor) -> Tensor:
     return input.transpose(-2, -1)
 
 
+@takes_tensor
 def is_conj(input: Tensor) -> bool:
     """False: nothing is conjugated later."""
     return False
 
 
+@takes_tensor
 def is_neg(input: Tensor) -> bool:
     """False: nothing is negated later."""
     return False

@@ -27,6 +27,8 @@ def _made(name: str, dtype: _weft.dtype, args: tuple[Any, ...]) -> Tensor:
     if len(args) > 1:
         raise TypeError(f"{name}() takes sizes, or data in one argument")
     (data,) = args
+    if isinstance(data, (bool, float)):
+        raise TypeError(f"{name}() takes sizes, which are ints, or data in a list; weft.tensor({data}) has one number")
     if isinstance(data, Size):
         return _weft.zeros(data, dtype=dtype)
     if isinstance(data, Tensor):
@@ -108,6 +110,11 @@ def _new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     return _made("new", self.dtype, args)
 
 
+def _check_callable(name: str, function: object) -> None:
+    if not callable(function):
+        raise TypeError(f"{name}(): argument 'callable' must be a function, not {type(function).__name__}")
+
+
 def _filled(self: Tensor, values: list[Any]) -> Tensor:
     self.copy_(_weft.tensor(values, dtype=self.dtype).reshape(self.shape) if values else self)
     return self
@@ -115,11 +122,13 @@ def _filled(self: Tensor, values: list[Any]) -> Tensor:
 
 def _apply(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     """Each element replaced by what a Python function makes of it, in place: slow. Runs the graph."""
+    _check_callable("apply_", callable)
     return _filled(self, [callable(value) for value in self.detach().flatten().tolist()])
 
 
 def _map(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
     """Each element replaced by what a Python function makes of it and of another tensor's, in place: slow. Runs the graph."""
+    _check_callable("map_", callable)
     if not isinstance(tensor, Tensor):
         raise TypeError(f"map_(): argument 'tensor' must be a Tensor, not {type(tensor).__name__}")
     others = tensor.detach().expand(self.shape).flatten().tolist()
@@ -136,9 +145,38 @@ def _is_pinned(self: Tensor, device: Any = None) -> bool:
     return False
 
 
+_shared: dict[int, Any] = {}  # by id, weak references to the tensors whose memory other processes share: == compares elements
+
+
 def _is_shared(self: Tensor) -> bool:
-    """False: other processes never see what is written into a tensor."""
-    return False
+    """Whether share_memory_() was called: other processes see what is written into the tensor."""
+    return id(self) in _shared
+
+
+def _share_memory(self: Tensor) -> Tensor:
+    """Moves the values into memory that processes forked later share: what one of them writes in place, all see. Views that were made before
+    keep the old memory. Runs the graph."""
+    if _is_shared(self) or not self.numel():
+        return self
+    if not self.is_leaf:
+        raise RuntimeError("share_memory_(): a result of an op cannot be moved; use detach().clone().share_memory_()")
+    if self.dtype is _weft.bfloat16:
+        raise TypeError("share_memory_(): bfloat16 cannot be shared; convert it with float()")
+    import mmap
+    import weakref
+
+    from ._functions import _BUFFER_CODES
+
+    code: Any = _BUFFER_CODES[self.dtype]
+    memory = _weft.from_numpy(memoryview(mmap.mmap(-1, self.nbytes)).cast(code)).view(self.shape)
+    memory.copy_(self.detach())
+    wanted, grad = self.requires_grad, self.grad
+    self.requires_grad_(False).set_(memory).requires_grad_(wanted)
+    if grad is not None:
+        self.grad = grad
+    key = id(self)
+    _shared[key] = weakref.ref(self, lambda _: _shared.pop(key, None))
+    return self
 
 
 def _untyped_storage(self: Tensor) -> UntypedStorage:
@@ -156,7 +194,7 @@ def _storage(self: Tensor) -> TypedStorage:
 
 
 for _name, _value in {
-    "new": _new, "apply_": _apply, "map_": _map, "pin_memory": _pin_memory, "is_pinned": _is_pinned, "is_shared": _is_shared,
+    "new": _new, "apply_": _apply, "map_": _map, "pin_memory": _pin_memory, "is_pinned": _is_pinned, "is_shared": _is_shared, "share_memory_": _share_memory,
     "is_inference": is_inference, "untyped_storage": _untyped_storage, "storage": _storage,
     "__rdiv__": lambda self, other: other / self, "layout": property(lambda self: _strided(), doc="How elements are stored: weft.strided."),
 }.items():  # fmt: skip

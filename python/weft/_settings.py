@@ -97,11 +97,6 @@ def _check(cond: bool, message: Any = None) -> None:
         raise RuntimeError("Expected cond to be True" if message is None else message())
 
 
-def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **_: Any) -> _weft.Tensor:
-    """A number as a tensor without axes."""
-    return _weft.tensor(s, dtype=dtype or _weft.get_default_dtype(), device=device, requires_grad=requires_grad)
-
-
 def compile(  # noqa: A001
     model: Any = None,
     *,

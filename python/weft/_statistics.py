@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 
 from . import _weft
+from ._out import takes_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ __all__ = ["can_cast", "gradient", "histogram", "histogramdd", "result_type"]
 _Histogram = namedtuple("_Histogram", ["hist", "bin_edges"])
 
 
+@takes_out
 def histogram(
     input: Tensor, bins: int | Tensor, *, range: Sequence[float] | None = None, weight: Tensor | None = None, density: bool = False
 ) -> _Histogram:

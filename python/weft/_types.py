@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 else:
     _Ints = tuple
 
-__all__ = ["Size", "channels_last", "channels_last_3d", "contiguous_format", "device", "layout", "memory_format", "preserve_format", "strided"]
+__all__ = [
+    "Size", "channels_last", "channels_last_3d", "contiguous_format", "device", "layout", "memory_format", "preserve_format", "sparse_coo", "strided",
+]  # fmt: skip
 
 
 class Size(_Ints):
@@ -109,14 +111,14 @@ class memory_format(_Named):
 
 
 class layout(_Named):
-    """How elements are stored: weft.strided, all of them."""
+    """How elements are stored: weft.strided, all of them, or weft.sparse_coo, a few with their coordinates."""
 
     __slots__ = ()
 
 
 contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
 channels_last, channels_last_3d = memory_format("channels_last"), memory_format("channels_last_3d")
-strided = layout("strided")
+strided, sparse_coo = layout("strided"), layout("sparse_coo")
 ValuesAndIndices = namedtuple("ValuesAndIndices", ["values", "indices"])
 MinAndMax = namedtuple("MinAndMax", ["min", "max"])
 MantissaAndExponent = namedtuple("MantissaAndExponent", ["mantissa", "exponent"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import _weft
 from ._tensor import Tensor
-from ._types import Size, device as _device
+from ._types import Size, device as _device, sparse_coo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,22 +12,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["SparseTensor", "addmm", "mm", "softmax", "log_softmax", "spmm", "sum"]
-
-
-class _Layout:
-    """How values lie in memory: weft.strided or weft.sparse_coo."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"weft.{self.name}"
-
-    def __reduce__(self) -> str:
-        return self.name
-
-
-strided, sparse_coo = _Layout("strided"), _Layout("sparse_coo")
 
 
 class SparseTensor:

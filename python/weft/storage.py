@@ -49,7 +49,7 @@ class UntypedStorage:
         return self._tensor.device
 
     def is_shared(self) -> bool:
-        """False: other processes never see what is written into a tensor."""
+        """False: of a tensor itself, Tensor.is_shared() tells."""
         return False
 
     def __len__(self) -> int:

@@ -10,6 +10,7 @@
 #include <weft/ops.h>
 #include <weft/selection.h>
 #include <weft/sorting.h>
+#include <weft/statistics.h>
 
 #include <algorithm>
 #include <cmath>
@@ -96,8 +97,9 @@ ValuesAndIndices middle(const Checker& check, const Tensor& x, int axis, bool ke
     return reshaped_like(x, nth(check, rows, at, axis, keepdim));
 }
 
+// `tensor` has the values of q, where those have gradients.
 Tensor quantiles(std::string_view name, const Tensor& x, std::span<const double> q, bool single,
-                 std::optional<int> axis, bool keepdim, Between between, bool skip_nan) {
+                 std::optional<int> axis, bool keepdim, Between between, bool skip_nan, const Tensor& tensor = {}) {
     const Checker check(name, {{"x", x}});
     check.dtype(x.dtype() == f32 || x.dtype() == f64, "x must be f32 or f64");
     for (const double each : q) check.value(each >= 0 && each <= 1, "q must lie in [0, 1], and holds ", each);
@@ -108,8 +110,10 @@ Tensor quantiles(std::string_view name, const Tensor& x, std::span<const double>
     const Tensor valid = valid_count(rows, at);
     const Tensor last = (skip_nan ? clamp_min(valid - 1, 0) : full_like(valid, n - 1)).to(f64);
     std::vector<Tensor> found;
-    for (const double each : q) {
-        const Tensor position = last * each, low = floor(position), high = ceil(position);
+    for (std::size_t i = 0; i < q.size(); ++i) {
+        const auto place = static_cast<std::int64_t>(i);
+        const Tensor position = tensor.defined() ? last * tensor.reshape({-1})[place].to(f64) : last * q[i],
+                     low = floor(position), high = ceil(position);
         const auto element = [&](const Tensor& where) { return take_along_dim(sorted, where.to(i64), at); };
         Tensor value;
         switch (between) {
@@ -247,6 +251,25 @@ Tensor nanquantile(const Tensor& x, std::span<const double> q, std::optional<int
 }
 Tensor nanquantile(const Tensor& x, double q, std::optional<int> axis, bool keepdim, Between between) {
     return quantiles("nanquantile", x, {&q, 1}, true, axis, keepdim, between, true);
+}
+
+namespace {
+
+Tensor quantiles_at(const char* name, const Tensor& x, const Tensor& q, std::optional<int> axis, bool keepdim,
+                    Between between, bool skip_nan) {
+    const Checker check(name, {{"x", x}, {"q", q}});
+    check.that(q.rank() <= 1, "q must be 0-d or 1-d");
+    const std::vector<double> values = q.detach().to(f64).to_vector<double>();
+    return quantiles(name, x, values, q.rank() == 0, axis, keepdim, between, skip_nan, q);
+}
+
+}  // namespace
+
+Tensor quantile(const Tensor& x, const Tensor& q, std::optional<int> axis, bool keepdim, Between between) {
+    return quantiles_at("quantile", x, q, axis, keepdim, between, false);
+}
+Tensor nanquantile(const Tensor& x, const Tensor& q, std::optional<int> axis, bool keepdim, Between between) {
+    return quantiles_at("nanquantile", x, q, axis, keepdim, between, true);
 }
 
 Tensor searchsorted(const Tensor& sorted, const Tensor& values, bool right) {

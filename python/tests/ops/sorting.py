@@ -195,7 +195,7 @@ def quantile_samples():
 
 
 for _name, _skip in (("quantile", False), ("nanquantile", True)):
-    op(_name, "weft Tensor", quantile_samples, quantile(_skip), result="same", gradient=(0,), gradients=[Sample(DISTINCT, 0.4, 1), Sample(DISTINCT, 0.15)],
+    op(_name, "weft Tensor", quantile_samples, quantile(_skip), result="same", gradients=[Sample(DISTINCT, 0.4, 1), Sample(DISTINCT, 0.15), Sample(DISTINCT, np.array([0.15, 0.7]), 1)],
        errors=[Error(ValueError, "q must lie in [0, 1]", floats(3), 1.5), Error(TypeError, "must be f32 or f64", integers(3), 0.5),
                Error(ValueError, "interpolation", floats(3), 0.5, interpolation="cubic"), Error(ValueError, "nothing along", floats(0), 0.5)])  # fmt: skip
 

@@ -411,6 +411,12 @@ class Module:
     def cpu(self) -> Self:
         return self
 
+    def share_memory(self) -> Self:
+        """Moves parameters and buffers into memory that processes forked later share: Tensor.share_memory_()."""
+        for tensor in [*self.parameters(), *self.buffers()]:
+            tensor.share_memory_()
+        return self
+
     # ---- text
 
     def summary(self, input_size: int | None = None, **settings: Any) -> Any:
