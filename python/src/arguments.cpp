@@ -48,7 +48,7 @@ Signature::Signature(std::string name, const char* parameters, const char* doc, 
     : name(std::move(name)),
       shown(public_name(this->name)),
       cast(cast_of(this->name)),
-      takes_out_(takes_out),
+      takes_out_(takes_out && *parameters),
       formats_(has_formats(this->name)) {
     if (method)
         parameters_.push_back({.name = "self", .key = nb::steal(PyUnicode_InternFromString("self")), .fallback = {}});
