@@ -48,7 +48,7 @@ Signature::Signature(std::string name, const char* parameters, const char* doc, 
     : name(std::move(name)),
       shown(public_name(this->name)),
       cast(cast_of(this->name)),
-      takes_out_(takes_out),
+      takes_out_(takes_out && *parameters),
       formats_(has_formats(this->name)) {
     if (method)
         parameters_.push_back({.name = "self", .key = nb::steal(PyUnicode_InternFromString("self")), .fallback = {}});
@@ -78,6 +78,7 @@ Signature::Signature(std::string name, const char* parameters, const char* doc, 
     for (const Parameter& parameter : parameters_) {
         positional_ += !parameter.keyword_only && !parameter.rest;
         creates_ = creates_ || parameter.name == "device";
+        takes_out_ = takes_out_ && parameter.name != "out";
     }
     std::string listed = parameters;  // Python writes "*args" without a default
     if (const std::size_t at = listed.find("=()"); at != std::string::npos) listed.erase(at, 3);
