@@ -1,4 +1,5 @@
 // Files: what is written comes back, golden bytes of each format, what is wrong is said, and modules load and save.
+#include "data/gzip.h"
 #include "io/file.h"
 #include "io/json.h"
 #include "io/storage_view.h"
@@ -301,4 +302,26 @@ TEST_CASE("undefined tensors and equal names are refused before a file is made")
     }
     CHECK_THROWS_AS(io::save_npy(Tensor(), path), ValueError);
     CHECK(fs::is_empty(scratch.path));
+}
+
+TEST_CASE("checksums of any length, and of parts, are those of the definition") {
+    const auto by_bits = [](std::string_view bytes) {
+        std::uint32_t crc = ~std::uint32_t{0};
+        for (const char c : bytes) {
+            crc ^= static_cast<unsigned char>(c);
+            for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+        }
+        return ~crc;
+    };
+    CHECK(data::crc32(io::bytes_of("123456789")) == 0xcbf43926);
+    std::mt19937 draw(9);
+    std::string text;
+    for (int length = 0; length < 700; ++length, text.push_back(static_cast<char>(draw()))) {
+        CAPTURE(length);
+        REQUIRE(data::crc32(io::bytes_of(text)) == by_bits(text));
+        const std::size_t cut = draw() % (text.size() + 1);
+        const std::string_view all = text;
+        REQUIRE(data::crc32(io::bytes_of(all.substr(cut)), data::crc32(io::bytes_of(all.substr(0, cut)))) ==
+                by_bits(text));
+    }
 }
