@@ -34,8 +34,9 @@ def save(
     pickle_protocol: int = 2,
     _use_new_zipfile_serialization: bool = True,
 ) -> None:
-    """Writes tensors, state dicts and whatever else pickle knows to a file (a path or an open binary file), as torch.save() does: torch.load()
-    opens it. Tensors that share memory share it in the file. A file that is there already stays as it is until the new one is whole.
+    """Writes tensors, state dicts and whatever else pickle knows to a file (a path or an open binary file), as torch.save() does:
+    torch.load() opens it. Tensors that share memory share it in the file. A file that is there already stays as it is until the new one
+    is whole.
     The other arguments are PyTorch's, and change nothing."""
     taker = _Taker()
     if isinstance(f, (str, os.PathLike)):
@@ -55,8 +56,8 @@ def load(
     mmap: bool | None = None,
     **pickle_load_args: Any,
 ) -> Any:
-    """Reads what save() or torch.save() wrote: tensors, numbers, strings and containers of them. A file that asks for more is refused, unless
-    it is trusted: `weights_only=False` runs whatever code the file holds. With a `pickle_module` of your own that is the default.
+    """Reads what save() or torch.save() wrote: tensors, numbers, strings and containers of them. A file that asks for more is refused,
+    unless it is trusted: `weights_only=False` runs whatever code the file holds. With a `pickle_module` of your own that is the default.
     Tensors live on the CPU whatever `map_location` says. With `mmap=True` they read the file's memory where it lies, without a copy."""
     if weights_only is None:
         weights_only = pickle_module is None
@@ -150,7 +151,8 @@ def _reading(maker: _Maker, read: Callable[[], Any]) -> Any:
     except Exception as error:
         if maker.trusted:  # what the program's own classes raise
             raise
-        raise pickle.UnpicklingError(f"load(): the file is damaged, or save() did not write it ({type(error).__name__}: {error})") from error
+        reason = f"{type(error).__name__}: {error}"
+        raise pickle.UnpicklingError(f"load(): the file is damaged, or save() did not write it ({reason})") from error
 
 
 def _own_globals() -> dict[str, Any]:
@@ -293,7 +295,8 @@ class _Taker:
         callee, arguments, *rest = parts
         state, listed, mapped, *more = [*rest, None, None, None][:4]
         if any(part is not None for part in more):
-            raise pickle.PicklingError(f"save(): a {type(value).__name__} has a function that sets its state, which the format does not have")
+            kind = type(value).__name__
+            raise pickle.PicklingError(f"save(): a {kind} has a function that sets its state, which the format does not have")
         makes = getattr(callee, "__name__", "") == "__newobj__"
         if makes:
             callee, *arguments = arguments
