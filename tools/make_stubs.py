@@ -272,7 +272,8 @@ TENSOR = '''
         """The tensor itself."""
     def to_sparse(self, *args: Any, **kwargs: Any) -> Any:
         """The tensor with only the values stored that are not zero: a weft.sparse.SparseTensor."""
-    to_sparse_coo = to_sparse
+    def to_sparse_coo(self, *args: Any, **kwargs: Any) -> Any:
+        """to_sparse() under a longer name."""
     def __buffer__(self, flags: _int, /) -> memoryview: ...
     def __len__(self) -> _int: ...
     def __iter__(self) -> Iterator[Tensor]: ...

@@ -29,6 +29,7 @@ NOT_OPS = {
     "autograd": "Tensor.backward Tensor.detach_ Tensor.register_hook Tensor.register_post_accumulate_grad_hook Tensor.requires_grad_ Tensor.retain_grad",
     "storage": "Tensor.apply_ Tensor.is_pinned Tensor.is_shared Tensor.map_ Tensor.new Tensor.pin_memory Tensor.resize_ Tensor.resize_as_ Tensor.set_ Tensor.share_memory_ "
     "Tensor.storage Tensor.untyped_storage is_storage",
+    "sparse": "Tensor.to_dense Tensor.to_sparse Tensor.to_sparse_coo",  # test_sparse.py
     "exit": "Tensor.item Tensor.numpy Tensor.realize Tensor.tolist",
 }  # fmt: skip
 NOT_OPS = {name if "." in name else f"weft.{name}" for names in NOT_OPS.values() for name in names.split()}

@@ -117,6 +117,7 @@ from .recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell
 
 # Loaded when they are first used, so that `import weft` stays quick: name → module.
 _LATER = {
+    "DataParallel": "parallel",
     **dict.fromkeys(("Transformer", "TransformerDecoder", "TransformerDecoderLayer"), "transformer"),
     **dict.fromkeys((
         "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
@@ -163,10 +164,12 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> object:
-    if name not in _LATER:
-        raise AttributeError(f"module 'weft.nn' has no attribute {name!r}")
     import importlib
 
+    if name == "parallel":
+        return importlib.import_module(".parallel", __name__)
+    if name not in _LATER:
+        raise AttributeError(f"module 'weft.nn' has no attribute {name!r}")
     globals()[name] = value = getattr(importlib.import_module("." + _LATER[name], __name__), name)
     return value
 
@@ -201,12 +204,3 @@ __all__ = [
     "RNNBase", "SoftMarginLoss", "SyncBatchNorm", "Transformer", "TransformerDecoder", "TransformerDecoderLayer",
     "TripletMarginWithDistanceLoss", "UninitializedBuffer", "UninitializedParameter",
 ]  # fmt: skip
-
-
-def __getattr__(name: str) -> object:
-    if name in ("DataParallel", "parallel"):
-        import importlib
-
-        parallel = importlib.import_module(f"{__name__}.parallel")
-        return parallel if name == "parallel" else parallel.DataParallel
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
