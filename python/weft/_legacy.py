@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _weft
-from ._types import Size, device
+from ._types import Size, check_device, device
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,16 +45,11 @@ class _TensorType(type):
     is_cuda = False
 
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
-        _check_device(cls.__name__, device)
+        check_device(cls.__name__, device)
         return _made(cls.__name__, cls.dtype, args)
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype
-
-
-def _check_device(name: str, wanted: Any) -> None:
-    if wanted is not None and str(wanted) not in ("cpu", "cpu:0"):
-        raise RuntimeError(f"{name}(): there is no device '{wanted}'; Weft runs on 'cpu'")
 
 
 def _type(name: str, dtype: _weft.dtype) -> Any:
@@ -79,7 +74,7 @@ def get_default_device() -> device:
 
 def set_default_device(device: Any) -> None:
     """Sets where tensors are made: 'cpu' is the only device."""
-    _check_device("set_default_device", device)
+    check_device("set_default_device", device)
 
 
 def set_default_tensor_type(t: Any) -> None:
@@ -106,7 +101,7 @@ def is_storage(obj: object) -> bool:
 
 def _new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     """A tensor of this one's type: of sizes (zeros), or of data."""
-    _check_device("new", device)
+    check_device("new", device)
     return _made("new", self.dtype, args)
 
 

@@ -74,8 +74,7 @@ class device:
         return device, (self.type, self.index)
 
     def __enter__(self) -> device:  # tensors that are made in the block live there
-        if self.type != "cpu":
-            raise RuntimeError(f"device(): there is no device '{self}' for Weft; it runs on 'cpu'")
+        check_device("device", self)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -84,6 +83,12 @@ class device:
     def __call__(self, function: Any) -> Any:
         with self:
             return function
+
+
+def check_device(function: str, wanted: Any, error: Any = RuntimeError) -> None:
+    """Raises where a tensor is to live elsewhere than on the CPU."""
+    if wanted is not None and str(wanted) not in ("cpu", "cpu:0"):
+        raise error(f"{function}(): there is no device '{wanted}'; Weft runs on 'cpu'")
 
 
 _DEVICES = ("cpu", "cuda", "mps", "xpu", "meta", "hpu", "xla", "mtia", "ipu", "vulkan", "privateuseone")

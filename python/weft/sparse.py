@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import _weft
 from ._tensor import Tensor
-from ._types import Size, device as _device, sparse_coo
+from ._types import Size, check_device, sparse_coo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ class SparseTensor:
 def sparse_coo_tensor(indices: Any, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None, pin_memory: bool = False,
                       requires_grad: bool = False, check_invariants: Any = None, is_coalesced: Any = None) -> SparseTensor:  # fmt: skip
     """A sparse tensor of coordinates, a column each, and their values. Without `size` it is as large as the coordinates need."""
-    _device(device or "cpu")
+    check_device("sparse_coo_tensor", device)
     if values is None:  # sparse_coo_tensor(size): nothing is stored
         size = tuple(indices)
         return SparseTensor(_weft.zeros(len(size), 0, dtype=_weft.int64), _weft.zeros(0, dtype=dtype), size, True)

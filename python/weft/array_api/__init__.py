@@ -18,7 +18,7 @@ import weft
 from .. import _weft
 from .._functions import finfo as finfo, iinfo as iinfo
 from .._tensor import Tensor
-from .._types import device as _Device
+from .._types import check_device, device as _Device
 from ._info import Info, broadcast_shapes, can_cast as can_cast, isdtype as isdtype, result_type as result_type
 from ._sets import unique_all as unique_all, unique_counts as unique_counts, unique_inverse as unique_inverse, unique_values as unique_values
 
@@ -108,8 +108,7 @@ def asarray(
 
 
 def _check_device(function: str, device: Device) -> None:
-    if device is not None and str(device) not in ("cpu", "cpu:0"):
-        raise ValueError(f"{function}(): there is no device '{device}'; Weft runs on 'cpu'")
+    check_device(function, device, ValueError)
 
 
 def arange(start: Number, /, stop: Number | None = None, step: Number = 1, *, dtype: DType | None = None, device: Device = None) -> Tensor:

@@ -13,6 +13,8 @@ import math
 
 import weft
 
+from .._types import check_device
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,8 +39,7 @@ def _window(
     dtype = weft.get_default_dtype() if dtype is None else dtype
     if not dtype.is_floating_point:
         raise ValueError(f"{name}(): argument 'dtype' must be a float type, not {dtype!r}")
-    if device is not None:
-        weft.device(device)  # raises where there is none
+    check_device(name, device)
     if M == 0:
         window = weft.empty(0, dtype=dtype)
     elif M == 1:
