@@ -196,6 +196,12 @@ TENSOR = '''
     is_cuda: _bool
     is_cpu: _bool
     is_sparse: _bool
+    is_xpu: _bool
+    is_mps: _bool
+    is_meta: _bool
+    is_mkldnn: _bool
+    is_quantized: _bool
+    is_nested: _bool
     requires_grad: _bool
     is_leaf: _bool
     grad: Tensor | None

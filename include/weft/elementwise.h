@@ -60,7 +60,7 @@ Tensor logaddexp(const Operand& a, const Operand& b);   // log(exp(a) + exp(b)),
 Tensor logaddexp2(const Operand& a, const Operand& b);  // the same to base 2
 Tensor xlogy(const Operand& x, const Operand& y);       // x log(y), and 0 for x = 0 unless y is NaN
 Tensor copysign(const Operand& magnitude, const Operand& sign);
-Tensor nextafter(const Operand& x, const Operand& towards);  // the float next to x; without a gradient
+Tensor nextafter(const Operand& x, const Operand& towards);  // the float next to x, which gets the gradient
 Tensor heaviside(const Operand& x, const Operand& values);   // 0 below 0 (and for NaN), 1 above, else the value
 Tensor fmax(const Operand& a, const Operand& b);             // the larger one; a NaN only if both are
 Tensor fmin(const Operand& a, const Operand& b);

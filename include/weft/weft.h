@@ -26,6 +26,6 @@
 #include <weft/selection.h>
 #include <weft/shape.h>
 #include <weft/sorting.h>
-#include <weft/statistics.h>
 #include <weft/special.h>
+#include <weft/statistics.h>
 #include <weft/tensor.h>

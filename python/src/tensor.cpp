@@ -140,7 +140,8 @@ void bind_facts(nb::class_<Tensor>& tensor) {
         "nbytes", [](const Tensor& self) { return size_of(self.dtype()) * self.numel(); }, "Bytes in all.");
     tensor.def_prop_ro("is_cuda", [](const Tensor&) { return false; });
     tensor.def_prop_ro("is_cpu", [](const Tensor&) { return true; });
-    tensor.def_prop_ro("is_sparse", [](const Tensor&) { return false; });
+    for (const char* name : {"is_sparse", "is_xpu", "is_mps", "is_meta", "is_mkldnn", "is_quantized", "is_nested"})
+        tensor.def_prop_ro(name, [](const Tensor&) { return false; });
     method(tensor, "size", "dim=None", "The sizes, or the size along one axis.",
            [](const Tensor& self, std::optional<int> dim) -> nb::object {
                return dim ? nb::object(nb::int_(self.size(*dim))) : shape_object(self.shape());

@@ -2,10 +2,14 @@
 
 import collections
 import gzip
+import os
 import pickle
 import struct
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -333,3 +337,24 @@ def test_fashion_mnist_is_brought_along(tmp_path, monkeypatch):
     monkeypatch.setenv("WEFT_DATA", str(tmp_path))  # files of these names may be MNIST's: only a folder that was asked for counts
     with pytest.raises(OSError, match="not found"):
         weft.datasets.fashion_mnist()
+
+
+def test_a_program_that_fails_while_workers_load_ends_as_others_do(tmp_path):
+    script = tmp_path / "fails.py"
+    script.write_text("""
+import weft
+from weft.utils.data import DataLoader, Dataset
+
+class Slow(Dataset):
+    def __len__(self):
+        return 10000
+    def __getitem__(self, i):
+        return (weft.randn(64, 64) @ weft.randn(64, 64)).realize()
+
+for batch in DataLoader(Slow(), batch_size=16, num_workers=3):
+    raise SystemExit(7)
+""")
+    package = str(Path(weft.__file__).resolve().parent.parent)
+    for _ in range(3):
+        done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": package})
+        assert done.returncode == 7, done.stderr

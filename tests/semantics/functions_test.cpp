@@ -2,6 +2,7 @@
 #include "tests/semantics/lines.h"
 
 #include <weft/special.h>
+#include <weft/statistics.h>
 
 #include <numbers>
 
@@ -66,7 +67,14 @@ LINE("S105: nextafter: one step, through 0 and the subnormals") {
     line.is(nextafter(floats({0, -0.0, 0, 1, kInf, top, 2, kNan}), floats({1, -1, 0, 2, 0, kInf, 2, 1})),
             {tiny, -tiny, 0, 1 + 0x1p-23, top, kInf, 2, kNan});
     line.is(nextafter(tensor({1.0, -0x1p-14}, f16), tensor({2.0, 0.0}, f16)), {1 + 0x1p-10, -0x1p-14 + 0x1p-24});
-    CHECK_FALSE(keeps_graph([](N x) { return nextafter(x, 5); }));
+    line.is(slope_of_two({1, 2}, {5, 2}, 0, [](N a, N b) { return nextafter(a, b); }), {1, 1});
+    line.is(slope_of_two({1, 2}, {5, 2}, 1, [](N a, N b) { return nextafter(a, b); }), {0, 0});
+}
+
+LINE("S145: a histogram's bins contain their lower edge, the last one its upper edge too") {
+    const Tensor x = floats({0, 1, 1.5, 2, 3, -1, 4});
+    line.is(histogram(x, floats({0, 1, 2, 3})).first, {1, 2, 2});
+    line.is(histogram(x, 3, {.range = {{0, 3}}}).first, {1, 2, 2});
 }
 
 LINE("S106: fmax and fmin leave NaN out; the first of equal ones gets the gradient") {

@@ -16,6 +16,18 @@ bool all_nan(const Tensor& x) { return static_cast<bool>(all(isnan(x))); }
 
 }  // namespace
 
+LINE_ALONE("S146: the triangle that cholesky_solve and cholesky_inverse do not read has gradient 0") {
+    const Tensor b = rows({{1.0}, {1.0}});
+    Tensor l = rows({{2.0, 7.0}, {1.0, 4.0}});  // the 7 is not read
+    l.set_requires_grad(true);
+    sum(linalg::cholesky_solve(b, l)).backward();
+    CHECK(l.grad()[{0, 1}].item() == 0);
+    l.set_grad({});
+    sum(linalg::cholesky_inverse(l)).backward();
+    CHECK(l.grad()[{0, 1}].item() == 0);
+    CHECK(l.grad()[{1, 0}].item() != 0);
+}
+
 LINE("S161: einsum's letters") {
     const Tensor x = tensor({{1, 2}, {3, 4}});
     line.ints(einsum("ba", {x}), {1, 3, 2, 4});

@@ -98,6 +98,18 @@ def _items(made: Any) -> Any:
     return [_computed(item) for item in made] if type(made) is list else _computed(made)
 
 
+_running: set[_Worker] = set()
+
+
+def _stop_all() -> None:
+    """Before Python ends: a thread that is inside Weft then would be ended there, and the process with it."""
+    running = list(_running)
+    for worker in running:
+        worker.stop()
+    for worker in running:
+        worker.thread.join(5)
+
+
 class _Worker:
     """A thread with a queue of tasks. A task's result is an outcome: (what it returned, None) or (None, what it raised)."""
 
@@ -107,9 +119,21 @@ class _Worker:
         self.tasks, self.outcomes = queue.SimpleQueue(), queue.SimpleQueue()
         self.info, self.start, self.stopped = info, start, False
         self.thread = threading.Thread(target=self._run, name=f"weft-worker-{info.id}", daemon=True)
+        if not _running:
+            import atexit
+
+            atexit.unregister(_stop_all)
+            atexit.register(_stop_all)
+        _running.add(self)
         self.thread.start()
 
     def _run(self) -> None:
+        try:
+            self._work()
+        finally:
+            _running.discard(self)
+
+    def _work(self) -> None:
         _this_thread.worker = self.info
         try:
             load, failed = self.start(self.info), None
