@@ -217,6 +217,21 @@ void alias(nb::handle owner, const char* name, const char* of) {
 
 namespace detail {
 
+PyObject* overridden(const std::string& name, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords) {
+    const Py_ssize_t positional = PyVectorcall_NARGS(static_cast<std::size_t>(count)),
+                     named = keywords ? PyTuple_Size(keywords) : 0;
+    const bool any = std::any_of(arguments, arguments + positional + named,
+                                 [](PyObject* argument) { return Py_TYPE(argument) == overriding_type; });
+    if (!any) return nullptr;
+    nb::object given = nb::steal(PyTuple_New(positional)), by_name = nb::steal(PyDict_New());
+    for (Py_ssize_t i = 0; i < positional; ++i)
+        PyTuple_SetItem(given.ptr(), i, nb::borrow(arguments[i]).release().ptr());
+    for (Py_ssize_t i = 0; i < named; ++i)
+        PyDict_SetItem(by_name.ptr(), PyTuple_GetItem(keywords, i), arguments[positional + i]);
+    const nb::handle type(reinterpret_cast<PyObject*>(overriding_type));
+    return type.attr("__weft_function__")(name, given, by_name).release().ptr();
+}
+
 void describe(nb::handle owner, const Signature& signature, const char* const* types) {
     descriptions().push_back({owner, signature.name, &signature, types});
 }

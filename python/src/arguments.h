@@ -95,6 +95,12 @@ private:
     }
 };
 
+// Objects of this type take functions over that they are given to: sparse tensors. Null until one can be made.
+inline PyTypeObject* overriding_type = nullptr;
+
+// What such an argument makes of a call: type.__weft_function__(name, arguments, keywords). Null: there is none among them.
+PyObject* overridden(const std::string& name, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords);
+
 // One function per lambda type, so that Python's own function and method objects serve, without a closure.
 template <class F>
 struct Bound {
@@ -105,6 +111,8 @@ struct Bound {
     static PyObject* function(PyObject*, PyObject* const* arguments, Py_ssize_t count, PyObject* keywords) {
         return guarded(
             [&] {
+                if (overriding_type)
+                    if (PyObject* result = overridden(as_function->name, arguments, count, keywords)) return result;
                 PyObject* values[Callee<F>::kCount + 1];
                 const Signature::Given given = as_function->bind(arguments, count, keywords, values);
                 const CastArguments casts(as_function->cast, values, Callee<F>::kCount);

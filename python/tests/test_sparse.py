@@ -43,6 +43,8 @@ def test_products_and_their_gradients():
     np.testing.assert_allclose(values.grad.numpy(), (g @ b.T)[rows, columns], rtol=1e-5, atol=1e-6)
     for found in (weft.spmm(sparse, right), weft.sparse.mm(sparse, right), sparse.mm(right)):
         np.testing.assert_allclose(found.detach().numpy(), dense @ b, rtol=1e-5, atol=1e-6)
+    for found in (weft.mm(sparse, right), weft.matmul(sparse, right), weft.addmm(weft.zeros(7, 3), mat1=sparse, mat2=right)):
+        np.testing.assert_allclose(found.detach().numpy(), dense @ b, rtol=1e-5, atol=1e-6)
     left = weft.ones(2, 7)
     np.testing.assert_allclose((left @ sparse).numpy(), np.ones((2, 7)) @ dense, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose((sparse @ weft.ones(5)).numpy(), dense.sum(1), rtol=1e-5, atol=1e-6)
@@ -69,5 +71,7 @@ def test_mistakes():
         weft.sparse_coo_tensor([[0], [5]], [1.0], (3, 5))
     with pytest.raises(RuntimeError, match="do not fit a product"):
         random_sparse()[0] @ weft.ones(4, 2)
+    with pytest.raises(TypeError, match=r"exp\(\): sparse tensors are not supported here; to_dense"):
+        weft.exp(random_sparse()[0])
     with pytest.raises(RuntimeError, match="coalesce"):
         random_sparse()[0].values()

@@ -235,6 +235,16 @@ class SparseTensor:
     def _map(self, function: Callable[[Tensor], Tensor]) -> SparseTensor:
         return self._with(function(self._v))
 
+    @staticmethod
+    def __weft_function__(name: str, args: Any, kwargs: Any) -> Any:
+        """What a function of dense tensors does that is given a sparse one: weft.mm(sparse, dense)."""
+        known: dict[str, Any] = {"mm": mm, "matmul": mm, "mv": mm, "addmm": addmm, "softmax": softmax, "log_softmax": log_softmax, "sum": sum}
+        if name in known:
+            return known[name](*args, **kwargs)
+        if name in ("add", "sub", "mul", "div", "neg", "abs", "sqrt", "pow", "t", "transpose", "clone", "detach", "numel") and isinstance(args[0], SparseTensor):
+            return getattr(args[0], name)(*args[1:], **kwargs)
+        raise TypeError(f"{name}(): sparse tensors are not supported here; to_dense() gives all elements")
+
     def __reduce__(self) -> Any:
         return SparseTensor, (self._i, self._v, tuple(self._size), self._is_coalesced)
 
@@ -329,3 +339,6 @@ def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTe
 def FloatTensor(indices: Any, values: Any, size: Any = None) -> SparseTensor:
     """sparse_coo_tensor() under an older name."""
     return sparse_coo_tensor(indices, values, size, dtype=_weft.float32)
+
+
+_weft._set_overriding_type(SparseTensor)
