@@ -60,6 +60,8 @@ ELSEWHERE = {
     "torch.utils.model_zoo": "weft.hub",
     "torch.version": "weft._torch.version",
 }
+# Names that stand elsewhere, or are another name of the same.
+NAMES = {"torch.nn.modules.linear.NonDynamicallyQuantizableLinear": "Linear"}
 PRIVATE = {"torch._torch", "torch._weft", "torch._types", "torch._functions", "torch._modes", "torch._tensor", "torch._random", "torch._jit"}
 
 _modules: dict[str, TorchModule | None] = {}
@@ -100,13 +102,15 @@ class TorchModule(ModuleType):
         full, target = f"{self.__name__}.{name}", self._target
         if full in ELSEWHERE:
             return torch_module(full)
-        if full not in PRIVATE:
+        places = [target] if full not in PRIVATE else []
+        if self.__name__.startswith("torch.nn.modules."):  # a layer stands in another file here
+            places.append(importlib.import_module("weft.nn"))
+        for place in places:
             try:
-                value = getattr(target, name)
+                value = getattr(place, NAMES.get(full, name))
             except AttributeError:
-                pass
-            else:
-                return (torch_module(full) or value) if isinstance(value, ModuleType) else value
+                continue
+            return (torch_module(full) or value) if isinstance(value, ModuleType) else value
         frame = sys._getframe(1)
         if not name.startswith("__") and _importing(frame) and not guarded(frame):
             return Missing(full)
