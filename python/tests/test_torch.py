@@ -89,6 +89,7 @@ def test_what_is_missing_is_named_at_its_first_use(tmp_path):
             pass
         def annotated(x: thing, y: "NoSuchLayer | None" = None):
             return x
+        assert {torch.complex64: 8}[torch.complex64] == 8 and torch.ones(2).dtype != torch.complex64
         print(guarded, hasattr(torch, "nosuch_function"), importlib.util.find_spec("torch.nosuch2"), isinstance(1, thing))
         for use in (lambda: thing(), lambda: NoSuchLayer(3), lambda: Derived(), lambda: torch.nosuch_function(1), lambda: module.f):
             try:

@@ -7,6 +7,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+Target = Argument = object  # in annotations
+
+
 def wrap(fn_or_name: Any) -> Any:
     """The function or name itself."""
     return fn_or_name

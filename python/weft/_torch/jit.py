@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final as Final
 
-Final = Any
 ScriptModule = ScriptFunction = SimpleNamespace  # nothing is an instance of them
 
 

@@ -27,6 +27,9 @@ ELSEWHERE = {
     "torch.cuda.amp.autocast_mode": "weft.cuda.amp",
     "torch.cuda.amp.grad_scaler": "weft.cuda.amp",
     "torch.functional": "weft",
+    "torch.fx.graph_module": "weft.fx",
+    "torch.fx.node": "weft.fx",
+    "torch.fx.proxy": "weft.fx",
     "torch.jit": "weft._torch.jit",
     "torch.nn.attention": "weft._torch.attention",
     "torch.nn.modules": "weft.nn",
@@ -62,6 +65,11 @@ ELSEWHERE = {
 }
 # Names that stand elsewhere, or are another name of the same.
 NAMES = {"torch.nn.modules.linear.NonDynamicallyQuantizableLinear": "Linear"}
+# Element types that tables of libraries list. Weft has none of them; a tensor of one cannot be made.
+_TYPES = {
+    "cdouble", "cfloat", "complex128", "complex32", "complex64", "float4_e2m1fn_x2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2",
+    "float8_e5m2fnuz", "float8_e8m0fnu", "qint32", "qint8", "quint8",
+}  # fmt: skip
 PRIVATE = {"torch._torch", "torch._weft", "torch._types", "torch._functions", "torch._modes", "torch._tensor", "torch._random", "torch._jit"}
 
 _modules: dict[str, TorchModule | None] = {}
@@ -111,6 +119,9 @@ class TorchModule(ModuleType):
             except AttributeError:
                 continue
             return (torch_module(full) or value) if isinstance(value, ModuleType) else value
+        if self.__name__ == "torch" and name in _TYPES:
+            vars(self)[name] = missing = Missing(full)
+            return missing
         frame = sys._getframe(1)
         if not name.startswith("__") and _importing(frame) and not guarded(frame):
             return Missing(full)

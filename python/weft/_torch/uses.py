@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 from .._tensor import Tensor
+from .missing import Missing
 from .modules import torch_module
 
 TYPE_CHECKING = False
@@ -75,7 +76,7 @@ def _has(name: str) -> bool:
         if module is None and not hasattr(value, part):
             return not isinstance(value, (ModuleType, type))  # an attribute of a value, which only a run knows
         value = module or getattr(value, part)
-    return True
+    return not isinstance(value, Missing)
 
 
 def _shortest(name: str) -> str:
