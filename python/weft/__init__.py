@@ -79,7 +79,7 @@ def is_floating_point(input: Tensor) -> builtins.bool:
 
 # What most programs do not use is imported when it is first used.
 _LATER = {
-    "accelerator", "amp", "backends", "cuda", "distributed", "distributions", "fx", "hub", "io", "library", "masked", "mps", "multiprocessing",
+    "accelerator", "amp", "backends", "cuda", "distributed", "distributions", "func", "fx", "hub", "io", "library", "masked", "mps", "multiprocessing",
     "onnx", "profiler", "random", "signal", "sparse", "xpu",
 }  # fmt: skip
 _NAMES_LATER = {
@@ -98,7 +98,7 @@ _NAMES_LATER = {
 if TYPE_CHECKING:
     from . import (
         accelerator as accelerator, amp as amp, backends as backends, cuda as cuda, distributed as distributed, distributions as distributions,
-        fx as fx, hub as hub, io as io, library as library, masked as masked, mps as mps, multiprocessing as multiprocessing, onnx as onnx, profiler as profiler,
+        func as func, fx as fx, hub as hub, io as io, library as library, masked as masked, mps as mps, multiprocessing as multiprocessing, onnx as onnx, profiler as profiler,
         random as random, signal as signal, sparse as sparse, xpu as xpu,
     )  # fmt: skip
     from ._settings import (

@@ -32,6 +32,7 @@ ELSEWHERE = {
     "torch.fx.proxy": "weft.fx",
     "torch.jit": "weft._torch.jit",
     "torch.nn.attention": "weft._torch.attention",
+    "torch.nn.utils.stateless": "weft.func",
     "torch.nn.modules": "weft.nn",
     "torch.nn.modules.activation": "weft.nn.activations",
     "torch.nn.modules.batchnorm": "weft.nn.norm",

@@ -75,3 +75,13 @@ def backward(
         raise RuntimeError("backward(): argument 'inputs' is empty")
     keep = create_graph if retain_graph is None else retain_graph
     _weft._backward(_listed(tensors), _seeds(grad_tensors), keep, create_graph, wanted)
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name in ("Variable", "detect_anomaly", "is_anomaly_enabled", "set_detect_anomaly"):
+            import importlib
+
+            return getattr(importlib.import_module(f"{__name__}.anomaly"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -493,3 +493,6 @@ class ReduceLROnPlateau(LRScheduler):
                     group["lr"] = lr
             self.num_bad_epochs, self.cooldown_counter = 0, self.cooldown
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+
+_LRScheduler = LRScheduler  # its older name
