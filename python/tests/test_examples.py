@@ -1,6 +1,7 @@
 """Every example in examples/python, in its short form: it runs, and it learns what it should."""
 
 import importlib
+import json
 import re
 import struct
 import subprocess
@@ -68,6 +69,22 @@ def test_mnist_cnn(run):
 def test_char_transformer(run):
     loss, written = run("char_transformer")
     assert loss < 2.7 and written.startswith("When I ") and len(written) == 87  # letters by their frequency alone: 3.1
+
+
+def test_gpt2(run):
+    assert run("gpt2")  # with a cache it writes what it writes without
+
+
+def test_gpt2_splits_words_as_its_files_say(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    from gpt2 import Words
+
+    letters = ["l", "o", "w", "e", "r", "Ġ", "lo", "low", "er", "Ġlow", "!"]
+    (tmp_path / "vocab.json").write_text(json.dumps({part: i for i, part in enumerate(letters)}))
+    (tmp_path / "merges.txt").write_text("#version: 0.2\nl o\nlo w\ne r\nĠ low\n")
+    words = Words(tmp_path)
+    ids = words.encode("lower lowe!")
+    assert [letters[i] for i in ids] == ["low", "er", "Ġlow", "e", "!"] and words.decode(ids) == "lower lowe!"
 
 
 def test_mnist_mlp_and_its_picture(run, tmp_path, capsys):

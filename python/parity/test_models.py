@@ -1,0 +1,68 @@
+"""The models of examples/python with weights by the names of the model hubs, against the same arithmetic in PyTorch."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+import weft
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "python"))
+
+
+def gpt2_weights(tokens=61, context=24, width=128, layers=2):
+    torch.manual_seed(0)
+    state = {"wte.weight": torch.randn(tokens, width) * 0.3, "wpe.weight": torch.randn(context, width) * 0.3}
+    for i in range(layers):
+        for name, shape in (
+            ("ln_1", (width,)), ("attn.c_attn", (width, 3 * width)), ("attn.c_proj", (width, width)), ("ln_2", (width,)),
+            ("mlp.c_fc", (width, 4 * width)), ("mlp.c_proj", (4 * width, width)),
+        ):  # fmt: skip
+            state[f"h.{i}.{name}.weight"] = torch.randn(shape) * 0.1 + (len(shape) == 1)
+            state[f"h.{i}.{name}.bias"] = torch.randn(shape[-1]) * 0.1
+        state[f"h.{i}.attn.bias"] = torch.ones(1, 1, context, context)  # the mask, which files of the hubs have
+    state["ln_f.weight"], state["ln_f.bias"] = torch.ones(width) * 1.1, torch.randn(width) * 0.1
+    return {f"transformer.{name}": value for name, value in state.items()}
+
+
+def gpt2_logits(state, ids, heads):
+    state = {name.removeprefix("transformer."): value for name, value in state.items()}
+    width, length = state["wte.weight"].shape[1], ids.shape[1]
+    x = state["wte.weight"][ids] + state["wpe.weight"][:length]
+    future = torch.full((length, length), float("-inf")).triu(1)
+    for i in range(2):
+        p = {name.removeprefix(f"h.{i}."): value for name, value in state.items() if name.startswith(f"h.{i}.")}
+        y = F.layer_norm(x, (width,), p["ln_1.weight"], p["ln_1.bias"])
+        q, k, v = (y @ p["attn.c_attn.weight"] + p["attn.c_attn.bias"]).chunk(3, -1)
+        q, k, v = (t.view(*t.shape[:2], heads, -1).permute(0, 2, 1, 3) for t in (q, k, v))
+        weights = (q @ k.transpose(-1, -2) / (width // heads) ** 0.5 + future).softmax(-1)
+        y = (weights @ v).permute(0, 2, 1, 3).reshape(x.shape)
+        x = x + y @ p["attn.c_proj.weight"] + p["attn.c_proj.bias"]
+        y = F.layer_norm(x, (width,), p["ln_2.weight"], p["ln_2.bias"])
+        y = F.gelu(y @ p["mlp.c_fc.weight"] + p["mlp.c_fc.bias"], approximate="tanh")
+        x = x + y @ p["mlp.c_proj.weight"] + p["mlp.c_proj.bias"]
+    return F.layer_norm(x, (width,), state["ln_f.weight"], state["ln_f.bias"]) @ state["wte.weight"].T
+
+
+def test_gpt2(tmp_path):
+    from gpt2 import GPT2
+
+    state = gpt2_weights()
+    path = tmp_path / "model.safetensors"
+    weft.io.save_safetensors({name: weft.from_numpy(value.numpy()) for name, value in state.items()}, path)
+    model = GPT2.load(path)
+    ids = np.random.default_rng(0).integers(0, 61, (3, 10))
+    expected = gpt2_logits(state, torch.from_numpy(ids), heads=2)
+    np.testing.assert_allclose(model(weft.tensor(ids)).detach().numpy(), expected.numpy(), rtol=1e-5, atol=1e-5 * float(expected.abs().max()))
+    written = model.generate(weft.tensor(ids), 9).numpy()
+    row = torch.from_numpy(ids)
+    for _ in range(9):
+        row = torch.cat([row, gpt2_logits(state, row, heads=2)[:, -1].argmax(-1, keepdim=True)], 1)
+    np.testing.assert_array_equal(written, row.numpy())
+    assert len(set(written[:, 10:].ravel().tolist())) > 5  # it does not say one word again and again
+    drawn = model.generate(weft.tensor(ids), 9, temperature=1.0, top_k=3).numpy()
+    for place in range(10, 19):
+        best = gpt2_logits(state, torch.from_numpy(drawn[:, :place]), heads=2)[:, -1].topk(3).indices.numpy()
+        assert all(drawn[i, place] in best[i] for i in range(3))
