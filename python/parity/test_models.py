@@ -66,3 +66,57 @@ def test_gpt2(tmp_path):
     for place in range(10, 19):
         best = gpt2_logits(state, torch.from_numpy(drawn[:, :place]), heads=2)[:, -1].topk(3).indices.numpy()
         assert all(drawn[i, place] in best[i] for i in range(3))
+
+
+def llama_logits(state, config, ids):
+    heads, groups = config["num_attention_heads"], config["num_key_value_heads"]
+    width, length = config["hidden_size"], ids.shape[1]
+    head = width // heads
+
+    def normed(x, name):
+        return x / (x.pow(2).mean(-1, keepdim=True) + config["rms_norm_eps"]).sqrt() * state[name]
+
+    # A pair of numbers as a complex one, turned by multiplication.
+    angle = torch.outer(torch.arange(length).double(), 10000.0 ** (-torch.arange(0, head, 2).double() / head))
+    turn = torch.polar(torch.ones_like(angle), angle)
+
+    def rotated(x):
+        pairs = torch.complex(x[..., : head // 2].double(), x[..., head // 2 :].double()) * turn
+        return torch.cat([pairs.real, pairs.imag], -1).float()
+
+    x = state["model.embed_tokens.weight"][ids]
+    future = torch.full((length, length), float("-inf")).triu(1)
+    for i in range(config["num_hidden_layers"]):
+        p = {name.removeprefix(f"model.layers.{i}."): value for name, value in state.items()}
+        y = normed(x, f"model.layers.{i}.input_layernorm.weight")
+        q = (y @ p["self_attn.q_proj.weight"].T).view(*ids.shape, heads, head).permute(0, 2, 1, 3)
+        k = (y @ p["self_attn.k_proj.weight"].T).view(*ids.shape, groups, head).permute(0, 2, 1, 3)
+        v = (y @ p["self_attn.v_proj.weight"].T).view(*ids.shape, groups, head).permute(0, 2, 1, 3)
+        q, k = rotated(q), rotated(k)
+        each = [  # head by head: several share the keys and values of a group
+            (q[:, h] @ k[:, h * groups // heads].transpose(1, 2) / head**0.5 + future).softmax(-1) @ v[:, h * groups // heads] for h in range(heads)
+        ]
+        x = x + torch.cat(each, -1) @ p["self_attn.o_proj.weight"].T
+        y = normed(x, f"model.layers.{i}.post_attention_layernorm.weight")
+        gate = y @ p["mlp.gate_proj.weight"].T
+        x = x + (gate * torch.sigmoid(gate) * (y @ p["mlp.up_proj.weight"].T)) @ p["mlp.down_proj.weight"].T
+    return normed(x, "model.norm.weight") @ state["lm_head.weight"].T
+
+
+def test_llama(tmp_path):
+    import json
+
+    from llama import SMALL, Llama, save_in_two
+
+    weft.manual_seed(0)
+    (tmp_path / "config.json").write_text(json.dumps(SMALL))
+    save_in_two({name: value * 2 for name, value in Llama(SMALL).state_dict().items()}, tmp_path)
+    model = Llama.load(tmp_path)
+    state = {name: torch.from_numpy(value.numpy().copy()) for name, value in model.state_dict().items()}
+    ids = np.random.default_rng(0).integers(0, 97, (3, 10))
+    expected = llama_logits(state, SMALL, torch.from_numpy(ids))
+    np.testing.assert_allclose(model(weft.tensor(ids)).detach().numpy(), expected.numpy(), rtol=1e-5, atol=1e-5 * float(expected.abs().max()))
+    written, row = model.generate(weft.tensor(ids), 9).numpy(), torch.from_numpy(ids)
+    for _ in range(9):
+        row = torch.cat([row, llama_logits(state, SMALL, row)[:, -1].argmax(-1, keepdim=True)], 1)
+    np.testing.assert_array_equal(written, row.numpy())

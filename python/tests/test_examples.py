@@ -75,6 +75,10 @@ def test_gpt2(run):
     assert run("gpt2")  # with a cache it writes what it writes without
 
 
+def test_llama(run):
+    assert run("llama")
+
+
 def test_gpt2_splits_words_as_its_files_say(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES))
     from gpt2 import Words

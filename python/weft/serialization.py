@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from . import _weft
-from ._types import Size, device
+from ._types import Size, check_device, device
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ def load(
         weights_only = pickle_module is None
     if weights_only and pickle_module is not None:
         raise RuntimeError("load(): weights_only=True cannot vouch for a pickle_module of your own; leave one of them out")
-    if isinstance(map_location, str):
-        device(map_location)
+    if isinstance(map_location, (str, device)):
+        check_device("load", map_location)
     maker = _Maker(trusted=not weights_only)
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)
