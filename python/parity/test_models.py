@@ -120,3 +120,77 @@ def test_llama(tmp_path):
     for _ in range(9):
         row = torch.cat([row, llama_logits(state, SMALL, row)[:, -1].argmax(-1, keepdim=True)], 1)
     np.testing.assert_array_equal(written, row.numpy())
+
+
+def bert_logits(state, ids, heads, there):
+    width = state["bert.embeddings.word_embeddings.weight"].shape[1]
+
+    def dense(x, name):
+        return x @ state[f"{name}.weight"].T + state[f"{name}.bias"]
+
+    def normed(x, name):
+        centred = x - x.mean(-1, keepdim=True)
+        return centred / (centred.pow(2).mean(-1, keepdim=True) + 1e-12).sqrt() * state[f"{name}.weight"] + state[f"{name}.bias"]
+
+    e = "bert.embeddings"
+    x = state[f"{e}.word_embeddings.weight"][ids] + state[f"{e}.position_embeddings.weight"][: ids.shape[1]] + state[f"{e}.token_type_embeddings.weight"][0]
+    x = normed(x, f"{e}.LayerNorm")
+    for i in range(2):
+        p = f"bert.encoder.layer.{i}"
+        q, k, v = (dense(x, f"{p}.attention.self.{name}").view(*ids.shape, heads, -1).permute(0, 2, 1, 3) for name in ("query", "key", "value"))
+        scores = (q @ k.transpose(-1, -2) / (width // heads) ** 0.5).masked_fill(~there[:, None, None, :], float("-inf"))
+        y = (scores.softmax(-1) @ v).permute(0, 2, 1, 3).reshape(x.shape)
+        x = normed(dense(y, f"{p}.attention.output.dense") + x, f"{p}.attention.output.LayerNorm")
+        y = F.gelu(dense(x, f"{p}.intermediate.dense"))
+        x = normed(dense(y, f"{p}.output.dense") + x, f"{p}.output.LayerNorm")
+    x = normed(F.gelu(dense(x, "cls.predictions.transform.dense")), "cls.predictions.transform.LayerNorm")
+    return x @ state[f"{e}.word_embeddings.weight"].T + state["cls.predictions.bias"]
+
+
+def test_bert(tmp_path):
+    from bert import Bert
+
+    weft.manual_seed(0)
+    torch.manual_seed(0)
+    state = {name: torch.from_numpy(value.numpy().copy()) for name, value in Bert(53, 16, 2, 32, 4, 64, 2).state_dict().items()}
+    state = {name: value + torch.randn(value.shape) * 0.1 for name, value in state.items()}
+    extra = {"bert.pooler.dense.weight": torch.ones(32, 32), "bert.embeddings.position_ids": torch.arange(16)[None],
+             "cls.predictions.decoder.weight": state["bert.embeddings.word_embeddings.weight"]}  # fmt: skip
+    old = {name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta"): value for name, value in (state | extra).items()}
+    for i, files in enumerate((state | extra, old)):
+        path = tmp_path / f"{i}.safetensors"
+        weft.io.save_safetensors({name: weft.from_numpy(value.numpy()) for name, value in files.items()}, path)
+        model = Bert.load(path, heads=4)
+        ids, there = np.random.default_rng(0).integers(0, 53, (3, 11)), np.arange(11) < np.array([[11], [7], [4]])
+        expected = bert_logits(state, torch.from_numpy(ids), 4, torch.from_numpy(there))
+        found = model(weft.tensor(ids), there=weft.tensor(there)).detach().numpy()
+        np.testing.assert_allclose(found, expected.numpy(), rtol=1e-5, atol=1e-5 * float(expected.abs().max()))
+
+
+def test_resnet(tmp_path):
+    from resnet import ResNet
+
+    weft.manual_seed(0)
+    torch.manual_seed(1)
+    state = {}
+    for name, value in ResNet((2, 1, 1, 1), 7).state_dict().items():
+        value = torch.from_numpy(value.numpy().copy())
+        state[name] = value + torch.rand(value.shape) * 0.2 if value.is_floating_point() else value
+    torch.save(state, tmp_path / "resnet.pth")
+
+    def norm(x, name):
+        return F.batch_norm(x, *(state[f"{name}.{part}"] for part in ("running_mean", "running_var", "weight", "bias")), eps=1e-5)
+
+    x = torch.rand(2, 3, 64, 64)
+    y = F.max_pool2d(F.relu(norm(F.conv2d(x, state["conv1.weight"], stride=2, padding=3), "bn1")), 3, 2, 1)
+    for layer, count in enumerate((2, 1, 1, 1), 1):
+        for i in range(count):
+            p, stride = f"layer{layer}.{i}", 2 if layer > 1 and i == 0 else 1
+            z = F.relu(norm(F.conv2d(y, state[f"{p}.conv1.weight"], stride=stride, padding=1), f"{p}.bn1"))
+            z = norm(F.conv2d(z, state[f"{p}.conv2.weight"], padding=1), f"{p}.bn2")
+            if f"{p}.downsample.0.weight" in state:
+                y = norm(F.conv2d(y, state[f"{p}.downsample.0.weight"], stride=stride), f"{p}.downsample.1")
+            y = F.relu(z + y)
+    expected = y.mean((2, 3)) @ state["fc.weight"].T + state["fc.bias"]
+    found = ResNet.load(tmp_path / "resnet.pth")(weft.from_numpy(x.numpy())).detach().numpy()
+    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-5, atol=1e-5 * float(expected.abs().max()))

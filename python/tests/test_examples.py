@@ -79,6 +79,15 @@ def test_llama(run):
     assert run("llama")
 
 
+def test_bert(run):
+    assert [len(set(row)) for row in run("bert")] == [5] * 4
+
+
+def test_resnet(run):
+    losses = run("resnet")
+    assert losses[-1] < 0.1 * losses[0]
+
+
 def test_gpt2_splits_words_as_its_files_say(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(EXAMPLES))
     from gpt2 import Words
