@@ -47,6 +47,8 @@ def test_anomalies_raise():
     x = weft.tensor([0.0]).requires_grad_()
     with weft.autograd.detect_anomaly(), pytest.raises(RuntimeError, match="NaN"):
         (x.sqrt() * 0).sum().backward()
+    with weft.autograd.detect_anomaly(), pytest.raises(RuntimeError, match="NaN"):
+        weft.autograd.backward([(x.sqrt() * 0).sum()])
     weft.autograd.set_detect_anomaly(True)
     assert weft.autograd.is_anomaly_enabled()
     weft.autograd.set_detect_anomaly(False)

@@ -203,3 +203,15 @@ def test_foreach_and_trees(tmp_path):
         print(leaves, tree_unflatten(leaves, spec), tree_map(lambda x: -x, [1, {"c": 2}]))
     """)  # fmt: skip
     assert out == ["[[7.0, 7.0], [10.0, 10.0]]", "[1, 2, 3, 4] {'a': [1, (2, 3)], 'b': 4} [-1, {'c': -2}]"]
+
+
+def test_a_derivative_that_would_be_lost_is_refused():
+    @weft.library.custom_op("mine::twice", mutates_args=())
+    def twice(x):
+        return x * 2
+
+    assert twice(weft.ones(2)).tolist() == [2, 2]
+    for op in (twice, "mine::twice"):
+        with pytest.raises(NotImplementedError, match="derivative of mine::twice"):
+            weft.library.register_autograd(op, lambda ctx, g: g)
+    weft.library.register_autograd("extension::nms", lambda ctx, g: g)  # never called

@@ -7,6 +7,7 @@ from collections import defaultdict
 
 from . import _weft
 from ._tensor import Tensor
+from ._trees import mapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,11 +86,7 @@ class autocast:
 
 
 def _cast(value: Any, dtype: Any) -> Any:
-    if isinstance(value, Tensor):
-        return value.to(dtype) if value.is_floating_point() and value.dtype != _weft.float64 else value
-    if isinstance(value, dict):
-        return {key: _cast(item, dtype) for key, item in value.items()}
-    return type(value)(_cast(item, dtype) for item in value) if isinstance(value, (list, tuple)) else value
+    return mapped(value, lambda t: t.to(dtype) if t.is_floating_point() and t.dtype != _weft.float64 else t)
 
 
 def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) -> Any:

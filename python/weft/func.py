@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from . import autograd
 from ._tensor import Tensor
+from ._trees import mapped, tensors_in
 from .autograd.functional import hessian as _hessian, jacobian as _jacobian
 
 TYPE_CHECKING = False
@@ -58,21 +59,6 @@ def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = No
         return module(*positional, **(kwargs or {}))
 
 
-def _leaves(value: Any) -> list[Tensor]:
-    if isinstance(value, Tensor):
-        return [value]
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    return [leaf for item in items for leaf in _leaves(item)]
-
-
-def _rebuilt(value: Any, leaves: Iterator[Any]) -> Any:
-    if isinstance(value, Tensor):
-        return next(leaves)
-    if isinstance(value, dict):
-        return {key: _rebuilt(item, leaves) for key, item in value.items()}
-    return type(value)(_rebuilt(item, leaves) for item in value) if isinstance(value, (list, tuple)) else value
-
-
 def _tracked(tensor: Tensor) -> Tensor:
     return tensor * 1 if tensor.requires_grad else tensor.detach().requires_grad_()
 
@@ -82,17 +68,17 @@ def grad_and_value(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0,
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        given, outer = list(args), any(t.requires_grad for i in numbers for t in _leaves(args[i]))
+        given, outer = list(args), any(t.requires_grad for i in numbers for t in tensors_in(args[i]))
         for i in numbers:
-            given[i] = _rebuilt(given[i], iter([_tracked(t) for t in _leaves(given[i])]))
+            given[i] = mapped(given[i], _tracked)
         found = func(*given, **kwargs)
         value, aux = found if has_aux else (found, None)
         if not isinstance(value, Tensor) or value.numel() != 1:
             raise RuntimeError("grad(): the function must return a tensor of one element; vjp() and jacrev() take others")
-        leaves = [t for i in numbers for t in _leaves(given[i])]
+        leaves = [t for i in numbers for t in tensors_in(given[i])]
         slopes = autograd.grad(value, leaves, create_graph=outer, allow_unused=True)
         rest = iter([s if s is not None else t * 0 for s, t in zip(slopes, leaves)])
-        results = tuple(_rebuilt(given[i], rest) for i in numbers)
+        results = tuple(mapped(given[i], lambda _: next(rest)) for i in numbers)
         result = results[0] if isinstance(argnums, int) else results
         value = value if outer else value.detach()
         return (result, (value, aux)) if has_aux else (result, value)
@@ -116,15 +102,15 @@ def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: 
 
 def vjp(func: Callable[..., Any], *primals: Tensor, has_aux: bool = False) -> Any:
     """func(*primals), and a function from gradients of the result to those of the primals."""
-    given = [_rebuilt(p, iter([_tracked(t) for t in _leaves(p)])) for p in primals]
+    given = [mapped(p, _tracked) for p in primals]
     found = func(*given)
     value, aux = found if has_aux else (found, None)
 
     def back(cotangents: Any) -> Any:
-        leaves = _leaves(given)
-        slopes = autograd.grad(_leaves(value), leaves, _leaves(cotangents), retain_graph=True, allow_unused=True)
+        leaves = tensors_in(given)
+        slopes = autograd.grad(tensors_in(value), leaves, tensors_in(cotangents), retain_graph=True, allow_unused=True)
         filled = iter([s if s is not None else t.detach() * 0 for s, t in zip(slopes, leaves)])
-        return tuple(_rebuilt(p, filled) for p in given)
+        return tuple(mapped(p, lambda _: next(filled)) for p in given)
 
     return (value, back, aux) if has_aux else (value, back)
 

@@ -15,8 +15,14 @@ def _decorator(*args: Any, **_: Any) -> Any:
 register_fake = impl_abstract = register_kernel = register_vmap = register_autocast = impl = triton_op = _decorator
 
 
+_custom: dict[str, _CustomOp] = {}  # the ops of this program, by name
+
+
 def register_autograd(op: Any, backward: Any, /, *, setup_context: Any = None, lib: Any = None) -> None:
-    """Keeps nothing: the ops of extensions are not called."""
+    """Keeps nothing for the ops of extensions, which are not called. For one of this program it raises: its derivative would be lost."""
+    found = op if isinstance(op, _CustomOp) else _custom.get(str(op))
+    if found is not None:
+        found.register_autograd(backward)
 
 
 class _CustomOp:
@@ -24,6 +30,7 @@ class _CustomOp:
 
     def __init__(self, name: str, function: Any) -> None:
         self._name, self._function, self.__doc__ = name, function, function.__doc__
+        _custom[name] = self
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)

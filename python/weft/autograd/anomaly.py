@@ -11,13 +11,23 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-_plain = Tensor.backward
+_plain, _plain_all = Tensor.backward, _weft._backward
 _checks = False
 
 
 def _checked(self: Tensor, *args: Any, **kwargs: Any) -> None:
     leaves = _weft._leaves([self])
     _plain(self, *args, **kwargs)
+    _look_at(leaves)
+
+
+def _checked_all(outputs: Any, *args: Any) -> None:
+    leaves = _weft._leaves(outputs)
+    _plain_all(outputs, *args)
+    _look_at(leaves)
+
+
+def _look_at(leaves: Any) -> None:
     for leaf in leaves:
         if leaf.grad is not None and bool(_weft.isnan(leaf.grad).any()):
             raise RuntimeError(
@@ -29,6 +39,7 @@ def _set(mode: bool) -> bool:
     global _checks
     before, _checks = _checks, mode
     Tensor.backward = _checked if mode else _plain  # type: ignore[method-assign]
+    _weft._backward = _checked_all if mode else _plain_all  # type: ignore[assignment]
     return before
 
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from .. import _weft
 from .._modes import enable_grad
 from .._tensor import Tensor
+from .._trees import tensors_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,13 +60,6 @@ def check_groups(owner: Optimizer, state_dict: Any) -> Any:
     return groups
 
 
-def _tensors(value: Any) -> list[Tensor]:
-    if isinstance(value, Tensor):
-        return [value]
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    return [tensor for item in items for tensor in _tensors(item)]
-
-
 def _whole_step(step: Callable[..., Any]) -> Callable[..., Any]:
     """A subclass's step() with its hooks. The update ends with a run, as that of every optimiser: nothing of it stays pending."""
 
@@ -86,7 +80,7 @@ def _whole_step(step: Callable[..., Any]) -> Callable[..., Any]:
             self._in_step = False
         if "state" in vars(self):
             params = [param for group in self.param_groups for param in group["params"]]
-            _weft.realize(*params, *_tensors(list(self.state.values())))
+            _weft.realize(*params, *tensors_in(list(self.state.values())))
         return result
 
     whole._whole = True  # type: ignore[attr-defined]

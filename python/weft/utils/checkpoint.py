@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from .. import _weft
 from .._modes import enable_grad
 from .._tensor import Tensor
+from .._trees import mapped, tensors_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,24 +20,6 @@ __all__ = ["checkpoint", "checkpoint_sequential", "noop_context_fn"]
 def noop_context_fn() -> Any:
     """The contexts of forward() and of the second forward(): none."""
     return nullcontext(), nullcontext()
-
-
-def _mapped(value: Any, change: Callable[[Tensor], Any]) -> Any:
-    """The same tuples, lists and dicts with other tensors."""
-    if isinstance(value, Tensor):
-        return change(value)
-    if isinstance(value, dict):
-        return {key: _mapped(item, change) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        items = [_mapped(item, change) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    return value
-
-
-def _tensors(value: Any) -> list[Tensor]:
-    found: list[Tensor] = []
-    _mapped(value, found.append)
-    return found
 
 
 class _Modes:
@@ -83,10 +66,10 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
     modes = _Modes(preserve_rng_state)
     with first:
         output = function(*args, **kwargs)
-    differentiable = [t for t in _tensors(output) if t.requires_grad]
+    differentiable = [t for t in tensors_in(output) if t.requires_grad]
     if not differentiable:
         return output
-    given = [t for t in _tensors((args, kwargs)) if t.requires_grad]
+    given = [t for t in tensors_in((args, kwargs)) if t.requires_grad]
     inputs = [*given, *_weft._leaves(differentiable)]  # parameters, and leaves before `given`, which the second pass does not reach
     saved = [_weft._SavedTensor(t) for t in given]
     values = [t.detach() for t in differentiable]
@@ -97,8 +80,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
         again, open_to_outside = _inputs_again([each.unpack() for each in saved], keeps)
         rest = iter(again)
         with enable_grad(), modes, second:
-            new_args, new_kwargs = _mapped((args, kwargs), lambda t: next(rest) if t.requires_grad else t)
-            results = [t for t in _tensors(function(*new_args, **new_kwargs)) if t.requires_grad]
+            new_args, new_kwargs = mapped((args, kwargs), lambda t: next(rest) if t.requires_grad else t)
+            results = [t for t in tensors_in(function(*new_args, **new_kwargs)) if t.requires_grad]
         if len(results) != len(gradients):
             raise RuntimeError(
                 f"checkpoint(): the function gave {len(gradients)} tensors with a gradient at first, and {len(results)} when it was called again"
@@ -111,7 +94,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, use_reentrant: bool | N
         return list(found)
 
     made = iter(_weft._custom_gradient("checkpoint", inputs, values, rule))
-    return _mapped(output, lambda t: next(made) if t.requires_grad else t)
+    return mapped(output, lambda t: next(made) if t.requires_grad else t)
 
 
 def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:

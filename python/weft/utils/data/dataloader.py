@@ -11,6 +11,7 @@ from collections import deque
 
 from ... import _weft
 from ..._tensor import Tensor
+from ..._trees import tensors_in
 from .dataset import Dataset, IterableDataset, Subset, TensorDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
@@ -75,20 +76,9 @@ def get_worker_info() -> WorkerInfo | None:
     return getattr(_this_thread, "worker", None)
 
 
-def _tensors_in(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, dict):
-        for each in value.values():
-            yield from _tensors_in(each)
-    elif isinstance(value, (tuple, list)):
-        for each in value:
-            yield from _tensors_in(each)
-
-
 def _computed(value: Any) -> Any:
     """The same, in memory: each item by itself, so that a plan knows its sizes alone and not those of all items of a batch."""
-    if pending := list(_tensors_in(value)):
+    if pending := tensors_in(value):
         _weft.realize(*pending)
     return value
 
