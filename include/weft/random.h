@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
 namespace weft {
 
@@ -37,7 +36,6 @@ public:
     std::uint64_t draw(std::int64_t blocks);  // the first of so many counters, which are taken
 
 private:
-    mutable std::mutex mutex_;
     RandomState state_;
 };
 

@@ -116,15 +116,15 @@ RandomWords threefry(const NodeRef& key, const RandomWords& counter) {
 }
 
 RandomState Generator::state() const {
-    const std::scoped_lock lock(ir::graph_lock(), mutex_);  // a fork waits for the graph lock
+    const std::lock_guard lock(ir::graph_lock());  // the one lock that a fork waits for
     return state_;
 }
 void Generator::set_state(const RandomState& state) {
-    const std::scoped_lock lock(ir::graph_lock(), mutex_);  // a fork waits for the graph lock
+    const std::lock_guard lock(ir::graph_lock());  // the one lock that a fork waits for
     state_ = state;
 }
 std::uint64_t Generator::draw(std::int64_t blocks) {
-    const std::scoped_lock lock(ir::graph_lock(), mutex_);  // a fork waits for the graph lock
+    const std::lock_guard lock(ir::graph_lock());  // the one lock that a fork waits for
     const std::uint64_t first = state_.counter;
     state_.counter += static_cast<std::uint64_t>(blocks);
     return first;

@@ -331,4 +331,30 @@ TEST_CASE(
     stop = true;
     for (std::thread& other : others) other.join();
 }
+
+TEST_CASE("a fork may come while other threads draw from the generator that the child draws from") {
+    std::atomic<bool> stop{false};
+    Generator generator(3);
+    std::vector<std::thread> others;
+    for (int i = 0; i < 3; ++i)
+        others.emplace_back([&] {
+            while (!stop) generator.draw(1);
+        });
+    for (int i = 0; i < 300; ++i) {
+        const pid_t child = fork();
+        REQUIRE(child >= 0);
+        if (child == 0) {
+            alarm(20);  // a lock that nobody will open
+            const std::uint64_t first = generator.draw(1);
+            _exit(generator.draw(1) == first + 1 ? 0 : 1);
+        }
+        int status = -1;
+        REQUIRE(waitpid(child, &status, 0) == child);
+        const bool right = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        CHECK(right);
+        if (!right) break;
+    }
+    stop = true;
+    for (std::thread& other : others) other.join();
+}
 #endif
