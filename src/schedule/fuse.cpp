@@ -380,7 +380,9 @@ private:
             const int from = home(*source);
             if (from < 0 || is_narrow(*source, facts(*source).full, groups_[from]))
                 open_map(*source, "a custom function reads memory");
-            group(home(*source)).has_dependents = true;
+            Group& g = group(home(*source));
+            g.stores_full |= facts(*source).full;  // no wider value may come after it
+            g.has_dependents = true;
         }
         open(node, KernelGraph::Kind::Custom, "a custom function");
     }

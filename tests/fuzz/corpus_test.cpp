@@ -130,5 +130,18 @@ TEST_CASE("lanes of a register that another loop, which may not run at all, has 
     });
 }
 
+TEST_CASE("a row that is read as another shape, beside a larger value of the row's shape") {
+    replay([](const Show& show) {
+        Tensor v0 = filled(f32, {3}, 941);
+        Tensor v1 = filled(f32, {3, 1}, 574);
+        Tensor v3 = v1 / (sum(abs(v1), 0, true) + 1);
+        Tensor v4 = v0 + v3.unsqueeze(-1);
+        Tensor v6 = min(v4, 0, true);
+        Tensor v7 = v3.reshape({v3.size(-1), -1});
+        Tensor v8 = gather(v7, 1, argsort(floor(v7 * 8 + 0.37), 1));
+        show(v8);
+    });
+}
+
 }  // namespace
 }  // namespace weft::testing::fuzz

@@ -106,3 +106,17 @@ TEST_CASE("arrays that do not fill the whole, overlap, or have short rows are no
     const NodeRef half = insert(zeros({8, 32}), a, {0, 0});  // asked for as well
     CHECK(schedule::fuse(std::vector{half, insert(half, b, {4, 0})}).placed.empty());
 }
+
+TEST_CASE("a kernel of one row stores values of one width: a wider one that comes later goes elsewhere") {
+    const NodeRef x = parameter(0, {3}), total = reduce(Op::Add, x, {0});
+    const NodeRef narrow = x / expand(total, {3}),
+                  wide = expand(reshape(narrow, {3, 1}), {3, 3}) + expand(reshape(total, {1, 1}), {3, 3});
+    const auto function =
+        ir::shared({.name = "sorted", .parameters = {}, .results = {{f32, {3}}}, .run = {}, .gradient = {}});
+    const NodeRef sorted = ir::custom(function, std::span(&narrow, 1));
+    for (const auto& roots : {std::vector{ir::part(sorted, 0), wide}, std::vector{wide, ir::part(sorted, 0)}})
+        for (const schedule::ScheduledKernel& kernel : schedule::fuse(roots).kernels)
+            for (const auto& output : kernel.graph.outputs)
+                if (output.full)
+                    CHECK(numel(output.value->shape) == numel(kernel.graph.rows) * numel(kernel.graph.inner));
+}
