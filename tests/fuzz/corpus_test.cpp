@@ -143,5 +143,21 @@ TEST_CASE("a row that is read as another shape, beside a larger value of the row
     });
 }
 
+TEST_CASE("the derivative of a base by a view that was written, before and after a run") {
+    for (const bool run : {false, true})
+        replay([run](const Show& show) {
+            Tensor v0 = filled(f32, {2, 1}, 977);
+            Tensor v1 = filled(f32, {1, 2}, 125);
+            v1.set_requires_grad();
+            Tensor v3 = tanh(v1);
+            Tensor v4 = v3.reshape({2, 1});
+            v4.sub_(tanh(v3).t());
+            if (run) show(logsumexp(v0, 0));
+            const Tensor slope = gradient(sum(v3) * 0.3, std::vector<Tensor>{v4})[0];
+            if (slope.defined()) CHECK(abs(slope).sum().item() == 0);
+            show(gradient(sum(v3) * 0.3, std::vector<Tensor>{v1})[0]);
+        });
+}
+
 }  // namespace
 }  // namespace weft::testing::fuzz

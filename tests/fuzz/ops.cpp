@@ -43,6 +43,9 @@ Tensor kernel(const Tensor& x, std::int64_t height, std::int64_t width) {
         .unsqueeze(0);
 }
 
+// A transposed convolution multiplies zeros between the elements, or leaves them out (S275): what is not finite would show it.
+Tensor finite(const Tensor& x) { return is_float(x.dtype()) ? clamp(nan_to_num(x), -9.0, 9.0) : x; }
+
 // clang-format off
 const OpRow kOps[] = {
     // one operand
@@ -81,8 +84,8 @@ const OpRow kOps[] = {
     // windows
     OP(1, 1, conv1d(x.unsqueeze(0), kernels(x, k, 1 + k % 5), {}, {.stride = 1 + d, .padding = k % 4, .dilation = 1 + k % 2}) * 0.2),
     OP(1, 1, conv2d(x.unsqueeze(0), kernel(x, 2, 1 + k % 3), {}, {.stride = 1 + k % 3, .padding = 1}) * 0.2),
-    OP(1, 1, conv_transpose1d(x.unsqueeze(0), kernels(x, k, 1 + k % 4).permute({1, 0, 2}), {}, {.stride = 1 + k % 3}) * 0.2),
-    OP(1, 1, conv_transpose2d(x.unsqueeze(0), kernel(x, 1 + k % 3, 2), {}, {.stride = 1 + k % 3, .padding = k % 2}) * 0.2),
+    OP(1, 1, conv_transpose1d(finite(x).unsqueeze(0), kernels(finite(x), k, 1 + k % 4).permute({1, 0, 2}), {}, {.stride = 1 + k % 3}) * 0.2),
+    OP(1, 1, conv_transpose2d(finite(x).unsqueeze(0), kernel(finite(x), 1 + k % 3, 2), {}, {.stride = 1 + k % 3, .padding = k % 2}) * 0.2),
     OP(1, 1, max_pool2d(x.unsqueeze(0), {1 + k % 3, 2}, {.stride = 1 + k % 3, .padding = 0})), OP(1, 1, avg_pool2d(x.unsqueeze(0), {2, 1 + k % 3}, {.stride = 1 + d})),
     // indices
     OP(2, 1, take(x, numbered(x, d, 3), d)), OP(1, 1, index_select(x, d, numbered(x, d, 2))), OP(1, 2, index_add(x, 0, numbered(y, 0, 2) % x.size(0), y)),

@@ -106,6 +106,18 @@ LINE_ALONE("S252: products of matrices and convolutions of whole numbers are exa
     }
 }
 
+LINE_ALONE("S275: a transposed convolution of an infinity: where it reaches, and where only zeros stand") {
+    const Tensor x = from_data(std::vector<float>{1, 2}, {1, 1, 2}),
+                 weight = from_data(std::vector<float>{static_cast<float>(kInf), 1}, {1, 1, 2});
+    const auto near = conv_transpose1d(x, weight, {}, {.stride = 2}).to_vector<float>(),
+               apart = conv_transpose1d(x, weight, {}, {.stride = 3}).to_vector<float>();
+    CHECK(near == std::vector<float>{static_cast<float>(kInf), 1, static_cast<float>(kInf), 2});
+    CHECK(apart[0] == kInf);
+    CHECK(apart[1] == 1);
+    CHECK((apart[2] == 0 || std::isnan(apart[2])));
+    CHECK(apart[4] == 2);
+}
+
 LINE_ALONE("S254: a large convolution of whole numbers is exact, and what is not finite stays in its windows") {
     const std::int64_t channels = 64, size = 32;  // 1 · 32 · 32 · 64 · 64 · 9 products
     const Tensor image = from_data(whole(channels * size * size, 9, 5), {1, channels, size, size}),
