@@ -235,9 +235,7 @@ nb::object bind_tensor(nb::module_& m) {
     method(tensor, "contiguous", "", "The same value, stored densely when it runs.",
            [](const Tensor& self) { return self.contiguous(); });
     function(m, "_set_overriding_type", "type", "Objects of this type take functions over that they are given to.",
-             [](nb::handle type) {
-                 detail::overriding_type = reinterpret_cast<PyTypeObject*>(type.inc_ref().ptr());
-             });
+             [](nb::handle type) { detail::overriding_type = reinterpret_cast<PyTypeObject*>(type.inc_ref().ptr()); });
     function(m, "_set_device", "device", "Tells the module the object of Tensor.device.",
              [](nb::handle device) { device_object = device.inc_ref().ptr(); });
     return tensor;

@@ -1,107 +1,98 @@
-// tensor/linalg_eigh.cpp: eigenvalues and eigenvectors of symmetric matrices: Householder's reflections make three diagonals of the matrix, and
-// implicit QL steps one of the three.
+// tensor/linalg_eigh.cpp: eigenvalues and eigenvectors of symmetric matrices: Householder's reflections make three diagonals of the matrix (in
+// panels, whose effect on the rest is a product); linalg_tridiagonal.h makes one of the three.
 #include "core/interrupt.h"
-#include "tensor/linalg_dense.h"
+#include "tensor/linalg_tridiagonal.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numeric>
 
 namespace weft::dense {
 namespace {
 
-constexpr double kEps = std::numeric_limits<double>::epsilon();
-constexpr int kMostSteps = 60;  // per eigenvalue; two or three are usual
+// A panel of the reduction to three diagonals: what its reflections change in the rest of a is kept as products, a - vᵀ w - wᵀ v. Row k of v and
+// w belongs to step `from` + k, and counts columns as a does.
+struct Panel {
+    Owned v, w;
+    std::int64_t from, steps = 0;
 
-// a (symmetric, whole) becomes diagonal and off[i] = a[i + 1][i]; row k of a keeps the reflection of step k from k + 1 on.
-void tridiagonalise(const Matrix& a, double* diagonal, double* off, std::vector<double>& tau) {
+    Panel(std::int64_t n, std::int64_t first, std::int64_t width) : v(width, n), w(width, n), from(first) {}
+
+    // x -= what the steps so far change of a's row `row`, from column `row` on.
+    void update_row(std::int64_t row, double* x) const {
+        const std::int64_t count = v.columns - row;
+        for (std::int64_t p = 0; p < steps; ++p) {
+            add_scaled(x, -v[p][row], w[p] + row, count);
+            add_scaled(x, -w[p][row], v[p] + row, count);
+        }
+    }
+    // y -= (vᵀ w + wᵀ v) x, all from column `first` on.
+    void update_product(std::int64_t first, const double* x, double* y) const {
+        const std::int64_t count = v.columns - first;
+        for (std::int64_t p = 0; p < steps; ++p) {
+            const double of_w = dot(w[p] + first, x, count), of_v = dot(v[p] + first, x, count);
+            add_scaled(y, -of_w, v[p] + first, count);
+            add_scaled(y, -of_v, w[p] + first, count);
+        }
+    }
+};
+
+// a (symmetric, whole) becomes diagonal and off[i], the element at (i + 1, i); row k of a keeps the reflection of step k from k + 1 on, with
+// its 1. Every product with what is left of a takes the elements from memory once: that is the limit.
+void tridiagonalise(const Team& team, const Matrix& a, double* diagonal, double* off, std::vector<double>& tau) {
+    constexpr std::int64_t kPanel = 32;
     const std::int64_t n = a.rows;
     tau.assign(static_cast<std::size_t>(n), 0);
-    std::vector<double> p(static_cast<std::size_t>(n));
-    for (std::int64_t k = 0; k + 1 < n; ++k) {
-        poll_interrupt();
-        diagonal[k] = a[k][k];
-        double* v = a[k] + k + 1;
-        const std::int64_t count = n - k - 1;
-        double below = std::sqrt(dot(v + 1, v + 1, count - 1));
-        if (below == 0) {  // what underflowed is too small to matter: the matrix is scaled to 1
-            off[k] = v[0];
-            std::fill(v + 1, v + count, 0.0);
-            continue;
-        }
-        const double alpha = v[0], beta = -std::copysign(hypotenuse(alpha, below), alpha);
-        tau[k] = (beta - alpha) / beta;
-        for (std::int64_t i = 1; i < count; ++i) v[i] /= alpha - beta;
-        v[0] = 1, off[k] = beta;
-        for (std::int64_t i = 0; i < count; ++i) p[i] = tau[k] * dot(a[k + 1 + i] + k + 1, v, count);
-        add_scaled(p.data(), -tau[k] / 2 * dot(p.data(), v, count), v, count);
-        for (std::int64_t i = 0; i < count; ++i) {
-            double* row = a[k + 1 + i] + k + 1;
-            add_scaled(row, -v[i], p.data(), count);
-            add_scaled(row, -p[i], v, count);
-        }
-    }
-    if (n > 0) diagonal[n - 1] = a[n - 1][n - 1];
-}
-
-// Rows of `vectors` become those of Qᵀ, with Q = H₀ H₁ …; applied from the last on, each to the part that is not identity yet.
-void form_q(const Matrix& a, const std::vector<double>& tau, const Matrix& vectors) {
-    const std::int64_t n = a.rows;
-    set_identity(vectors);
-    for (std::int64_t k = n - 1; k-- > 0;) {
-        if (tau[k] == 0) continue;
-        poll_interrupt();
-        const double* v = a[k] + k + 1;
-        const std::int64_t count = n - k - 1;
-        for (std::int64_t i = k + 1; i < n; ++i) {  // a row of Qᵀ times H, from the right
-            double* row = vectors[i] + k + 1;
-            add_scaled(row, -tau[k] * dot(row, v, count), v, count);
-        }
-    }
-}
-
-// Implicit QL on three diagonals; each rotation turns two rows of `vectors`, if there are any.
-bool diagonalise(double* d, double* e, std::int64_t n, const Matrix* vectors) {
-    if (n > 0) e[n - 1] = 0;
-    for (std::int64_t l = 0; l < n; ++l) {
-        for (int step = 0;; ++step) {
-            std::int64_t m = l;
-            while (m + 1 < n && std::fabs(e[m]) > kEps * (std::fabs(d[m]) + std::fabs(d[m + 1])) + 1e-300) ++m;
-            if (m == l) break;
+    for (std::int64_t from = 0; from < n; from += kPanel) {
+        const std::int64_t to = std::min(from + kPanel, n);
+        Panel panel(n, from, to - from);
+        for (std::int64_t k = from; k < to; ++k) {
             poll_interrupt();
-            if (step == kMostSteps) return false;
-            double g = (d[l + 1] - d[l]) / (2 * e[l]), r = hypotenuse(g, 1.0);
-            g = d[m] - d[l] + e[l] / (g + std::copysign(r, g));
-            double s = 1, c = 1, p = 0;
-            std::int64_t i = m;
-            while (i-- > l) {
-                double f = s * e[i];
-                const double b = c * e[i];
-                e[i + 1] = r = hypotenuse(f, g);
-                if (r == 0) {  // it falls into two parts
-                    d[i + 1] -= p;
-                    e[m] = 0;
-                    break;
-                }
-                s = f / r, c = g / r;
-                g = d[i + 1] - p;
-                r = (d[i] - g) * s + 2 * c * b;
-                p = s * r;
-                d[i + 1] = g + p;
-                g = c * r - b;
-                if (vectors) rotate((*vectors)[i], (*vectors)[i + 1], c, s, n);
-            }
-            if (r == 0 && i >= l) continue;
-            d[l] -= p, e[l] = g, e[m] = 0;
+            panel.update_row(k, a[k] + k);
+            diagonal[k] = a[k][k];
+            const std::int64_t next = k + 1, count = n - next;
+            if (count == 0) break;
+            double *const v = panel.v[k - from] + next, *const w = panel.w[k - from] + next;
+            std::copy(a[k] + next, a[k] + n, v);
+            tau[k] = reflect(v, count);
+            off[k] = v[0];
+            v[0] = 1;
+            std::copy(v, v + count, a[k] + next);
+            multiply(team, a.block(next, next, count, count), v, w);
+            panel.update_product(next, v, w);
+            for (std::int64_t i = 0; i < count; ++i) w[i] *= tau[k];
+            add_scaled(w, -tau[k] / 2 * dot(w, v, count), v, count);
+            ++panel.steps;
         }
+        const Matrix rest = a.block(to, to, n - to, n - to), v = panel.v.block(0, to, to - from, n - to),
+                     w = panel.w.block(0, to, to - from, n - to);
+        add_product(team, rest, -1, Strided(v).t(), w);
+        add_product(team, rest, -1, Strided(w).t(), v);
     }
-    return true;
 }
 
-bool decompose(const Strided& a, double* values, const Matrix* vectors) {
+// x = H₀ H₁ … x, the reflections of which leave the first element alone.
+void multiply_reflections(const Team& team, const Matrix& a, const std::vector<double>& tau, const Matrix& x) {
     const std::int64_t n = a.rows;
-    Owned whole(n, n), rows(vectors ? n : 0, n);
+    if (n < 2) return;
+    Owned factors(n - 1, n - 1);
+    copy(Strided(a.block(0, 1, n - 1, n - 1)).t(), factors);
+    multiply_q(team, factors, std::span(tau).first(static_cast<std::size_t>(n - 1)), x.block(1, 0, n - 1, x.columns));
+}
+
+// The first of the largest elements of each column becomes positive.
+void choose_signs(const Matrix& vectors) {
+    std::vector<double> top(static_cast<std::size_t>(vectors.columns));
+    for (std::int64_t i = 0; i < vectors.rows; ++i)
+        for (std::int64_t k = 0; k < vectors.columns; ++k)
+            if (std::fabs(vectors[i][k]) > std::fabs(top[k])) top[k] = vectors[i][k];
+    for (std::int64_t i = 0; i < vectors.rows; ++i)
+        for (std::int64_t k = 0; k < vectors.columns; ++k)
+            if (top[k] < 0) vectors[i][k] = -vectors[i][k];
+}
+
+bool decompose(const Team& team, const Strided& a, double* values, const Matrix* vectors) {
+    const std::int64_t n = a.rows;
+    Owned whole(n, n);
     double most = 0;
     for (std::int64_t i = 0; i < n; ++i)
         for (std::int64_t j = 0; j <= i; ++j) most = std::max(most, std::fabs(a(i, j)));
@@ -110,26 +101,27 @@ bool decompose(const Strided& a, double* values, const Matrix* vectors) {
     for (std::int64_t i = 0; i < n; ++i)
         for (std::int64_t j = 0; j <= i; ++j) whole[i][j] = whole[j][i] = std::ldexp(a(i, j), -exponent);
     std::vector<double> d(static_cast<std::size_t>(n)), e(static_cast<std::size_t>(n)), tau;
-    tridiagonalise(whole, d.data(), e.data(), tau);
-    if (vectors) form_q(whole, tau, rows);
-    if (!diagonalise(d.data(), e.data(), n, vectors ? &rows : nullptr)) return false;
-    std::vector<std::int64_t> order(static_cast<std::size_t>(n));
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](std::int64_t i, std::int64_t j) { return d[i] < d[j]; });
-    for (std::int64_t k = 0; k < n; ++k) {
-        values[k] = std::ldexp(d[order[k]], exponent);
-        if (!vectors) continue;
-        const double* row = rows[order[k]];
-        const double* top =
-            std::max_element(row, row + n, [](double x, double y) { return std::fabs(x) < std::fabs(y); });
-        for (std::int64_t i = 0; i < n; ++i) (*vectors)[i][k] = *top < 0 ? -row[i] : row[i];
+    tridiagonalise(team, whole, d.data(), e.data(), tau);
+    if (!vectors) {
+        small_first(d.data(), e.data(), n);
+        if (!diagonalise(d.data(), e.data(), n, nullptr)) return false;
+        std::sort(d.begin(), d.end());
+    } else {
+        Owned z(n, n);
+        if (!divide_and_conquer(team, d.data(), e.data(), z)) return false;
+        multiply_reflections(team, whole, tau, z);
+        choose_signs(z);
+        copy(z, *vectors);
     }
+    for (std::int64_t k = 0; k < n; ++k) values[k] = std::ldexp(d[k], exponent);
     return true;
 }
 
 }  // namespace
 
-bool eigh(const Strided& a, double* values, const Matrix& vectors) { return decompose(a, values, &vectors); }
-bool eigh(const Strided& a, double* values) { return decompose(a, values, nullptr); }
+bool eigh(const Team& team, const Strided& a, double* values, const Matrix& vectors) {
+    return decompose(team, a, values, &vectors);
+}
+bool eigh(const Team& team, const Strided& a, double* values) { return decompose(team, a, values, nullptr); }
 
 }  // namespace weft::dense

@@ -18,6 +18,7 @@ namespace {
 using dense::Matrix;
 using dense::Owned;
 using dense::Strided;
+using dense::Team;
 using ir::CustomCall;
 using Results = std::vector<std::pair<DType, Shape>>;
 
@@ -39,12 +40,13 @@ std::vector<Tensor> apply(const std::string& name, std::string parameters, std::
     return tensors;
 }
 
-// `factor(i)` does matrix i of `count` and says what is wrong with it; empty: nothing. The first problem is raised, if there is
-// a call to open the message with.
+// `factor(i, team)` does matrix i of `count` and says what is wrong with it; empty: nothing. The first problem is raised, if there is a call to
+// open the message with. A single matrix has all threads; those of a batch have one each.
 template <class Factor>
 void for_each_matrix(const CustomCall& use, std::int64_t count, const std::string& call, Factor factor) {
     std::vector<std::string> problems(static_cast<std::size_t>(count));
-    use.for_each(count, [&](std::int64_t i) { problems[i] = factor(i); });
+    const Team team(use.for_each);
+    use.for_each(count, [&](std::int64_t i) { problems[i] = factor(i, team); });
     for (std::int64_t i = 0; i < count && !call.empty(); ++i)
         if (!problems[i].empty())
             throw LinAlgError(
@@ -85,11 +87,11 @@ LuNode lu(const Tensor& a, const std::string& call) {
     const Shape batch = batch_of(a);
     const std::int64_t count = numel(batch);
     const auto run = [=](const CustomCall& use) {
-        for_each_matrix(use, count, call, [&](std::int64_t i) {
+        for_each_matrix(use, count, call, [&](std::int64_t i, const Team& team) {
             std::vector<std::int64_t> pivots(static_cast<std::size_t>(k));
             const Matrix factors = out(use, 0, i, m, n);
             dense::copy(in(use, 0, i, m, n), factors);
-            const std::int64_t info = dense::lu(factors, pivots.data());
+            const std::int64_t info = dense::lu(team, factors, pivots.data());
             use.result<std::int32_t>(2)[i] = static_cast<std::int32_t>(info);
             for (std::int64_t j = 0; j < k; ++j)
                 use.result<std::int32_t>(1)[i * k + j] = static_cast<std::int32_t>(pivots[j] + 1);
@@ -103,13 +105,13 @@ LuNode lu(const Tensor& a, const std::string& call) {
 Tensor lu_solve(const LuNode& factors, const Tensor& b, bool transposed, const std::string& call) {
     const std::int64_t n = b.size(-2), k = b.size(-1), count = numel(batch_of(b));
     const auto run = [=](const CustomCall& use) {
-        for_each_matrix(use, count, call, [&](std::int64_t i) {
+        for_each_matrix(use, count, call, [&](std::int64_t i, const Team& team) {
             const std::int32_t info = use.source<std::int32_t>(2)[i];
             if (info && !call.empty()) return singular(info);
             const std::vector<std::int64_t> pivots = from_one_based(use.source<std::int32_t>(1) + i * n, n);
             const Matrix x = out(use, 0, i, n, k);
             dense::copy(in(use, 3, i, n, k), x);
-            dense::lu_solve(in(use, 0, i, n, n), pivots.data(), x, transposed);
+            dense::lu_solve(team, in(use, 0, i, n, n), pivots.data(), x, transposed);
             return std::string();
         });
     };
@@ -122,7 +124,7 @@ Tensor permutation(const Tensor& pivots, std::int64_t rows) {
     const Shape batch = batch_of(pivots, 1);
     const std::int64_t count = numel(batch);
     const auto run = [=](const CustomCall& use) {
-        for_each_matrix(use, count, "lu_unpack()", [&](std::int64_t i) {
+        for_each_matrix(use, count, "lu_unpack()", [&](std::int64_t i, const Team&) {
             const std::vector<std::int64_t> places = from_one_based(use.source<std::int32_t>(0) + i * k, k);
             for (const std::int64_t place : places)
                 if (place < 0 || place >= rows)
@@ -140,10 +142,10 @@ Tensor permutation(const Tensor& pivots, std::int64_t rows) {
 CholeskyNode cholesky(const Tensor& a, const std::string& call) {
     const std::int64_t n = a.size(-1), count = numel(batch_of(a));
     const auto run = [=](const CustomCall& use) {
-        for_each_matrix(use, count, call, [&](std::int64_t i) {
+        for_each_matrix(use, count, call, [&](std::int64_t i, const Team& team) {
             const Matrix l = out(use, 0, i, n, n);
             dense::copy(in(use, 0, i, n, n), l);
-            const std::int64_t info = dense::cholesky(l);
+            const std::int64_t info = dense::cholesky(team, l);
             use.result<std::int32_t>(1)[i] = static_cast<std::int32_t>(info);
             if (!info) return std::string();
             return str("is not positive definite: the leading minor of order ", info, " is not positive");
@@ -156,10 +158,10 @@ CholeskyNode cholesky(const Tensor& a, const std::string& call) {
 Tensor solve_triangular(const Tensor& t, const Tensor& b, bool upper, bool unit) {
     const std::int64_t n = b.size(-2), k = b.size(-1), count = numel(batch_of(b));
     const auto run = [=](const CustomCall& use) {
-        for_each_matrix(use, count, "", [&](std::int64_t i) {
+        for_each_matrix(use, count, "", [&](std::int64_t i, const Team& team) {
             const Matrix x = out(use, 0, i, n, k);
             dense::copy(in(use, 1, i, n, k), x);
-            dense::solve_triangular(in(use, 0, i, n, n), upper, unit, x);
+            dense::solve_triangular(team, in(use, 0, i, n, n), upper, unit, x);
             return std::string();
         });
     };
@@ -173,12 +175,12 @@ QrNode qr(const Tensor& a, bool complete) {
     const Shape batch = batch_of(a);
     const std::int64_t count = numel(batch);
     const auto run = [=](const CustomCall& use) {
-        for_each_matrix(use, count, "", [&](std::int64_t i) {
+        for_each_matrix(use, count, "", [&](std::int64_t i, const Team& team) {
             Owned factors(m, n);
             std::vector<double> tau;
             dense::copy(in(use, 0, i, m, n), factors);
-            dense::qr(factors, tau);
-            dense::q_of(factors, tau, out(use, 0, i, m, k));
+            dense::qr(team, factors, tau);
+            dense::q_of(team, factors, tau, out(use, 0, i, m, k));
             const Matrix r = out(use, 1, i, k, n);
             for (std::int64_t row = 0; row < k; ++row) {
                 std::fill(r[row], r[row] + std::min(row, n), 0.0);
@@ -203,11 +205,11 @@ SvdNode svd(const Tensor& a, bool full, const std::string& call) {
     const Shape batch = batch_of(a);
     const std::int64_t count = numel(batch);
     const auto run = [=](const CustomCall& use) {
-        for_each_matrix(use, count, call, [&](std::int64_t i) -> std::string {
+        for_each_matrix(use, count, call, [&](std::int64_t i, const Team& team) -> std::string {
             const Strided matrix = in(use, 0, i, m, n);
             if (!dense::all_finite(matrix)) return kNotFinite;
             double* values = use.result<double>(1) + i * k;
-            return dense::svd(matrix, values, out(use, 0, i, m, left), out(use, 2, i, right, n)) ? "" : kNoValues;
+            return dense::svd(team, matrix, values, out(use, 0, i, m, left), out(use, 2, i, right, n)) ? "" : kNoValues;
         });
     };
     const auto made =
@@ -219,10 +221,10 @@ SvdNode svd(const Tensor& a, bool full, const std::string& call) {
 Tensor svdvals(const Tensor& a, const std::string& call) {
     const std::int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n), count = numel(batch_of(a));
     const auto run = [=](const CustomCall& use) {
-        for_each_matrix(use, count, call, [&](std::int64_t i) -> std::string {
+        for_each_matrix(use, count, call, [&](std::int64_t i, const Team& team) -> std::string {
             const Strided matrix = in(use, 0, i, m, n);
             if (!dense::all_finite(matrix)) return kNotFinite;
-            return dense::svd(matrix, use.result<double>(0) + i * k) ? "" : kNoValues;
+            return dense::svd(team, matrix, use.result<double>(0) + i * k) ? "" : kNoValues;
         });
     };
     return apply("svdvals", call, {a}, {{f64, with(batch_of(a), {k})}}, run)[0];
@@ -231,7 +233,7 @@ Tensor svdvals(const Tensor& a, const std::string& call) {
 namespace {
 
 // Of what is not finite, NaN is all that can be said.
-std::string eigh_of(const Strided& a, double* values, const Matrix* vectors) {
+std::string eigh_of(const Team& team, const Strided& a, double* values, const Matrix* vectors) {
     const std::int64_t n = a.rows;
     bool finite = true;
     for (std::int64_t row = 0; row < n; ++row) finite = finite && dense::all_finite(a.block(row, 0, 1, row + 1));
@@ -240,7 +242,7 @@ std::string eigh_of(const Strided& a, double* values, const Matrix* vectors) {
         if (vectors) std::fill(vectors->data, vectors->data + n * n, std::nan(""));
         return "";
     }
-    const bool done = vectors ? dense::eigh(a, values, *vectors) : dense::eigh(a, values);
+    const bool done = vectors ? dense::eigh(team, a, values, *vectors) : dense::eigh(team, a, values);
     return done ? "" : "has eigenvalues that do not converge";
 }
 
@@ -249,9 +251,9 @@ std::string eigh_of(const Strided& a, double* values, const Matrix* vectors) {
 EighNode eigh(const Tensor& a, const std::string& call) {
     const std::int64_t n = a.size(-1), count = numel(batch_of(a));
     const auto run = [=](const CustomCall& use) {
-        for_each_matrix(use, count, call, [&](std::int64_t i) {
+        for_each_matrix(use, count, call, [&](std::int64_t i, const Team& team) {
             const Matrix vectors = out(use, 1, i, n, n);
-            return eigh_of(in(use, 0, i, n, n), use.result<double>(0) + i * n, &vectors);
+            return eigh_of(team, in(use, 0, i, n, n), use.result<double>(0) + i * n, &vectors);
         });
     };
     const auto made = apply("eigh", call, {a}, {{f64, with(batch_of(a), {n})}, {f64, a.shape()}}, run);
@@ -261,8 +263,8 @@ EighNode eigh(const Tensor& a, const std::string& call) {
 Tensor eigvalsh(const Tensor& a, const std::string& call) {
     const std::int64_t n = a.size(-1), count = numel(batch_of(a));
     const auto run = [=](const CustomCall& use) {
-        for_each_matrix(use, count, call, [&](std::int64_t i) {
-            return eigh_of(in(use, 0, i, n, n), use.result<double>(0) + i * n, nullptr);
+        for_each_matrix(use, count, call, [&](std::int64_t i, const Team& team) {
+            return eigh_of(team, in(use, 0, i, n, n), use.result<double>(0) + i * n, nullptr);
         });
     };
     return apply("eigvalsh", call, {a}, {{f64, with(batch_of(a), {n})}}, run)[0];
@@ -273,10 +275,10 @@ Tensor eigvalsh(const Tensor& a, const std::string& call) {
 Tensor matrix_exp(const Tensor& a) {
     const std::int64_t n = a.size(-1), count = numel(batch_of(a));
     const auto run = [=](const CustomCall& use) {
-        for_each_matrix(use, count, "", [&](std::int64_t i) {
+        for_each_matrix(use, count, "", [&](std::int64_t i, const Team& team) {
             const Matrix x = out(use, 0, i, n, n);
             dense::copy(in(use, 0, i, n, n), x);
-            dense::matrix_exp(x);
+            dense::matrix_exp(team, x);
             return std::string();
         });
     };
@@ -299,27 +301,27 @@ struct Determinant {
 };
 
 // By LU where that is safe; else from a = u diag(s) vt, whose cofactors are det(u) det(vt) u diag(products of the other s) vt.
-void cofactors_of(const Strided& a, const Matrix& result) {
+void cofactors_of(const Team& team, const Strided& a, const Matrix& result) {
     constexpr double kSafe = 1e-8;
     const std::int64_t n = a.rows;
     std::vector<std::int64_t> pivots(static_cast<std::size_t>(n));
     Owned factors(n, n);
     dense::copy(a, factors);
-    dense::lu(factors, pivots.data());
+    dense::lu(team, factors, pivots.data());
     const Determinant det(factors, pivots);
     dense::set_identity(result);
     if (det.smallest > kSafe * det.largest || !dense::all_finite(a)) {
-        dense::lu_solve(factors, pivots.data(), result, true);
+        dense::lu_solve(team, factors, pivots.data(), result, true);
         for (std::int64_t i = 0; i < n * n; ++i) result.data[i] *= det.value;
         return;
     }
     Owned u(n, n), vt(n, n), scaled(n, n);
     std::vector<double> s(static_cast<std::size_t>(n));
-    dense::svd(a, s.data(), u, vt);
+    dense::svd(team, a, s.data(), u, vt);
     double sign = 1;
     for (const Matrix* orthogonal : {static_cast<Matrix*>(&u), static_cast<Matrix*>(&vt)}) {
         dense::copy(*orthogonal, factors);
-        dense::lu(factors, pivots.data());
+        dense::lu(team, factors, pivots.data());
         if (Determinant(factors, pivots).value < 0) sign = -sign;
     }
     for (std::int64_t k = 0; k < n; ++k) {
@@ -329,7 +331,7 @@ void cofactors_of(const Strided& a, const Matrix& result) {
         for (std::int64_t i = 0; i < n; ++i) scaled[i][k] = u[i][k] * others;
     }
     std::fill(result.data, result.data + n * n, 0.0);
-    dense::add_product(result, 1, scaled, vt);
+    dense::add_product(team, result, 1, scaled, vt);
 }
 
 }  // namespace
@@ -337,8 +339,8 @@ void cofactors_of(const Strided& a, const Matrix& result) {
 Tensor cofactors(const Tensor& a) {
     const std::int64_t n = a.size(-1), count = numel(batch_of(a));
     const auto run = [=](const CustomCall& use) {
-        for_each_matrix(use, count, "", [&](std::int64_t i) {
-            cofactors_of(in(use, 0, i, n, n), out(use, 0, i, n, n));
+        for_each_matrix(use, count, "", [&](std::int64_t i, const Team& team) {
+            cofactors_of(team, in(use, 0, i, n, n), out(use, 0, i, n, n));
             return std::string();
         });
     };

@@ -9,7 +9,7 @@
 namespace weft::dense {
 namespace {
 
-constexpr std::int64_t kBlock = 32;
+constexpr std::int64_t kBlock = 32, kApplied = 64;  // columns of a panel; reflections that are applied at once
 
 // The norm of a column from row `first` on, without overflow.
 double column_norm(const Matrix& a, std::int64_t column, std::int64_t first) {
@@ -49,13 +49,13 @@ void apply_reflection(const Matrix& a, std::int64_t column, std::int64_t row, do
 struct Reflections {
     Owned v, t;
 
-    Reflections(const Matrix& a, std::int64_t from, std::int64_t to, std::span<const double> tau)
+    Reflections(const Team& team, const Matrix& a, std::int64_t from, std::int64_t to, std::span<const double> tau)
         : v(a.rows - from, to - from), t(to - from, to - from) {
         for (std::int64_t i = 0; i < v.rows; ++i)
             for (std::int64_t j = 0; j < std::min(i, v.columns); ++j) v[i][j] = a[from + i][from + j];
         for (std::int64_t j = 0; j < v.columns; ++j) v[j][j] = 1;
         Owned products(v.columns, v.columns);
-        add_product(products, 1, Strided(v).t(), v);
+        add_product(team, products, 1, Strided(v).t(), v);
         for (std::int64_t j = 0; j < v.columns; ++j) {
             t[j][j] = tau[from + j];
             for (std::int64_t i = 0; i < j; ++i) {
@@ -66,28 +66,62 @@ struct Reflections {
         }
     }
 
-    void apply(const Matrix& to, bool transposed) const {
+    void apply(const Team& team, const Matrix& to, bool transposed) const {
         Owned products(v.columns, to.columns), turned(v.columns, to.columns);
-        add_product(products, 1, Strided(v).t(), to);
-        add_product(turned, 1, transposed ? Strided(t).t() : Strided(t), products);
-        add_product(to, -1, v, turned);
+        add_product(team, products, 1, Strided(v).t(), to);
+        add_product(team, turned, 1, transposed ? Strided(t).t() : Strided(t), products);
+        add_product(team, to, -1, v, turned);
     }
 };
 
+// A panel whose columns are the rows of `columns`.
+void factor_panel(const Matrix& columns, double* tau) {
+    for (std::int64_t j = 0; j < columns.rows; ++j) {
+        poll_interrupt();
+        const std::int64_t count = columns.columns - j;
+        double* const v = columns[j] + j;
+        tau[j] = reflect(v, count);
+        if (tau[j] == 0) continue;
+        for (std::int64_t k = j + 1; k < columns.rows; ++k) {
+            double* const x = columns[k] + j;
+            const double factor = -tau[j] * (x[0] + dot(v + 1, x + 1, count - 1));
+            x[0] += factor;
+            add_scaled(x + 1, factor, v + 1, count - 1);
+        }
+    }
+}
+
 }  // namespace
 
-void qr(const Matrix& a, std::vector<double>& tau) {
+double reflect(double* x, std::int64_t count) {
+    const double largest = count > 1 ? std::fabs(x[1 + first_largest(x + 1, count - 1)]) : 0;
+    if (largest == 0) return 0;  // it is one already
+    double below;
+    if (largest > 1e-140 && largest < 1e140) {
+        below = std::sqrt(dot(x + 1, x + 1, count - 1));
+    } else {
+        double sum = 0;
+        for (std::int64_t i = 1; i < count; ++i) sum += x[i] / largest * (x[i] / largest);
+        below = std::isfinite(largest) ? largest * std::sqrt(sum) : largest;
+    }
+    const double alpha = x[0], beta = -std::copysign(hypotenuse(alpha, below), alpha);
+    divide(x + 1, alpha - beta, count - 1);
+    x[0] = beta;
+    return (beta - alpha) / beta;
+}
+
+void qr(const Team& team, const Matrix& a, std::vector<double>& tau) {
     const std::int64_t steps = std::min(a.rows, a.columns);
     tau.assign(static_cast<std::size_t>(steps), 0);
-    std::vector<double> sums;
+    Owned columns(std::min(kBlock, steps), a.rows);
     for (std::int64_t from = 0; from < steps; from += kBlock) {
-        const std::int64_t to = std::min(from + kBlock, steps);
-        for (std::int64_t j = from; j < to; ++j) {
-            poll_interrupt();
-            tau[j] = reflect_column(a, j, j);
-            apply_reflection(a, j, j, tau[j], j + 1, to, sums);
-        }
-        if (to < a.columns) Reflections(a, from, to, tau).apply(a.block(from, to, a.rows - from, a.columns - to), true);
+        const std::int64_t to = std::min(from + kBlock, steps), wide = to - from, rows = a.rows - from;
+        const Matrix panel = columns.block(0, 0, wide, rows);
+        copy(Strided(a.block(from, from, rows, wide)).t(), panel);
+        factor_panel(panel, tau.data() + from);
+        copy(Strided(panel).t(), a.block(from, from, rows, wide));
+        if (to < a.columns)
+            Reflections(team, a, from, to, tau).apply(team, a.block(from, to, rows, a.columns - to), true);
     }
 }
 
@@ -126,13 +160,24 @@ void pivoted_qr(const Matrix& a, std::vector<double>& tau, std::vector<std::int6
     }
 }
 
-void q_of(const Matrix& factors, std::span<const double> tau, const Matrix& q) {
+void q_of(const Team& team, const Matrix& factors, std::span<const double> tau, const Matrix& q) {
     set_identity(q);
-    const std::int64_t steps = static_cast<std::int64_t>(tau.size()), blocks = (steps + kBlock - 1) / kBlock;
+    const std::int64_t steps = static_cast<std::int64_t>(tau.size()), blocks = (steps + kApplied - 1) / kApplied;
     for (std::int64_t block = blocks; block-- > 0;) {
-        const std::int64_t from = block * kBlock, to = std::min(from + kBlock, steps);
+        const std::int64_t from = block * kApplied, to = std::min(from + kApplied, steps);
         if (from >= q.columns) continue;
-        Reflections(factors, from, to, tau).apply(q.block(from, from, q.rows - from, q.columns - from), false);
+        Reflections(team, factors, from, to, tau)
+            .apply(team, q.block(from, from, q.rows - from, q.columns - from), false);
+    }
+}
+
+void multiply_q(const Team& team, const Matrix& factors, std::span<const double> tau, const Matrix& x,
+                bool transposed) {
+    const std::int64_t steps = static_cast<std::int64_t>(tau.size()), blocks = (steps + kApplied - 1) / kApplied;
+    for (std::int64_t step = 0; step < blocks; ++step) {
+        const std::int64_t from = (transposed ? step : blocks - 1 - step) * kApplied,
+                           to = std::min(from + kApplied, steps);
+        Reflections(team, factors, from, to, tau).apply(team, x.block(from, 0, x.rows - from, x.columns), transposed);
     }
 }
 

@@ -39,7 +39,7 @@ double distance(const Strided& a, const Strided& b) {
 // How far the columns are from orthonormal.
 double skewness(const Matrix& q) {
     Owned products(q.columns, q.columns), one(q.columns, q.columns);
-    dense::add_product(products, 1, Strided(q).t(), q);
+    dense::add_product({}, products, 1, Strided(q).t(), q);
     dense::set_identity(one);
     return distance(products, one);
 }
@@ -94,7 +94,7 @@ TEST_CASE("dense: products of all sizes") {
                     expected[i][j] = c[i][j];
                     for (std::int64_t p = 0; p < k; ++p) expected[i][j] -= 2 * a[i][p] * b[p][j];
                 }
-            dense::add_product(c, -2, a, b);
+            dense::add_product({}, c, -2, a, b);
             CHECK(distance(c, expected) < 1e-12);
         }
 }
@@ -126,12 +126,12 @@ TEST_CASE("dense: LU, Cholesky and QR multiply back") {
         fill(a, 4);
         std::vector<std::int64_t> pivots(static_cast<std::size_t>(k));
         dense::copy(a, factors);
-        CHECK(dense::lu(factors, pivots.data()) == 0);
+        CHECK(dense::lu({}, factors, pivots.data()) == 0);
         Owned l(m, k), u(k, n);
         for (std::int64_t i = 0; i < m; ++i)
             for (std::int64_t j = 0; j < k; ++j) l[i][j] = i == j ? 1 : j < i ? factors[i][j] : 0;
         for (std::int64_t i = 0; i < k; ++i) std::copy(factors[i] + i, factors[i] + n, u[i] + i);
-        dense::add_product(product, 1, l, u);
+        dense::add_product({}, product, 1, l, u);
         const auto order = dense::rows_after(pivots.data(), k, m);
         for (std::int64_t i = 0; i < m; ++i) std::copy(a[order[i]], a[order[i]] + n, exchanged[i]);
         CHECK(distance(product, exchanged) < 1e-13);
@@ -139,21 +139,21 @@ TEST_CASE("dense: LU, Cholesky and QR multiply back") {
 
         std::vector<double> tau;
         dense::copy(a, factors);
-        dense::qr(factors, tau);
+        dense::qr({}, factors, tau);
         Owned q(m, m), r(m, n), back(m, n);
-        dense::q_of(factors, tau, q);
+        dense::q_of({}, factors, tau, q);
         for (std::int64_t i = 0; i < k; ++i) std::copy(factors[i] + i, factors[i] + n, r[i] + i);
-        dense::add_product(back, 1, q, r);
+        dense::add_product({}, back, 1, q, r);
         CHECK(distance(back, a) < 1e-13);
         CHECK(skewness(q) < 1e-13);
 
         Owned square(m, m), root(m, m), again(m, m);
-        dense::add_product(square, 1, a, Strided(a).t());
+        dense::add_product({}, square, 1, a, Strided(a).t());
         for (std::int64_t i = 0; i < m; ++i) square[i][i] += 1;
         dense::copy(square, root);
         for (std::int64_t i = 0; i < m; ++i) std::fill(root[i] + i + 1, root[i] + m, 1e9);  // not read
-        CHECK(dense::cholesky(root) == 0);
-        dense::add_product(again, 1, root, Strided(root).t());
+        CHECK(dense::cholesky({}, root) == 0);
+        dense::add_product({}, again, 1, root, Strided(root).t());
         CHECK(distance(again, square) < 1e-12);
     }
 }
@@ -167,15 +167,15 @@ TEST_CASE("dense: singular values and eigenvalues multiply back, of deficient ma
             const std::int64_t k = std::min(m, n);
             Owned left(m, rank), right(rank, n), a(m, n);
             fill(left, 5), fill(right, 6);
-            dense::add_product(a, 1, left, right);
+            dense::add_product({}, a, 1, left, right);
             Owned u(m, m), vt(n, n), scaled(m, k), back(m, n);
             Doubles s(static_cast<std::size_t>(k)), alone(s);
-            REQUIRE(dense::svd(a, s.data(), u, vt));
-            REQUIRE(dense::svd(a, alone.data()));
+            REQUIRE(dense::svd({}, a, s.data(), u, vt));
+            REQUIRE(dense::svd({}, a, alone.data()));
             CHECK(std::is_sorted(s.rbegin(), s.rend()));
             for (std::int64_t i = 0; i < m; ++i)
                 for (std::int64_t j = 0; j < k; ++j) scaled[i][j] = u[i][j] * s[j];
-            dense::add_product(back, 1, scaled, vt.block(0, 0, k, n));
+            dense::add_product({}, back, 1, scaled, vt.block(0, 0, k, n));
             CHECK(distance(back, a) < 1e-12);
             CHECK(skewness(u) < 1e-12);
             CHECK(skewness(vt) < 1e-12);
@@ -190,11 +190,11 @@ TEST_CASE("dense: singular values and eigenvalues multiply back, of deficient ma
         for (std::int64_t i = 0; i < n; ++i)
             for (std::int64_t j = 0; j < i; ++j) a[j][i] = a[i][j];
         Doubles w(static_cast<std::size_t>(n));
-        REQUIRE(dense::eigh(a, w.data(), v));
+        REQUIRE(dense::eigh({}, a, w.data(), v));
         CHECK(std::is_sorted(w.begin(), w.end()));
         for (std::int64_t i = 0; i < n; ++i)
             for (std::int64_t j = 0; j < n; ++j) scaled[i][j] = v[i][j] * w[j];
-        dense::add_product(back, 1, scaled, Strided(v).t());
+        dense::add_product({}, back, 1, scaled, Strided(v).t());
         CHECK(distance(back, a) < 1e-12);
         CHECK(skewness(v) < 1e-12);
     }
@@ -205,23 +205,114 @@ TEST_CASE("dense: sizes of numbers do not matter, and small singular values are 
         Owned a(3, 3), u(3, 3), vt(3, 3);
         fill(a, 8);
         Doubles s(3), big(3), w(3);
-        REQUIRE(dense::svd(a, s.data()));
+        REQUIRE(dense::svd({}, a, s.data()));
         for (std::int64_t i = 0; i < 9; ++i) a.data[i] *= scale;
-        REQUIRE(dense::svd(a, big.data(), u, vt));
+        REQUIRE(dense::svd({}, a, big.data(), u, vt));
         for (int i = 0; i < 3; ++i) CHECK(std::fabs(big[i] / scale - s[i]) < 1e-13);
-        REQUIRE(dense::eigh(a, w.data()));
+        REQUIRE(dense::eigh({}, a, w.data()));
         CHECK(std::isfinite(w[2]));
         std::vector<double> tau;
-        dense::qr(a, tau);
+        dense::qr({}, a, tau);
         CHECK(std::isfinite(a[0][0]));
     }
     Owned graded(3, 3);  // columns of very different size: each singular value keeps its digits
     graded[0][0] = 1, graded[1][0] = 1, graded[0][1] = 1e-20, graded[1][1] = -1e-20, graded[2][2] = 1e-40;
     Doubles s(3);
-    REQUIRE(dense::svd(graded, s.data()));
+    REQUIRE(dense::svd({}, graded, s.data()));
     CHECK(std::fabs(s[0] / std::sqrt(2) - 1) < 1e-14);
     CHECK(std::fabs(s[1] / (std::sqrt(2) * 1e-20) - 1) < 1e-14);
     CHECK(std::fabs(s[2] / 1e-40 - 1) < 1e-14);
+}
+
+namespace {
+
+// Symmetric matrices that decompositions find hard: equal eigenvalues, tiny couplings, hardly any rank.
+std::vector<std::pair<const char*, std::function<double(std::int64_t, std::int64_t)>>> hard_matrices() {
+    return {{"ones", [](auto, auto) { return 1.0; }},
+            {"zeros", [](auto, auto) { return 0.0; }},
+            {"identity", [](auto i, auto j) { return i == j ? 1.0 : 0.0; }},
+            {"whole numbers", [](auto i, auto j) { return i == j ? static_cast<double>(i % 3) : 0.0; }},
+            {"second differences", [](auto i, auto j) { return i == j                 ? 2.0
+                                                               : std::abs(i - j) == 1 ? -1.0
+                                                                                      : 0.0; }},
+            {"rank 2",
+             [](auto i, auto j) { return std::sin(0.7 * i) * std::sin(0.7 * j) + 1.1 * std::cos(i) * std::cos(j); }},
+            {"Hilbert", [](auto i, auto j) { return 1.0 / static_cast<double>(i + j + 1); }},
+            {"glued Wilkinson", [](auto i, auto j) {
+                 if (i == j) return std::fabs(static_cast<double>(i % 21) - 10);
+                 if (std::abs(i - j) != 1) return 0.0;
+                 return std::max(i, j) % 21 == 0 ? 1e-8 : 1.0;
+             }}};
+}
+
+}  // namespace
+
+TEST_CASE("dense: equal eigenvalues, tiny couplings and hardly any rank, in blocks and halves of all sizes") {
+    for (const auto& [name, element] : hard_matrices())
+        for (const std::int64_t n : {24, 25, 33, 64, 65, 129, 200}) {
+            CAPTURE(name);
+            CAPTURE(n);
+            Owned a(n, n), v(n, n), u(n, n), vt(n, n), scaled(n, n), of_vectors(n, n), of_factors(n, n);
+            for (std::int64_t i = 0; i < n; ++i)
+                for (std::int64_t j = 0; j < n; ++j) a[i][j] = element(i, j);
+            Doubles w(static_cast<std::size_t>(n)), alone(w), s(w), only(w);
+            REQUIRE(dense::eigh({}, a, w.data(), v));
+            REQUIRE(dense::eigh({}, a, alone.data()));
+            REQUIRE(dense::svd({}, a, s.data(), u, vt));
+            REQUIRE(dense::svd({}, a, only.data()));
+            const double size = std::max(1.0, std::fabs(w.back())) * 1e-13;
+            CHECK(skewness(v) < 1e-12);
+            CHECK(skewness(u) < 1e-12);
+            CHECK(skewness(vt) < 1e-12);
+            for (std::int64_t i = 0; i < n; ++i) {
+                CHECK(std::fabs(w[i] - alone[i]) < size);
+                CHECK(std::fabs(s[i] - only[i]) < size);
+                for (std::int64_t j = 0; j < n; ++j) scaled[i][j] = v[i][j] * w[j];
+            }
+            dense::add_product({}, of_vectors, 1, scaled, Strided(v).t());
+            CHECK(distance(of_vectors, a) < size);
+            for (std::int64_t i = 0; i < n; ++i)
+                for (std::int64_t j = 0; j < n; ++j) scaled[i][j] = u[i][j] * s[j];
+            dense::add_product({}, of_factors, 1, scaled, vt);
+            CHECK(distance(of_factors, a) < size);
+        }
+}
+
+TEST_CASE("dense: threads change no bit") {
+    const dense::Team::ForEach backwards = [](std::int64_t count, const std::function<void(std::int64_t)>& f) {
+        for (std::int64_t i = count; i-- > 0;) f(i);
+    };
+    const dense::Team team(backwards), alone;
+    const std::int64_t n = 300;
+    Owned a(n, n), b(n, n);
+    fill(a, 11), fill(b, 12);
+    const auto same = [&](const std::function<void(const dense::Team&, const Matrix&)>& f) {
+        Owned first(n, n), second(n, n);
+        dense::copy(a, first), dense::copy(a, second);
+        f(alone, first), f(team, second);
+        return distance(first, second) == 0;
+    };
+    std::vector<std::int64_t> pivots(static_cast<std::size_t>(n));
+    Doubles values(static_cast<std::size_t>(n));
+    CHECK(same([&](const auto& t, const Matrix& x) { dense::lu(t, x, pivots.data()); }));
+    CHECK(same([&](const auto& t, const Matrix& x) {
+        std::vector<double> tau;
+        Owned q(n, n);
+        dense::qr(t, x, tau);
+        dense::q_of(t, x, tau, q);
+        dense::copy(q, x);
+    }));
+    CHECK(same([&](const auto& t, const Matrix& x) { dense::solve_triangular(t, b, true, false, x); }));
+    CHECK(same([&](const auto& t, const Matrix& x) {
+        Owned v(n, n);
+        REQUIRE(dense::eigh(t, x, values.data(), v));
+        dense::copy(v, x);
+    }));
+    CHECK(same([&](const auto& t, const Matrix& x) {
+        Owned u(n, n), vt(n, n);
+        REQUIRE(dense::svd(t, x, values.data(), u, vt));
+        dense::copy(u, x);
+    }));
 }
 
 // ---- solving ---------------------------------------------------------------------------------------------------------
