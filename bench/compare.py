@@ -33,8 +33,19 @@ ROWS = [
 ]  # fmt: skip
 OPERATORS = [  # single ops, against PyTorch alone
     "sort", "sort rows", "topk", "cumsum", "cumsum columns", "gather", "scatter_add", "embedding gradient", "mask", "einsum", "cat",
-    "cat rows",    "max pool", "avg pool", "batch norm",
+    "cat rows", "max pool", "avg pool", "batch norm",
 ]  # fmt: skip
+LINALG = [  # decompositions, against PyTorch alone
+    row + kind for row in ("lu 512", "solve 512", "cholesky 512", "qr 512", "lstsq 512", "eigh 256", "eigh 512", "svd 64", "svd 256", "svd 1200")
+    for kind in ("", " f64")
+]  # fmt: skip
+
+
+def peers_of(row, names):
+    """Who takes part in a row: nothing is captured or compiled where a row is one call of a library."""
+    if row in LINALG:
+        return [name for name in names if name in ("weft", "torch")]
+    return [name for name in names if name != "jax" or row not in OPERATORS]
 
 
 def cores():
@@ -176,10 +187,10 @@ def arguments():
     options.peers = [name for name in options.peers.split(",") if name]
     if unknown := set(options.peers) - set(PEERS):
         parser.error(f"no such peer: {', '.join(sorted(unknown))}; there are {', '.join(PEERS)}")
-    options.rows = [row for row in [*ROWS, *OPERATORS] if not options.only or any(part in row for part in options.only)]
+    options.rows = [row for row in [*ROWS, *OPERATORS, *LINALG] if not options.only or any(part in row for part in options.only)]
     options.programs = "torch" in options.peers and (not options.only or PROGRAMS in options.only)
     if not options.rows and not options.programs:
-        parser.error(f"no row has that in its name; there are {', '.join([*ROWS, *OPERATORS, PROGRAMS])}")
+        parser.error(f"no row has that in its name; there are {', '.join([*ROWS, *OPERATORS, *LINALG, PROGRAMS])}")
     return options
 
 
@@ -197,7 +208,7 @@ def main():
         bench = Bench(options, cache)
         print(line("row", names, "best peer / weft"), flush=True)
         for row in options.rows:
-            result = measure(bench, row, [name for name in names if name != "jax" or row not in OPERATORS])
+            result = measure(bench, row, peers_of(row, names))
             results.append(result)
             last = f"{result['ratio']:.2f}" if result["ratio"] else "-"
             print(line(row, [spoken(result["seconds"].get(name)) for name in names], last), flush=True)
@@ -205,7 +216,7 @@ def main():
                 print(f"  {note}", flush=True)
         bench.close()
     means = {}
-    for name, rows in (("geometric mean", ROWS), ("… of single ops", OPERATORS)):
+    for name, rows in (("geometric mean", ROWS), ("… of single ops", OPERATORS), ("… of decompositions", LINALG)):
         ratios = [result["ratio"] for result in results if result["ratio"] and result["row"] in rows]
         if ratios:
             means[name] = math.exp(sum(map(math.log, ratios)) / len(ratios))

@@ -60,6 +60,32 @@ OPS = {
     "avg pool": lambda x: F.avg_pool2d(x, 3, 1, 1),
     "batch norm": lambda x, weight, bias: F.batch_norm(x, None, None, weight, bias, training=True),
 }
+
+
+def _ends(values, *vectors):
+    """Values and one vector of each matrix, whose signs are open: all of it was computed."""
+    return torch.cat([values, *(vector.abs() for vector in vectors)])
+
+
+def _svd(a):
+    u, values, vh = torch.linalg.svd(a)
+    return _ends(values, u[:, 0], vh[0])
+
+
+def _eigh(a):
+    values, vectors = torch.linalg.eigh(a)
+    return _ends(values, vectors[:, -1])
+
+
+LINALG = {
+    "lu": lambda a: torch.linalg.lu_factor(a)[0],
+    "solve": lambda a, b: torch.linalg.solve(a, b),
+    "cholesky": lambda a: torch.linalg.cholesky(a),
+    "qr": lambda a: torch.cat([part.abs() for part in torch.linalg.qr(a)]),
+    "lstsq": lambda a, b: torch.linalg.lstsq(a, b)[0],
+    "eigh": _eigh,
+    "svd": _svd,
+}
 UNCAPTURED = ("mask", "embedding gradient")  # their result's size depends on values, or they differentiate: nothing to capture
 
 
@@ -109,8 +135,8 @@ def prepare_op(row):
     tensors = [torch.from_numpy(array) for array in work.arguments(row)]
     if not row.startswith("transpose"):
         tensors = [own_layout(tensor) for tensor in tensors]
-    function = OPS.get(row, lambda a, b: a @ b)
-    if row not in UNCAPTURED:
+    function = OPS.get(row) or LINALG.get(row.split()[0]) or (lambda a, b: a @ b)
+    if row not in UNCAPTURED and row not in work.LINALG:
         function = compiled(function)
     tensors[0].requires_grad_(row == "embedding gradient")
     mode = torch.enable_grad if row == "embedding gradient" else torch.no_grad
@@ -183,7 +209,7 @@ def prepare_torch_step(row):
 
 
 def prepare(row):
-    if row in work.OPS or row in work.OPERATORS:
+    if row in work.OPS or row in work.OPERATORS or row in work.LINALG:
         return prepare_op(row)
     return (prepare_weft_step if WEFT else prepare_torch_step)(row)
 

@@ -70,6 +70,25 @@ OPERATORS = {  # of single ops, a million elements each, against PyTorch: a shap
     "avg pool": (_IMAGES,),
     "batch norm": (_IMAGES, (64,), (64,)),
 }
+
+
+def _square(n):
+    return ((n, n),)
+
+
+LINALG = {  # of matrices, in f32 and f64, against PyTorch; Weft computes both in f64
+    "lu 512": _square(512),
+    "solve 512": _square(512) * 2,
+    "cholesky 512": (("positive", (512, 512)),),
+    "qr 512": _square(512),
+    "lstsq 512": ((512, 256), (512, 8)),
+    "eigh 256": (("symmetric", (256, 256)),),
+    "eigh 512": (("symmetric", (512, 512)),),
+    "svd 64": _square(64),
+    "svd 256": _square(256),
+    "svd 1200": _square(1200),
+}
+LINALG |= {f"{row} f64": kinds for row, kinds in LINALG.items()}
 STEPS = {  # row: kind of network, optimiser, its rate, weights, shape of the input
     "mlp sgd": ("mlp", "sgd", 0.05, _MLP, (128, 784)),
     "mlp adam": ("mlp", "adam", 1e-3, _MLP, (128, 784)),
@@ -86,9 +105,14 @@ def arguments(row):
     def make(kind):
         if kind[0] == "int":
             return random.integers(0, kind[2], kind[1])
-        return random.uniform(-1, 1, kind).astype(np.float32)
+        numbers = random.uniform(-1, 1, kind[1] if isinstance(kind[0], str) else kind)
+        if kind[0] == "symmetric":
+            numbers += numbers.T
+        if kind[0] == "positive":
+            numbers = numbers @ numbers.T / len(numbers) + np.eye(len(numbers))
+        return numbers.astype(np.float64 if row.endswith("f64") else np.float32)
 
-    return [make(kind) for kind in (OPS.get(row) or OPERATORS[row])]
+    return [make(kind) for kind in (OPS.get(row) or OPERATORS.get(row) or LINALG[row])]
 
 
 def weights(row):

@@ -159,6 +159,10 @@ bool eigh(const Team& team, const Strided& a, double* values);
 bool svd(const Team& team, const Strided& a, double* values, const Matrix& u, const Matrix& vt);
 bool svd(const Team& team, const Strided& a, double* values);
 
+// x = what minimises |a x - b|, the smallest one of several; gives the rank, or -1: no convergence. Singular values up to `tolerance` times the
+// largest count as 0. All elements of a must be finite.
+std::int64_t least_squares(const Team& team, const Strided& a, const Strided& b, double tolerance, const Matrix& x);
+
 void matrix_exp(const Team& team, const Matrix& a);  // in place
 
 }  // namespace weft::dense

@@ -12,12 +12,14 @@ namespace {
 
 double precision_of(DType type) { return type == f64 ? 0x1p-52 : 0x1p-23; }
 
+double relative_tolerance(const Tensor& a, const ToleranceOptions& options) {
+    const double larger = static_cast<double>(std::max(a.size(-2), a.size(-1)));
+    return options.rtol.value_or(options.atol.value_or(0) > 0 ? 0 : precision_of(a.dtype()) * larger);
+}
+
 // Magnitudes from this on count as not zero: […, 1], from the sizes' maximum over the last axis.
 Tensor threshold(const Tensor& a, const Tensor& sizes, const ToleranceOptions& options) {
-    const double larger = static_cast<double>(std::max(a.size(-2), a.size(-1)));
-    const double atol = options.atol.value_or(0),
-                 rtol = options.rtol.value_or(atol > 0 ? 0 : precision_of(a.dtype()) * larger);
-    return maximum(max(sizes, -1, true) * rtol, atol);
+    return maximum(max(sizes, -1, true) * relative_tolerance(a, options), options.atol.value_or(0));
 }
 
 void check_tolerance(const Checker& check, const ToleranceOptions& options) {
@@ -41,16 +43,20 @@ Tensor pseudo_inverse(const Tensor& a, const Tensor& wide, const ToleranceOption
     return matmul(turned(parts.vh) * inverse.unsqueeze(-2), turned(parts.u));
 }
 
+// The gradient of x from that of its pseudo-inverse k: dK = -K dA K + K Kᵀ dAᵀ (I - A K) + (I - K A) dAᵀ Kᵀ K
+Tensor through_pinv(const Tensor& x, const Tensor& k, const Tensor& g) {
+    const Tensor kt = turned(k), gt = turned(g);
+    const Tensor left = matmul(gt, matmul(k, kt)), right = matmul(matmul(kt, k), gt);
+    const Tensor outside = (left - matmul(x, matmul(k, left))) + (right - matmul(matmul(right, k), x));
+    return outside - matmul(kt, matmul(g, kt));
+}
+
 Tensor pinv_of(const Tensor& a, const Tensor& wide, const ToleranceOptions& options, const std::string& call) {
     if (!has_elements(a)) return turned(wide) * 0.0;
     const Tensor inputs[] = {wide}, outputs[] = {pseudo_inverse(a, wide, options, call)};
     const SavedTensor matrix(wide);
     return custom_gradient("linalg.pinv", inputs, outputs, [=](auto gradients, auto results) {
-        // dK = -K dA K + K Kᵀ dAᵀ (I - A K) + (I - K A) dAᵀ Kᵀ K
-        const Tensor x = matrix.unpack(), &k = results[0], &g = gradients[0], kt = turned(k), gt = turned(g);
-        const Tensor left = matmul(gt, matmul(k, kt)), right = matmul(matmul(kt, k), gt);
-        const Tensor outside = (left - matmul(x, matmul(k, left))) + (right - matmul(matmul(right, k), x));
-        return std::vector<Tensor>{outside - matmul(kt, matmul(g, kt))};
+        return std::vector<Tensor>{through_pinv(matrix.unpack(), results[0], gradients[0])};
     })[0];
 }
 
@@ -74,6 +80,27 @@ Tensor matrix_rank(const Tensor& a, const ToleranceOptions& options) {
     return gt(sizes, threshold(a, sizes, options)).to(i64).sum(-1);
 }
 
+namespace {
+
+struct LeastSquaresValue {
+    Tensor solution, rank;
+};
+
+LeastSquaresValue least_squares(const Tensor& a, const Tensor& wide, const Tensor& right,
+                                const ToleranceOptions& options, const std::string& call) {
+    const nodes::LeastSquaresNode made = nodes::least_squares(wide, right, relative_tolerance(a, options), call);
+    const Tensor inputs[] = {wide, right}, outputs[] = {made.solution};
+    const SavedTensor matrix(wide), side(right), original(a);
+    const Tensor solution = custom_gradient("linalg.lstsq", inputs, outputs, [=](auto gradients, auto) {
+        const Tensor x = matrix.unpack(), k = pinv_of(original.unpack(), x, options, call);
+        return std::vector<Tensor>{through_pinv(x, k, matmul(gradients[0], turned(side.unpack()))),
+                                   matmul(turned(k), gradients[0])};
+    })[0];
+    return {solution, made.rank};
+}
+
+}  // namespace
+
 LeastSquares lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond) {
     const Checker check("linalg.lstsq", {{"A", a}, {"B", b}});
     const Tensor wide = wide_matrix(check, "A", a);
@@ -87,14 +114,19 @@ LeastSquares lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond
     check.that(right.size(-2) == a.size(-2), "B's rows ", right.size(-2), " must be as many as A's ", a.size(-2));
     const Shape batch = check.broadcast(batch_of(a), batch_of(right));
     const ToleranceOptions options{.rtol = rcond};
-    const Tensor inverse = pinv_of(a, wide, options, check.call());
-    const Tensor solution = matmul(with_batch(inverse, batch), with_batch(right, batch));
     LeastSquares result;
+    Tensor solution;
+    if (has_elements(a) && batch == batch_of(a)) {
+        const LeastSquaresValue made = least_squares(a, wide, with_batch(right, batch), options, check.call());
+        solution = made.solution, result.rank = made.rank;
+    } else {  // one matrix for many right sides
+        solution = matmul(with_batch(pinv_of(a, wide, options, check.call()), batch), with_batch(right, batch));
+    }
     result.solution = (vector ? solution.squeeze(-1) : solution).to(a.dtype());
     if (has_elements(a)) {
         const NoGrad value_only;
-        const Tensor s = nodes::svd(wide, false, check.call()).s;
-        result.rank = gt(s, threshold(a, s, options)).to(i64).sum(-1);
+        const Tensor s = nodes::svdvals(wide, check.call());
+        if (!result.rank.defined()) result.rank = gt(s, threshold(a, s, options)).to(i64).sum(-1);
         result.singular_values = s.to(a.dtype());
     } else {
         Shape values = batch_of(a);

@@ -270,6 +270,24 @@ Tensor eigvalsh(const Tensor& a, const std::string& call) {
     return apply("eigvalsh", call, {a}, {{f64, with(batch_of(a), {n})}}, run)[0];
 }
 
+LeastSquaresNode least_squares(const Tensor& a, const Tensor& b, double tolerance, const std::string& call) {
+    const std::int64_t m = a.size(-2), n = a.size(-1), k = b.size(-1), count = numel(batch_of(a));
+    const auto run = [=](const CustomCall& use) {
+        for_each_matrix(use, count, call, [&](std::int64_t i, const Team& team) -> std::string {
+            const Strided matrix = in(use, 0, i, m, n);
+            if (!dense::all_finite(matrix)) return kNotFinite;
+            const std::int64_t rank =
+                dense::least_squares(team, matrix, in(use, 1, i, m, k), tolerance, out(use, 0, i, n, k));
+            use.result<std::int64_t>(1)[i] = rank;
+            return rank < 0 ? kNoValues : "";
+        });
+    };
+    const Shape batch = batch_of(a);
+    const auto made =
+        apply("lstsq", str(tolerance, " ", call), {a, b}, {{f64, with(batch, {n, k})}, {i64, batch}}, run);
+    return {made[0], made[1]};
+}
+
 // ---- functions -------------------------------------------------------------------------------------------------------
 
 Tensor matrix_exp(const Tensor& a) {

@@ -42,6 +42,11 @@ struct EighNode {
 EighNode eigh(const Tensor& a, const std::string& call);
 Tensor eigvalsh(const Tensor& a, const std::string& call);
 
+struct LeastSquaresNode {
+    Tensor solution, rank;  // rank: i64
+};
+LeastSquaresNode least_squares(const Tensor& a, const Tensor& b, double tolerance, const std::string& call);
+
 Tensor matrix_exp(const Tensor& a);
 Tensor cofactors(const Tensor& a);  // det(a) a⁻ᵀ, of singular matrices too
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace weft::dense {
 namespace {
@@ -76,18 +77,18 @@ struct Reflections {
 
 // A panel whose columns are the rows of `columns`.
 void factor_panel(const Matrix& columns, double* tau) {
-    for (std::int64_t j = 0; j < columns.rows; ++j) {
+    const std::int64_t width = columns.rows;
+    std::vector<double> products(static_cast<std::size_t>(width));
+    for (std::int64_t j = 0; j < width; ++j) {
         poll_interrupt();
-        const std::int64_t count = columns.columns - j;
+        const std::int64_t count = columns.columns - j, others = width - j - 1;
         double* const v = columns[j] + j;
         tau[j] = reflect(v, count);
-        if (tau[j] == 0) continue;
-        for (std::int64_t k = j + 1; k < columns.rows; ++k) {
-            double* const x = columns[k] + j;
-            const double factor = -tau[j] * (x[0] + dot(v + 1, x + 1, count - 1));
-            x[0] += factor;
-            add_scaled(x + 1, factor, v + 1, count - 1);
-        }
+        if (tau[j] == 0 || others == 0) continue;
+        const double diagonal = std::exchange(v[0], 1.0);
+        multiply({}, columns.block(j + 1, j, others, count), v, products.data());
+        for (std::int64_t k = 0; k < others; ++k) add_scaled(columns[j + 1 + k] + j, -tau[j] * products[k], v, count);
+        v[0] = diagonal;
     }
 }
 

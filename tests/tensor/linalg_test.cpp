@@ -278,6 +278,38 @@ TEST_CASE("dense: equal eigenvalues, tiny couplings and hardly any rank, in bloc
         }
 }
 
+TEST_CASE("dense: least squares of any shape, rank and condition solve the normal equations and are the smallest") {
+    for (const auto& [m, n] : kSizes)
+        for (const std::int64_t rank : {std::int64_t{1}, std::min<std::int64_t>(3, std::min(m, n)), std::min(m, n)})
+            for (const double smallest : {1.0, 1e-7}) {
+                CAPTURE(m);
+                CAPTURE(n);
+                CAPTURE(rank);
+                CAPTURE(smallest);
+                const std::int64_t k = 3;
+                Owned left(m, rank), right(rank, n), a(m, n), b(m, k), x(n, k), rest(m, k), normal(n, k);
+                fill(left, 21), fill(right, 22), fill(b, 23);
+                for (std::int64_t i = 0; i < m; ++i) left[i][rank - 1] *= smallest;
+                dense::add_product({}, a, 1, left, right);
+                CHECK(dense::least_squares({}, a, b, 1e-12, x) == rank);
+                dense::copy(b, rest);
+                dense::add_product({}, rest, -1, a, x);
+                dense::add_product({}, normal, 1, Strided(a).t(), rest);
+                CHECK(dense::largest(normal) < 1e-9 * (1 + dense::largest(x)));
+                // Of no part outside of the rows of a, which `right` spans.
+                Owned coordinates(rank, k), back(n, k);
+                dense::least_squares({}, Strided(right).t(), x, 1e-12, coordinates);
+                dense::add_product({}, back, 1, Strided(right).t(), coordinates);
+                CHECK(distance(back, x) < 1e-6 * (1 + dense::largest(x)));
+            }
+    Owned a(40, 30), b(40, 1), x(30, 1);  // what is below the tolerance is no rank
+    fill(a, 24), fill(b, 25);
+    for (std::int64_t i = 0; i < 40; ++i) a[i][7] = a[i][3] + 1e-9 * a[i][7];
+    CHECK(dense::least_squares({}, a, b, 1e-12, x) == 30);
+    CHECK(dense::least_squares({}, a, b, 1e-6, x) == 29);
+    CHECK(dense::largest(x) < 10);
+}
+
 TEST_CASE("dense: threads change no bit") {
     const dense::Team::ForEach backwards = [](std::int64_t count, const std::function<void(std::int64_t)>& f) {
         for (std::int64_t i = count; i-- > 0;) f(i);
