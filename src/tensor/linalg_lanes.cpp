@@ -197,12 +197,14 @@ void copy(const Strided& from, const Matrix& to) {
     constexpr std::int64_t kSide = 8;  // of a block: a cache line, both ways
     const std::int64_t rows = from.column_stride == 1 ? 1 : kSide,
                        columns = from.column_stride == 1 ? from.columns : kSide;
-    for (std::int64_t i = 0; i < from.rows; i += rows)
+    for (std::int64_t i = 0; i < from.rows; i += rows) {
+        if (i % 64 == 0) poll_interrupt();  // the first touch of new memory takes a while
         for (std::int64_t j = 0; j < from.columns; j += columns) {
             const std::int64_t bottom = std::min(i + rows, from.rows), right = std::min(j + columns, from.columns);
             for (std::int64_t r = i; r < bottom; ++r)
                 for (std::int64_t c = j; c < right; ++c) to[r][c] = from(r, c);
         }
+    }
 }
 
 void set_identity(const Matrix& a) {
