@@ -46,7 +46,7 @@ ALONG = [  # the shape stays, one axis matters
 ]  # fmt: skip
 REDUCE = [
     "{x}.sum({d}) * 0.2", "{x}.mean({d})", "{x}.amax({d})", "{x}.amin({d})", "torch.logsumexp({x}, {d})", "torch.prod(torch.clamp({x}, 0.8, 1.2), {d})",
-    "{x}.var({d}, correction=0)", "torch.norm({x} + 3.0, dim={d}) * 0.1", "({x} * {x}).mean({d})", "torch.median({x}, {d})[0]",
+    "{x}.var({d}, correction=0)", "torch.norm({x} + 3.0, dim={d}) * 0.1", "({x} * {x}).mean({d})", "torch.median({x}.contiguous(), {d})[0]",
     "torch.std({x}, {d}, correction=0) if {n} > 2 else {x}.mean({d})", "torch.topk({x}, 1, {d})[0].squeeze({d})",
 ]  # fmt: skip
 BINARY = [

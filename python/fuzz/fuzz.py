@@ -87,22 +87,25 @@ def in_child(jobs: list[tuple[str, dict[str, str]]], patience: float = PATIENCE)
                 os.write(writer, (json.dumps(verdict(text, settings)) + "\n").encode())
             os._exit(0)
         os.close(writer)
-        done, rest, dead = 0, b"", ""
-        while done < len(jobs):
-            ready, _, _ = select.select([reader], [], [], patience)
-            if not ready:
+        done, rest, dead, ended = 0, b"", "", False
+        try:
+            while done < len(jobs):
+                ready, _, _ = select.select([reader], [], [], patience)
+                if not ready:
+                    dead = f"still running after {patience:.0f} s"
+                    break
+                chunk = os.read(reader, 65536)
+                if ended := not chunk:
+                    break
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    done += 1
+                    yield json.loads(line)
+        finally:  # also if nobody asks for the other verdicts
+            os.close(reader)
+            if not ended and done < len(jobs):
                 os.kill(pid, signal.SIGKILL)
-                dead = f"still running after {patience:.0f} s"
-                break
-            chunk = os.read(reader, 65536)
-            if not chunk:
-                break
-            *lines, rest = (rest + chunk).split(b"\n")
-            for line in lines:
-                done += 1
-                yield json.loads(line)
-        os.close(reader)
-        _, status = os.waitpid(pid, 0)
+            _, status = os.waitpid(pid, 0)
         if done < len(jobs):
             yield dead or f"killed by {signal.Signals(status & 127).name}"
             done += 1

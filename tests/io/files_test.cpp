@@ -269,9 +269,9 @@ TEST_CASE("JSON: what is read and what is not") {
     };
     skip(R"( {"a": [1, -2.5e3, true, false, null, {}, [], "x"]} )");
     skip(std::string(32, '[') + std::string(32, ']'));
-    for (const std::string text :
-         {"{", "[1,]", "{\"a\" 1}", "tru", "1 2", "[", "{\"a\":}", "-", "+1", std::string(100000, '[').c_str()})
+    for (const std::string text : {"{", "[1,]", "{\"a\" 1}", "tru", "1 2", "[", "{\"a\":}", "-", "+1"})
         CHECK_THROWS_AS(skip(text), io::JsonError);
+    CHECK_THROWS_AS(skip(std::string(100000, '[')), io::JsonError);
     CHECK(io::json_text("a\"\\\n\x1f\u00e9") == R"("a\"\\\u000a\u001f)"
                                                 "\u00e9\"");
 }
