@@ -82,8 +82,10 @@ def test_default_dtype():
         assert weft.get_default_dtype() is weft.float64
         made = [weft.tensor([0.5]), weft.zeros(2), weft.ones(2), weft.empty(2), weft.full((2,), 0.5), weft.rand(2), weft.randn(2), weft.linspace(0, 1, 3),
                 weft.arange(0.5, 2), weft.eye(2), weft.tensor([1, 2]) / 2, weft.tensor([1]).exp(), weft.tensor(3) * 0.1, weft.hann_window(4), weft.Tensor([1]),
-                nn.Linear(2, 3).weight]  # fmt: skip
-        assert all(t.dtype is weft.float64 for t in made)
+                nn.Linear(2, 3).weight, nn.Transformer.generate_square_subsequent_mask(2)]  # fmt: skip
+        layers = [nn.BatchNorm2d(2), nn.InstanceNorm1d(2, affine=True), nn.GroupNorm(1, 2), nn.LayerNorm(2), nn.RMSNorm(2), nn.PReLU()]
+        made += [parameter for layer in layers for parameter in layer.parameters()]
+        assert all(t.dtype is weft.float64 for t in made) and weft.finfo().bits == 64
         assert weft.tensor(0.1).item() == 0.1 and repr(weft.tensor([0.5])) == "tensor([0.5000])"
         assert (weft.ones(2, dtype=weft.float32) * 0.5).dtype is weft.float32
     finally:

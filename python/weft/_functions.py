@@ -32,8 +32,8 @@ class finfo:
 
     _digits = {_weft.float16: (10, 15), _weft.bfloat16: (7, 127), _weft.float32: (23, 127), _weft.float64: (52, 1023)}
 
-    def __init__(self, type: _weft.dtype | Tensor = _weft.float32) -> None:
-        type = type.dtype if isinstance(type, Tensor) else type
+    def __init__(self, type: _weft.dtype | Tensor | None = None) -> None:
+        type = _weft.get_default_dtype() if type is None else type.dtype if isinstance(type, Tensor) else type
         if type not in self._digits:
             raise TypeError(f"finfo(): argument 'type' must be a float type, not {type!r}")
         digits, exponent = self._digits[type]

@@ -28,4 +28,4 @@ def empty(*shape: Any, dtype: Any = None, wanted: bool = True) -> Any:
 
 def filled(shape: Any, value: Any, dtype: Any = None) -> Any:
     """A parameter with the same value everywhere."""
-    return Parameter(_weft.full(shape, float(value), dtype=dtype or _weft.float32))
+    return Parameter(_weft.full(shape, float(value), dtype=dtype))

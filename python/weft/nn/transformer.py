@@ -181,4 +181,4 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
         """A mask to add: -inf above the diagonal, so that no place sees a later one, and 0 elsewhere."""
-        return _weft.full((sz, sz), float("-inf"), dtype=dtype or _weft.float32).triu(1)
+        return _weft.full((sz, sz), float("-inf"), dtype=dtype).triu(1)
