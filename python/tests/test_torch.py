@@ -215,3 +215,17 @@ def test_a_derivative_that_would_be_lost_is_refused():
         with pytest.raises(NotImplementedError, match="derivative of mine::twice"):
             weft.library.register_autograd(op, lambda ctx, g: g)
     weft.library.register_autograd("extension::nms", lambda ctx, g: g)  # never called
+
+
+def test_the_progress_bar_of_the_hub(tmp_path):
+    """Scripts take tqdm from torch.hub, where it stands whether or not the package is installed."""
+    out = run(tmp_path, """
+        import io, sys
+        sys.modules.update({"tqdm": None} if "--without" in sys.argv else {})
+        from torch.hub import tqdm
+        with tqdm(total=3, file=io.StringIO()) as bar:
+            bar.set_description("reading")
+            bar.update(2)
+            print(bar.n, bar.total)
+    """, "--without")  # fmt: skip
+    assert out == ["2 3"]

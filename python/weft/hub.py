@@ -13,6 +13,31 @@ if TYPE_CHECKING:
 
 _folder: str | None = None
 
+try:
+    from tqdm import tqdm as tqdm
+except ImportError:
+
+    class tqdm:  # type: ignore[no-redef]
+        """Stands in where the package tqdm is missing, as in PyTorch: takes its calls, shows nothing."""
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            self.total, self.n = kwargs.get("total"), 0
+
+        def __enter__(self) -> tqdm:
+            return self
+
+        def __exit__(self, *exception: Any) -> None:
+            self.close()
+
+        def update(self, n: int = 1) -> None:
+            self.n += n
+
+        def set_description(self, *args: Any, **kwargs: Any) -> None:
+            pass
+
+        def close(self) -> None:
+            pass
+
 
 def _get_torch_home() -> str:
     home = os.environ.get("TORCH_HOME", os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "torch"))
