@@ -45,6 +45,20 @@ def test_a_file_runs_no_code_unless_it_is_trusted(tmp_path):
     assert RAN == [True, True]
 
 
+def test_the_environment_says_whom_to_trust(monkeypatch):
+    settings = Settings(7)
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+    assert through_a_file(settings) == settings
+    with pytest.raises(pickle.UnpicklingError, match="Settings"):  # the script knows better
+        through_a_file(settings, weights_only=True)
+    monkeypatch.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "yes")
+    with pytest.raises(RuntimeError, match="both set"):
+        through_a_file(settings)
+    monkeypatch.delenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+    with pytest.raises(pickle.UnpicklingError, match="Settings"):
+        through_a_file(settings, weights_only=False)
+
+
 def test_states_come_back():
     model = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
     optimizer = weft.optim.Adam(model.parameters())

@@ -47,6 +47,16 @@ def save(
         raise TypeError(f"save(): argument 'f' must be a path or an open binary file, not {type(f).__name__}")
 
 
+def _weights_only(asked: bool | None, default: bool) -> bool:
+    """What load() was told, by its argument and by PyTorch's two variables of the environment."""
+    always, never = (os.getenv(f"TORCH_FORCE_{name}_LOAD", "").lower() in ("1", "y", "yes", "true") for name in ("WEIGHTS_ONLY", "NO_WEIGHTS_ONLY"))
+    if always and never:
+        raise RuntimeError("load(): TORCH_FORCE_WEIGHTS_ONLY_LOAD and TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD are both set; unset one of them")
+    if asked is None:
+        return always or (default and not never)
+    return always or asked
+
+
 def load(
     f: str | PathLike[str] | IO[bytes],
     map_location: Any = None,
@@ -57,10 +67,10 @@ def load(
     **pickle_load_args: Any,
 ) -> Any:
     """Reads what save() or torch.save() wrote: tensors, numbers, strings and containers of them. A file that asks for more is refused,
-    unless it is trusted: `weights_only=False` runs whatever code the file holds. With a `pickle_module` of your own that is the default.
+    unless it is trusted: `weights_only=False` runs whatever code the file holds. With a `pickle_module` of your own that is the default,
+    and with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1 in the environment; TORCH_FORCE_WEIGHTS_ONLY_LOAD=1 never trusts a file.
     Tensors live on the CPU whatever `map_location` says. With `mmap=True` they read the file's memory where it lies, without a copy."""
-    if weights_only is None:
-        weights_only = pickle_module is None
+    weights_only = _weights_only(weights_only, pickle_module is None)
     if weights_only and pickle_module is not None:
         raise RuntimeError("load(): weights_only=True cannot vouch for a pickle_module of your own; leave one of them out")
     if isinstance(map_location, (str, device)):
