@@ -90,6 +90,9 @@ def test_modes_and_conversions():
     assert net[0].weight.grad is None
     assert repr(nn.Sequential(nn.Linear(2, 3), nn.ReLU())) == (
         "Sequential(\n  (0): Linear(in_features=2, out_features=3, bias=True)\n  (1): ReLU()\n)")  # fmt: skip
+    assert repr(nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.Sequential()])) == "ModuleList(\n  (0-1): 2 x ReLU()\n  (2): Sequential()\n)"
+    normed = nn.utils.parametrizations.weight_norm(nn.Linear(2, 3))
+    assert repr(normed).startswith("ParametrizedLinear(\n  in_features=2, out_features=3, bias=True\n  (parametrizations): ModuleDict(\n")
 
 
 def test_copies():

@@ -84,9 +84,6 @@ class MultiheadAttention(Module):
             average_attn_weights, is_causal)  # fmt: skip
         return (output.transpose(0, 1) if turned else output), weights
 
-    def extra_repr(self) -> str:
-        return f"{self.embed_dim}, {self.num_heads}, dropout={self.dropout}, batch_first={self.batch_first}"
-
 
 def activation_of(layer: str, activation: Any) -> Any:
     """The function that a transformer's layer is told by name, or as it is."""

@@ -126,6 +126,16 @@ class Sequential(_List):
 class ModuleList(_List):
     """A list of modules that registers them."""
 
+    def __repr__(self) -> str:
+        lines, start, shown = [], 0, [repr(module) for module in self._modules.values()]
+        for end in range(1, len(shown) + 1):  # a run of equal modules is one line
+            if end < len(shown) and shown[end] == shown[start]:
+                continue
+            line = f"({start}): {shown[start]}" if end == start + 1 else f"({start}-{end - 1}): {end - start} x {shown[start]}"
+            lines.append("\n  " + line.replace("\n", "\n  "))
+            start = end
+        return f"{self._get_name()}({''.join(lines)}{chr(10) if lines else ''})"
+
 
 class ModuleDict(_Dict):
     """A dict of modules that registers them."""

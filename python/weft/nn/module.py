@@ -428,10 +428,13 @@ class Module:
     def extra_repr(self) -> str:
         return ""
 
+    def _get_name(self) -> str:
+        return type(self).__name__
+
     def __repr__(self) -> str:
-        lines = []
-        for name, module in self._modules.items():
-            lines.append(f"({name}): " + repr(module).replace("\n", "\n  "))
-        if not lines:
-            return f"{type(self).__name__}({self.extra_repr()})"
-        return f"{type(self).__name__}(\n  " + "\n  ".join(lines) + "\n)"
+        extra = self.extra_repr()
+        lines = extra.split("\n") if extra else []
+        lines += [f"({name}): " + repr(module).replace("\n", "\n  ") for name, module in self._modules.items()]
+        if len(lines) < 2 and not self._modules:
+            return f"{self._get_name()}({extra})"
+        return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"

@@ -189,6 +189,9 @@ class LayerNorm(_RowNorm):
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, bias={self.bias is not None}"
+
 
 class RMSNorm(_RowNorm):
     """x / sqrt(mean(x²) + eps) * weight over the last axes."""
