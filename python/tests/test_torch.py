@@ -69,6 +69,9 @@ def test_a_script_runs_unchanged(tmp_path):
             print(device, loss.item() < 0.5, isinstance(x, torch.Tensor), layers is nn)
             print(importlib.util.find_spec("torch") is not None, importlib.metadata.version("torch") == torch.__version__)
             assert torch.nn.modules.activation.MultiheadAttention is nn.MultiheadAttention
+            files = {"adaptive": "AdaptiveLogSoftmaxWithLoss", "channelshuffle": "ChannelShuffle", "distance": "PairwiseDistance", "fold": "Fold",
+                     "lazy": "LazyModuleMixin", "pixelshuffle": "PixelShuffle", "dropout": "Dropout"}
+            assert all(hasattr(getattr(nn.modules, file), name) for file, name in files.items())
             print(torch.__version__ >= (2, 0), torch.__version__ < "3.0", torch.nn.modules.batchnorm.BatchNorm2d is nn.BatchNorm2d)
     """, "--lr", "0.05")  # fmt: skip
     assert out == ["cpu True True True", "True True", "True True True"]
