@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
 import sys
 
@@ -13,30 +15,32 @@ if TYPE_CHECKING:
 
 _folder: str | None = None
 
-try:
-    from tqdm import tqdm as tqdm
-except ImportError:
 
-    class tqdm:  # type: ignore[no-redef]
-        """Stands in where the package tqdm is missing, as in PyTorch: takes its calls, shows nothing."""
+class _Silent:
+    """Stands in for tqdm where that package is missing: takes its calls, shows nothing."""
 
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            self.total, self.n = kwargs.get("total"), 0
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.total, self.n = kwargs.get("total"), 0
 
-        def __enter__(self) -> tqdm:
-            return self
+    def __enter__(self) -> _Silent:
+        return self
 
-        def __exit__(self, *exception: Any) -> None:
-            self.close()
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
 
-        def update(self, n: int = 1) -> None:
-            self.n += n
+    def update(self, n: int = 1) -> None:
+        self.n += n
 
-        def set_description(self, *args: Any, **kwargs: Any) -> None:
-            pass
+    def set_description(self, *args: Any, **kwargs: Any) -> None:
+        pass
 
-        def close(self) -> None:
-            pass
+    def close(self) -> None:
+        pass
+
+
+tqdm: Any = _Silent
+with contextlib.suppress(ImportError):
+    tqdm = importlib.import_module("tqdm").tqdm
 
 
 def _get_torch_home() -> str:
