@@ -141,6 +141,9 @@ class ShapeError(RuntimeError, ValueError):
 class DTypeError(RuntimeError, TypeError):
     """An op is not defined for this element type."""
 
+class ArgumentError(RuntimeError, ValueError):
+    """An argument has a value that the function does not take."""
+
 class GradError(RuntimeError):
     """A gradient was asked for where there is none."""
 

@@ -1,5 +1,5 @@
-// python/src/errors.cpp: Weft's exceptions in Python. Those that Python has by name are Python's own; a shape or an element type that does
-// not fit is both what PyTorch raises (RuntimeError) and what Python would (ValueError, TypeError).
+// python/src/errors.cpp: Weft's exceptions in Python. Those that Python has by name are Python's own; a shape, an element type or a value that
+// does not fit is both what PyTorch raises (RuntimeError) and what Python would (ValueError, TypeError).
 #include "errors.h"
 
 #include "interrupt.h"
@@ -18,7 +18,7 @@ namespace weft::python {
 
 namespace {
 
-PyObject *shape_error, *dtype_error, *grad_error, *linalg_error, *backend_error;
+PyObject *shape_error, *dtype_error, *argument_error, *grad_error, *linalg_error, *backend_error;
 
 PyObject* new_error(nb::module_& m, const char* name, const char* doc, nb::object bases) {
     const std::string full = std::string("weft.") + name;
@@ -70,7 +70,7 @@ void raise_from(const std::exception_ptr& error, std::string_view function) noex
     } catch (const DTypeError& e) {
         raise_about(dtype_error, function, e);
     } catch (const ValueError& e) {
-        raise_about(PyExc_ValueError, function, e);
+        raise_about(argument_error, function, e);
     } catch (const IndexError& e) {
         raise_about(PyExc_IndexError, function, e);
     } catch (const GradError& e) {
@@ -101,6 +101,8 @@ void bind_errors(nb::module_& m) {
         new_error(m, "ShapeError", "Sizes, ranks or axes do not fit.", both_of(PyExc_RuntimeError, PyExc_ValueError));
     dtype_error = new_error(m, "DTypeError", "An op is not defined for this element type.",
                             both_of(PyExc_RuntimeError, PyExc_TypeError));
+    argument_error = new_error(m, "ArgumentError", "An argument has a value that the function does not take.",
+                               both_of(PyExc_RuntimeError, PyExc_ValueError));
     grad_error =
         new_error(m, "GradError", "A gradient was asked for where there is none.", nb::borrow(PyExc_RuntimeError));
     linalg_error = new_error(m, "LinAlgError", "A matrix cannot be factored: it is singular, or not positive definite.",

@@ -101,18 +101,20 @@ void bind_uniform_and_normal(nb::module_& m) {
                  const Tensor result = without_gil([&] { return randperm(n); });
                  return dtype && *dtype != i64 ? result.to(*dtype) : result;
              });
-    function(m, "randint", "low, high=None, size=None, *, generator=None, dtype=None, device=None, requires_grad=False",
+    function(m, "randint",
+             "low=None, high=None, size=None, *, generator=None, dtype=None, device=None, requires_grad=False",
              "Integers in [low, high): randint(10, (3,)) or randint(0, 10, (3,)).",
-             [](std::int64_t low, nb::handle high, nb::handle size, nb::handle generator, std::optional<DType> dtype,
+             [](nb::handle low, nb::handle high, nb::handle size, nb::handle generator, std::optional<DType> dtype,
                 Device, bool requires_grad) {
-                 const bool from_zero = size.is_none() || high.is_none();  // randint(10, (3,)), randint(10, size=(3,))
-                 const nb::handle shape = size.is_none() ? high : size;
+                 if (low.is_none() && high.is_none()) raise(PyExc_TypeError, "randint() needs the argument 'high'");
+                 const bool alone = !low.is_none() && (size.is_none() || high.is_none());  // randint(10, (3,))
+                 const nb::handle shape = size.is_none() ? high : size, most = alone ? low : high;
                  if (shape.is_none()) raise(PyExc_TypeError, "randint() needs the argument 'size'");
                  const Drawing drawing(generator, "randint");
-                 const std::int64_t most = from_zero ? low : to_int(high.ptr(), {"randint", "high"});
-                 return leaf_if(
-                     randint(from_zero ? 0 : low, most, to_dims(shape.ptr(), {"randint", "size"}), dtype.value_or(i64)),
-                     requires_grad);
+                 const std::int64_t first = alone || low.is_none() ? 0 : to_int(low.ptr(), {"randint", "low"});
+                 return leaf_if(randint(first, to_int(most.ptr(), {"randint", "high"}),
+                                        to_dims(shape.ptr(), {"randint", "size"}), dtype.value_or(i64)),
+                                requires_grad);
              });
 }
 

@@ -16,7 +16,7 @@ from .registry import ENTRIES, apply, assert_close, call, expected, result_dtype
 
 # Public names that take or make no tensors, or that do no arithmetic, with the reason in one word.
 NOT_OPS = {
-    "type": "BackendError DTypeError Explanation Generator GradError GradFn Kernel LinAlgError linalg.LinAlgError RemovableHandle ShapeError Size Tensor device dtype "
+    "type": "ArgumentError BackendError DTypeError Explanation Generator GradError GradFn Kernel LinAlgError linalg.LinAlgError RemovableHandle ShapeError Size Tensor device dtype "
     "finfo iinfo layout memory_format BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor",
     "setting": "get_default_device set_default_device set_default_tensor_type counters enable_grad get_default_dtype get_num_threads get_rng_state inference_mode initial_seed is_grad_enabled "
     "manual_seed no_grad set_debug_level set_default_dtype set_printoptions set_grad_enabled set_memory_limit set_num_threads set_rng_state trim_memory",
