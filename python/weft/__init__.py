@@ -77,6 +77,10 @@ def is_floating_point(input: Tensor) -> builtins.bool:
     return input.is_floating_point()
 
 
+from . import _einops
+
+_einops.install()
+
 # What most programs do not use is imported when it is first used.
 _LATER = {
     "accelerator", "amp", "backends", "cuda", "distributed", "distributions", "func", "fx", "hub", "io", "library", "masked", "mps", "multiprocessing",
