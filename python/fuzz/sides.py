@@ -7,14 +7,23 @@ import numpy as np
 UNITS = {"float32": 1e-5, "float64": 1e-11, "float16": 4e-3, "bfloat16": 3e-2}  # the relative error of what is as exact as can be
 
 
-def namespace(torch, dtype: str, shown: list, captured: bool = True, stored: str = "float32", seed: int = 7) -> dict:
-    """`dtype` is the type of the run; `stored`, of the data: a reference in f64 starts from the same rounded numbers."""
-    rng = np.random.default_rng(seed)
+HALVES = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # and the distance of 1 from the next number
+
+
+def namespace(torch, dtype: str, shown: list, captured: bool = True, stored: str = "float32", nudge: int = 0) -> dict:
+    """`dtype` is the type of the run; `stored`, of the data: a reference in f64 starts from the same rounded numbers.
+
+    A `nudge` moves halves by up to one place, each number differently for each nudge.
+    """
+    rng = np.random.default_rng(7)
+    noise = np.random.default_rng(nudge)
     is_weft = torch.__name__ == "weft"
 
     def data(*shape, scale=1.0):
-        numbers = torch.tensor((rng.standard_normal(shape) * scale).astype("float32"))
-        return numbers.to(getattr(torch, stored)).to(getattr(torch, dtype))
+        numbers = torch.tensor((rng.standard_normal(shape) * scale).astype("float32")).to(getattr(torch, stored))
+        if nudge:
+            numbers = numbers.float() * torch.tensor((1 + HALVES[stored] * noise.uniform(-1, 1, shape)).astype("float32"))
+        return numbers.to(getattr(torch, dtype))
 
     def ints(high, *shape):
         return torch.tensor(rng.integers(0, high, shape))
@@ -55,11 +64,11 @@ def type_of(text: str) -> str:
     return named if named in UNITS else "float32"
 
 
-def run(torch, text: str, dtype: str = "float32", captured: bool = True) -> list:
+def run(torch, text: str, dtype: str = "float32", captured: bool = True, nudge: int = 0) -> list:
     shown: list = []
     own = type_of(text)
     stored = "float32" if own == "float64" else own
-    exec(compile(text, "<program>", "exec"), namespace(torch, dtype, shown, captured, stored))
+    exec(compile(text, "<program>", "exec"), namespace(torch, dtype, shown, captured, stored, nudge))
     return shown
 
 
