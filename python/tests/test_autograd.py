@@ -189,3 +189,15 @@ def test_one_element_of_a_product_of_three():
     a = weft.tensor([[0.9, -0.6], [-0.5, 1.6]], dtype=weft.float64, requires_grad=True)
     assert weft.autograd.gradcheck(lambda a: (a @ a @ a)[0, 0], a)
     assert weft.autograd.gradgradcheck(lambda a: (a @ a @ a)[1, 0], a)
+
+
+@pytest.mark.parametrize("view", [lambda t: t, lambda t: t.t(), lambda t: t.view(4), lambda t: t[:]], ids=["itself", "t", "view", "slice"])
+@pytest.mark.parametrize("write", ["fill_", "zero_", "copy_"])
+def test_what_is_written_over_as_a_whole_still_requires_a_gradient(view, write):
+    w = weft.ones(2, 2).requires_grad_()
+    t = w * 2
+    given = {"fill_": (0.3,), "zero_": (), "copy_": (weft.full((4,) if view(t).ndim == 1 else (2, 2), 5.0),)}[write]
+    getattr(view(t), write)(*given)
+    assert t.requires_grad
+    (t * t).mean().backward()
+    assert w.grad.tolist() == [[0, 0], [0, 0]]

@@ -43,10 +43,12 @@ void check_history(const Cell& target) {
             "detach it inside of the captured function");
 }
 
-// A view reads what was written through it from its base again. It is no part of the base's history, even where a reshape of a reshape is
-// the first value: a derivative of the base by the view is 0, whether a run came in between or not.
-NodeRef as_written(const Cell& target, const NodeRef& whole) {
-    return target.view && whole->needs_grad ? keeping_history(whole, whole) : whole;
+// What was written, with its history. If all was written over, what stood there gets a gradient of 0, and still requires one. A view reads what was
+// written through it from its base again: it is no part of the base's history, even where a reshape of a reshape is the first value, and a
+// derivative of the base by the view is 0, whether a run came in between or not.
+NodeRef as_written(const Cell& target, const NodeRef& old, const NodeRef& whole) {
+    if (!whole->needs_grad) return old->needs_grad ? ir::with_unused(whole, old) : whole;
+    return target.view ? keeping_history(whole, whole) : whole;
 }
 
 // Writes `value`, already of the target's type and shape.
@@ -70,7 +72,7 @@ void write(Cell& target, NodeRef value) {
     };
     if (base.requires_grad) rebind(base, ir::leaf(base.id, written_into(old->sources[0])));
     else if (silent && old->needs_grad) rebind(base, keeping_history(written_into(ir::detach(old)), old));
-    else rebind(base, as_written(target, written_into(old)));
+    else rebind(base, as_written(target, old, written_into(old)));
     if (grows) detached->history = own->needs_grad ? own : nullptr;
 }
 
