@@ -3,9 +3,11 @@
 // multiply-add is fused).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -118,6 +120,18 @@ void copy(const Strided& from, const Matrix& to);
 void set_identity(const Matrix& a);
 double largest(const Strided& a);  // the largest magnitude; NaN if there is one
 bool all_finite(const Strided& a);
+
+// The first of the largest elements of each column becomes positive; a row of `rows` is negated with its column.
+void choose_signs(const Matrix& columns, const Matrix& rows = {});
+
+// 0 … count - 1, so that `before(i, j)` holds along it; equal ones stay as they are.
+template <class Before>
+std::vector<std::int64_t> ordered(std::int64_t count, Before before) {
+    std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), before);
+    return order;
+}
 
 // ---- factorisations --------------------------------------------------------------------------------------------------
 

@@ -13,9 +13,9 @@ namespace {
 // w belongs to step `from` + k, and counts columns as a does.
 struct Panel {
     Owned v, w;
-    std::int64_t from, steps = 0;
+    std::int64_t steps = 0;
 
-    Panel(std::int64_t n, std::int64_t first, std::int64_t width) : v(width, n), w(width, n), from(first) {}
+    Panel(std::int64_t n, std::int64_t width) : v(width, n), w(width, n) {}
 
     // x -= what the steps so far change of a's row `row`, from column `row` on.
     void update_row(std::int64_t row, double* x) const {
@@ -44,7 +44,7 @@ void tridiagonalise(const Team& team, const Matrix& a, double* diagonal, double*
     tau.assign(static_cast<std::size_t>(n), 0);
     for (std::int64_t from = 0; from < n; from += kPanel) {
         const std::int64_t to = std::min(from + kPanel, n);
-        Panel panel(n, from, to - from);
+        Panel panel(n, to - from);
         for (std::int64_t k = from; k < to; ++k) {
             poll_interrupt();
             panel.update_row(k, a[k] + k);
@@ -77,17 +77,6 @@ void multiply_reflections(const Team& team, const Matrix& a, const std::vector<d
     Owned factors(n - 1, n - 1);
     copy(Strided(a.block(0, 1, n - 1, n - 1)).t(), factors);
     multiply_q(team, factors, std::span(tau).first(static_cast<std::size_t>(n - 1)), x.block(1, 0, n - 1, x.columns));
-}
-
-// The first of the largest elements of each column becomes positive.
-void choose_signs(const Matrix& vectors) {
-    std::vector<double> top(static_cast<std::size_t>(vectors.columns));
-    for (std::int64_t i = 0; i < vectors.rows; ++i)
-        for (std::int64_t k = 0; k < vectors.columns; ++k)
-            if (std::fabs(vectors[i][k]) > std::fabs(top[k])) top[k] = vectors[i][k];
-    for (std::int64_t i = 0; i < vectors.rows; ++i)
-        for (std::int64_t k = 0; k < vectors.columns; ++k)
-            if (top[k] < 0) vectors[i][k] = -vectors[i][k];
 }
 
 bool decompose(const Team& team, const Strided& a, double* values, const Matrix* vectors) {

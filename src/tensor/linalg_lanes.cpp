@@ -227,4 +227,16 @@ double largest(const Strided& a) {
 
 bool all_finite(const Strided& a) { return std::isfinite(largest(a)); }
 
+void choose_signs(const Matrix& columns, const Matrix& rows) {
+    std::vector<double> top(static_cast<std::size_t>(columns.columns));
+    for (std::int64_t i = 0; i < columns.rows; ++i)
+        for (std::int64_t k = 0; k < columns.columns; ++k)
+            if (std::fabs(columns[i][k]) > std::fabs(top[k])) top[k] = columns[i][k];
+    for (std::int64_t i = 0; i < columns.rows; ++i)
+        for (std::int64_t k = 0; k < columns.columns; ++k)
+            if (top[k] < 0) columns[i][k] = -columns[i][k];
+    for (std::int64_t k = 0; k < std::min(columns.columns, rows.rows); ++k)
+        for (std::int64_t j = 0; j < rows.columns && top[k] < 0; ++j) rows[k][j] = -rows[k][j];
+}
+
 }  // namespace weft::dense

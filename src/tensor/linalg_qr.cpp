@@ -161,25 +161,31 @@ void pivoted_qr(const Matrix& a, std::vector<double>& tau, std::vector<std::int6
     }
 }
 
+namespace {
+
+// x = Q x or Qᵀ x. Of an identity, a block of reflections changes nothing on the left of its first column.
+void apply_blocks(const Team& team, const Matrix& factors, std::span<const double> tau, const Matrix& x, bool transposed,
+                  bool identity) {
+    const std::int64_t steps = static_cast<std::int64_t>(tau.size()), blocks = (steps + kApplied - 1) / kApplied;
+    for (std::int64_t step = 0; step < blocks; ++step) {
+        const std::int64_t from = (transposed ? step : blocks - 1 - step) * kApplied,
+                           to = std::min(from + kApplied, steps), left = identity ? from : 0;
+        if (left >= x.columns) continue;
+        Reflections(team, factors, from, to, tau)
+            .apply(team, x.block(from, left, x.rows - from, x.columns - left), transposed);
+    }
+}
+
+}  // namespace
+
 void q_of(const Team& team, const Matrix& factors, std::span<const double> tau, const Matrix& q) {
     set_identity(q);
-    const std::int64_t steps = static_cast<std::int64_t>(tau.size()), blocks = (steps + kApplied - 1) / kApplied;
-    for (std::int64_t block = blocks; block-- > 0;) {
-        const std::int64_t from = block * kApplied, to = std::min(from + kApplied, steps);
-        if (from >= q.columns) continue;
-        Reflections(team, factors, from, to, tau)
-            .apply(team, q.block(from, from, q.rows - from, q.columns - from), false);
-    }
+    apply_blocks(team, factors, tau, q, false, true);
 }
 
 void multiply_q(const Team& team, const Matrix& factors, std::span<const double> tau, const Matrix& x,
                 bool transposed) {
-    const std::int64_t steps = static_cast<std::int64_t>(tau.size()), blocks = (steps + kApplied - 1) / kApplied;
-    for (std::int64_t step = 0; step < blocks; ++step) {
-        const std::int64_t from = (transposed ? step : blocks - 1 - step) * kApplied,
-                           to = std::min(from + kApplied, steps);
-        Reflections(team, factors, from, to, tau).apply(team, x.block(from, 0, x.rows - from, x.columns), transposed);
-    }
+    apply_blocks(team, factors, tau, x, transposed, false);
 }
 
 }  // namespace weft::dense

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace weft::dense {
 namespace {
@@ -89,10 +88,7 @@ struct Reduced {
         for (std::int64_t i = 0; i < n; ++i) std::copy(factors[i] + i, factors[i] + n, x[i] + i);
         set_identity(w);
         if (!orthogonalise(x, vectors ? &w : nullptr, norms)) return false;
-        order.resize(static_cast<std::size_t>(n));
-        std::iota(order.begin(), order.end(), 0);
-        std::stable_sort(order.begin(), order.end(),
-                         [&](std::int64_t i, std::int64_t j) { return norms[i] > norms[j]; });
+        order = ordered(n, [&](std::int64_t i, std::int64_t j) { return norms[i] > norms[j]; });
         for (std::int64_t k = 0; k < n; ++k) values[k] = std::ldexp(norms[order[k]], exponent);
         return true;
     }
@@ -151,9 +147,7 @@ bool svd_tall(const Team& team, const Strided& a, double* values, const Matrix& 
     b.form_v_transposed(team, right);
     Rotations of_left(team, left), of_right(team, right);
     if (!diagonalise(b.diagonal, b.above, &of_left, &of_right)) return false;
-    std::vector<std::int64_t> order(static_cast<std::size_t>(n));
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](std::int64_t i, std::int64_t j) {
+    const std::vector<std::int64_t> order = ordered(n, [&](std::int64_t i, std::int64_t j) {
         return std::fabs(b.diagonal[i]) > std::fabs(b.diagonal[j]);
     });
     set_identity(u);  // beyond the first n columns Q's own are taken
@@ -166,19 +160,6 @@ bool svd_tall(const Team& team, const Strided& a, double* values, const Matrix& 
         for (std::int64_t k = 0; k < n; ++k) u[i][k] = left[order[k]][i];
     if (!square.tau.empty()) multiply_q(team, square.factors, square.tau, u);
     return true;
-}
-
-// The first of the largest elements of each vector of U is positive.
-void choose_signs(const Matrix& u, const Matrix& vt) {
-    for (std::int64_t k = 0; k < u.columns; ++k) {
-        double top = 0;
-        for (std::int64_t i = 0; i < u.rows; ++i)
-            if (std::fabs(u[i][k]) > std::fabs(top)) top = u[i][k];
-        if (!(top < 0)) continue;
-        for (std::int64_t i = 0; i < u.rows; ++i) u[i][k] = -u[i][k];
-        if (k < std::min(u.rows, vt.columns))
-            for (std::int64_t j = 0; j < vt.columns; ++j) vt[k][j] = -vt[k][j];
-    }
 }
 
 }  // namespace
@@ -196,7 +177,7 @@ bool svd(const Team& team, const Strided& a, double* values, const Matrix& u, co
         copy(Strided(ut).t(), u);
         copy(Strided(v).t(), vt);
     }
-    choose_signs(u, vt);
+    choose_signs(u, vt.block(0, 0, std::min(a.rows, a.columns), vt.columns));  // vectors beyond those are no pairs
     return true;
 }
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace weft::dense {
 namespace {
@@ -158,10 +157,9 @@ public:
           d_(diagonal),
           q_(vectors),
           half_(half),
-          order_(static_cast<std::size_t>(vectors.rows)),
-          z_(order_.size()),
-          upper_(order_.size(), false),
-          lower_(order_.size(), false) {
+          z_(static_cast<std::size_t>(vectors.rows)),
+          upper_(z_.size(), false),
+          lower_(z_.size(), false) {
         const std::int64_t n = q_.rows;
         const double sign = coupling < 0 ? -1 : 1, root = std::sqrt(0.5);
         one_.rho = 2 * std::fabs(coupling);
@@ -169,8 +167,7 @@ public:
             z_[i] = root * (i < half ? q_[half - 1][i] : sign * q_[half][i]);
             (i < half ? upper_ : lower_)[i] = true;
         }
-        std::iota(order_.begin(), order_.end(), 0);
-        std::stable_sort(order_.begin(), order_.end(), [&](std::int64_t i, std::int64_t j) { return d_[i] < d_[j]; });
+        order_ = ordered(n, [&](std::int64_t i, std::int64_t j) { return d_[i] < d_[j]; });
     }
 
     void run() {
@@ -188,9 +185,7 @@ public:
             values[static_cast<std::size_t>(k) + j] = d_[done_[j]];
             for (std::int64_t i = 0; i < n; ++i) next[i][k + static_cast<std::int64_t>(j)] = q_[i][done_[j]];
         }
-        std::iota(order_.begin(), order_.end(), 0);
-        std::stable_sort(order_.begin(), order_.end(),
-                         [&](std::int64_t i, std::int64_t j) { return values[i] < values[j]; });
+        order_ = ordered(n, [&](std::int64_t i, std::int64_t j) { return values[i] < values[j]; });
         for (std::int64_t j = 0; j < n; ++j) d_[j] = values[order_[j]];
         for (std::int64_t i = 0; i < n; ++i)
             for (std::int64_t j = 0; j < n; ++j) q_[i][j] = next[i][order_[j]];
@@ -276,9 +271,7 @@ bool solve_small(double* diagonal, double* off, const Matrix& vectors) {
     Rotations rotations(alone, rows);
     std::vector<double> d(diagonal, diagonal + n), e(off, off + n);
     if (!diagonalise(d.data(), e.data(), n, &rotations)) return false;
-    std::vector<std::int64_t> order(static_cast<std::size_t>(n));
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](std::int64_t i, std::int64_t j) { return d[i] < d[j]; });
+    const std::vector<std::int64_t> order = ordered(n, [&](std::int64_t i, std::int64_t j) { return d[i] < d[j]; });
     for (std::int64_t k = 0; k < n; ++k) {
         diagonal[k] = d[order[k]];
         for (std::int64_t i = 0; i < n; ++i) vectors[i][k] = rows[order[k]][reversed ? n - 1 - i : i];

@@ -278,6 +278,22 @@ TEST_CASE("dense: equal eigenvalues, tiny couplings and hardly any rank, in bloc
         }
 }
 
+TEST_CASE("dense: what is left of a matrix of rank 2 is noise, and eigenvalues converge all the same") {
+    for (unsigned seed = 0; seed < 60; ++seed) {
+        CAPTURE(seed);
+        const std::int64_t n = 67;
+        Owned vectors(n, 2), a(n, n), v(n, n);
+        fill(vectors, seed);
+        dense::add_product({}, a, 1, vectors, Strided(vectors).t());
+        Doubles w(static_cast<std::size_t>(n)), alone(w);
+        REQUIRE(dense::eigh({}, a, alone.data()));
+        REQUIRE(dense::eigh({}, a, w.data(), v));
+        CHECK(skewness(v) < 1e-12);
+        for (std::int64_t i = 0; i < n; ++i) CHECK(std::fabs(w[i] - alone[i]) < 1e-11);
+        CHECK(std::fabs(w[n - 3]) < 1e-11);
+    }
+}
+
 TEST_CASE("dense: least squares of any shape, rank and condition solve the normal equations and are the smallest") {
     for (const auto& [m, n] : kSizes)
         for (const std::int64_t rank : {std::int64_t{1}, std::min<std::int64_t>(3, std::min(m, n)), std::min(m, n)})
@@ -335,6 +351,13 @@ TEST_CASE("dense: threads change no bit") {
         dense::copy(q, x);
     }));
     CHECK(same([&](const auto& t, const Matrix& x) { dense::solve_triangular(t, b, true, false, x); }));
+    CHECK(same([&](const auto& t, const Matrix& x) { CHECK(dense::least_squares(t, b, a, 1e-12, x) == n); }));
+    CHECK(same([&](const auto& t, const Matrix& x) {
+        Owned square(n, n);
+        dense::add_product(t, square, 1, b, Strided(b).t());
+        CHECK(dense::cholesky(t, square) == 0);
+        dense::copy(square, x);
+    }));
     CHECK(same([&](const auto& t, const Matrix& x) {
         Owned v(n, n);
         REQUIRE(dense::eigh(t, x, values.data(), v));
