@@ -230,5 +230,6 @@ def test_the_progress_bar_of_the_hub(tmp_path):
             bar.set_description("reading")
             bar.update(2)
             print(bar.n, bar.total)
+        print([i for i in tqdm([4, 5], desc="steps")])
     """, "--without")  # fmt: skip
-    assert out == ["2 3"]
+    assert out == ["2 3", "[4, 5]"]

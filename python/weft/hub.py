@@ -17,10 +17,13 @@ _folder: str | None = None
 
 
 class _Silent:
-    """Stands in for tqdm where that package is missing: takes its calls, shows nothing."""
+    """Stands in for tqdm where that package is missing: takes its calls, gives what it goes through, shows nothing."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.total, self.n = kwargs.get("total"), 0
+    def __init__(self, iterable: Any = None, *args: Any, **kwargs: Any) -> None:
+        self.iterable, self.total, self.n = iterable, kwargs.get("total"), 0
+
+    def __iter__(self) -> Any:
+        return iter(self.iterable)
 
     def __enter__(self) -> _Silent:
         return self
