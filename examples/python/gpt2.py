@@ -6,11 +6,11 @@ Beside the weights lie the vocabulary and the merges (vocab.json, merges.txt). W
 chance, saves it, loads it and writes numbers instead of words.
 """
 
-import argparse
 import json
-import pathlib
 import re
 import tempfile
+
+from generation import go_on, new_caches, options_of, writes_the_same_without_a_cache
 
 import weft
 import weft.nn.functional as F
@@ -83,11 +83,6 @@ class GPT2(nn.Module):
             x = block(x)
         return self.ln_f(x) @ self.wte.weight.t()
 
-    def new_cache(self, count, size):
-        heads = self.h[0].attn.heads
-        shape = (count, heads, size, self.wte.weight.shape[1] // heads)
-        return [(weft.zeros(shape).realize(), weft.zeros(shape).realize()) for _ in self.h]
-
     def step(self, ids, first, caches):
         """The logits of the last of some tokens, which stand at `first` (a tensor of one number) and behind it."""
         places = first + weft.arange(ids.shape[1])
@@ -100,20 +95,9 @@ class GPT2(nn.Module):
     @weft.no_grad()
     def generate(self, ids, length, temperature=0.0, top_k=None):
         """Goes on with each row of ids [n, length]: the likeliest token each time, or one drawn by its probability."""
-        size = min(self.context, ids.shape[1] + length)
-        caches, written, new, first = self.new_cache(ids.shape[0], size), [ids], ids, 0
-        while first + new.shape[1] < size:
-            logits = self.step(new, weft.tensor([first]), caches)
-            first += new.shape[1]
-            if temperature == 0:
-                new = logits.argmax(-1, keepdim=True)
-            else:
-                if top_k is not None:
-                    least = logits.topk(min(top_k, logits.shape[-1]), -1).values[:, -1:]
-                    logits = logits.masked_fill(logits < least, float("-inf"))
-                new = weft.multinomial(F.softmax(logits / temperature, -1), 1)
-            written.append(new.realize())
-        return weft.cat(written, 1)
+        size, heads = min(self.context, ids.shape[1] + length), self.h[0].attn.heads
+        caches = new_caches(len(self.h), (ids.shape[0], heads, size, self.wte.weight.shape[1] // heads))
+        return go_on(lambda new, first: self.step(new, first, caches), ids, size, temperature, top_k)
 
 
 class Words:
@@ -152,23 +136,13 @@ class Words:
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("weights", type=pathlib.Path, nargs="?")
-    parser.add_argument("--prompt", default="Once upon a time")
-    parser.add_argument("--length", type=int, default=50)
-    parser.add_argument("--temperature", type=float, default=0.8, help="0: the likeliest token each time")
-    parser.add_argument("--top-k", type=int, default=40)
-    parser.add_argument("--short", action="store_true", help="a small model with weights by chance")
-    options = parser.parse_args(arguments)
+    options = options_of(__doc__, "weights", ("--prompt", "Once upon a time"), arguments)
     weft.manual_seed(0)
     if options.short or options.weights is None:
         with tempfile.TemporaryDirectory() as folder:
             weft.io.save_safetensors(GPT2(97, 32, 128, 2, 2).state_dict(), f"{folder}/model.safetensors")
             model = GPT2.load(f"{folder}/model.safetensors")
-        ids = model.generate(weft.tensor([[1, 2, 3], [4, 5, 6]]), 12)
-        apart = model(ids).argmax(-1)[:, 2:-1]  # all at once, without a cache
-        print(ids.tolist())
-        return weft.equal(ids[:, 3:], apart)
+        return writes_the_same_without_a_cache(model)
     model, words = GPT2.load(options.weights), Words(options.weights.parent)
     ids = model.generate(weft.tensor([words.encode(options.prompt)]), options.length, options.temperature, options.top_k)
     print(words.decode(ids[0].tolist()))

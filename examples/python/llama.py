@@ -5,10 +5,11 @@
 Without a folder, --short makes a small model with weights by chance, saves it in two files with an index, loads it and writes.
 """
 
-import argparse
 import json
 import pathlib
 import tempfile
+
+from generation import go_on, new_caches, options_of, writes_the_same_without_a_cache
 
 import weft
 import weft.nn.functional as F
@@ -104,22 +105,10 @@ class Llama(nn.Module):
     @weft.no_grad()
     def generate(self, ids, length, temperature=0.0, top_k=None):
         """Goes on with each row of ids [n, length]: the likeliest token each time, or one drawn by its probability."""
-        size, attention = ids.shape[1] + length, self.model["layers"][0].self_attn
-        shape = (ids.shape[0], attention.groups, size, attention.head)
-        caches = [(weft.zeros(shape).realize(), weft.zeros(shape).realize()) for _ in self.model["layers"]]
-        written, new, first = [ids], ids, 0
-        while first + new.shape[1] < size:
-            logits = self(new, weft.tensor([first]), caches)[:, -1]
-            first += new.shape[1]
-            if temperature == 0:
-                new = logits.argmax(-1, keepdim=True)
-            else:
-                if top_k is not None:
-                    least = logits.topk(min(top_k, logits.shape[-1]), -1).values[:, -1:]
-                    logits = logits.masked_fill(logits < least, float("-inf"))
-                new = weft.multinomial(F.softmax(logits / temperature, -1), 1)
-            written.append(new.realize())
-        return weft.cat(written, 1)
+        size, layers = ids.shape[1] + length, self.model["layers"]
+        attention = layers[0].self_attn
+        caches = new_caches(len(layers), (ids.shape[0], attention.groups, size, attention.head))
+        return go_on(lambda new, first: self(new, first, caches)[:, -1], ids, size, temperature, top_k)
 
 
 SMALL = {"vocab_size": 97, "hidden_size": 64, "intermediate_size": 160, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -137,24 +126,14 @@ def save_in_two(state, folder):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=pathlib.Path, nargs="?")
-    parser.add_argument("--ids", default="1")
-    parser.add_argument("--length", type=int, default=50)
-    parser.add_argument("--temperature", type=float, default=0.8, help="0: the likeliest token each time")
-    parser.add_argument("--top-k", type=int, default=40)
-    parser.add_argument("--short", action="store_true", help="a small model with weights by chance")
-    options = parser.parse_args(arguments)
+    options = options_of(__doc__, "folder", ("--ids", "1"), arguments)
     weft.manual_seed(0)
     if options.short or options.folder is None:
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "config.json").write_text(json.dumps(SMALL))
             save_in_two(Llama(SMALL).state_dict(), pathlib.Path(folder))
             model = Llama.load(folder)
-        ids = model.generate(weft.tensor([[1, 2, 3], [4, 5, 6]]), 12)
-        apart = model(ids).argmax(-1)[:, 2:-1]  # all at once, without a cache
-        print(ids.tolist())
-        return weft.equal(ids[:, 3:], apart)
+        return writes_the_same_without_a_cache(model)
     ids = weft.tensor([[int(number) for number in options.ids.split(",")]])
     print(Llama.load(options.folder).generate(ids, options.length, options.temperature, options.top_k)[0].tolist())
 
