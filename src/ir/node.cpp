@@ -7,6 +7,8 @@
 
 #include <weft/error.h>
 
+#include <cstring>
+
 namespace weft::ir {
 namespace {
 
@@ -162,13 +164,35 @@ NodeRef Interner::make(Op op, DType dtype, Shape shape, Sources sources, Arg arg
             if (node->references_.compare_exchange_weak(count, count + 1)) return NodeRef::adopt(node);
     }
     if (count_ >= buckets_.size()) rehash();
-    Node* node = new Node(op, dtype, std::move(shape), std::move(sources), std::move(arg), h, this);
+    Node* node = new (allocate()) Node(op, dtype, std::move(shape), std::move(sources), std::move(arg), h, this);
     Node*& bucket = buckets_[h & (buckets_.size() - 1)];
     node->next_in_bucket_ = bucket;
     bucket = node;
     ++count_;
     ++live_;
     return NodeRef::adopt(node);
+}
+
+void* Interner::allocate() {
+    constexpr std::size_t kNodesPerBlock = 128;
+    if (shared_) return ::operator new(sizeof(Node));
+    if (free_) {
+        void* const memory = free_;
+        std::memcpy(&free_, memory, sizeof free_);
+        return memory;
+    }
+    if (blocks_.empty() || used_ == kNodesPerBlock) {
+        blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(kNodesPerBlock * sizeof(Node)));
+        used_ = 0;
+    }
+    return blocks_.back().get() + used_++ * sizeof(Node);
+}
+
+void Interner::deallocate(const Node* node) {
+    void* const memory = const_cast<Node*>(node);
+    if (shared_) return ::operator delete(memory, sizeof(Node));
+    std::memcpy(memory, &free_, sizeof free_);
+    free_ = memory;
 }
 
 void Interner::forget(const Node& node) {
@@ -237,7 +261,8 @@ void Node::destroy(const Node* node) noexcept {
             home->unlink(dead);
             --home->live_;
         }
-        delete dead;
+        dead->~Node();
+        home->deallocate(dead);
     }
     dying = nullptr;
 }

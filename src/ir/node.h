@@ -172,9 +172,16 @@ private:
     friend class Node;
     void unlink(const Node* node);
     void rehash();
+    void* allocate();
+    void deallocate(const Node* node);
 
     const bool shared_;
     std::vector<Node*> buckets_;
+    // Nodes of a compilation are many and short-lived: they come from blocks that go with the interner. The tensor graph's come from
+    // the heap, since threads drop them at any time.
+    std::vector<std::unique_ptr<std::byte[]>> blocks_;
+    std::size_t used_ = 0;   // of the last block, in nodes
+    void* free_ = nullptr;   // a list, linked through the nodes' memory
     std::size_t count_ = 0;  // nodes in buckets
     std::size_t live_ = 0;   // nodes alive
 };

@@ -1,7 +1,7 @@
 // ir/walk.cpp: iterative walks; an explicit stack of (node, next source) stands in for recursion.
 #include "ir/walk.h"
 
-#include <unordered_map>
+#include "ir/node_table.h"
 
 namespace weft::ir {
 
@@ -11,11 +11,12 @@ std::vector<const Node*> topological_order(std::span<const NodeRef> roots,
                                            const std::function<bool(const Node&)>& enter) {
     const std::uint64_t epoch = next_epoch();
     std::vector<const Node*> order;
-    std::vector<std::pair<const Node*, std::uint32_t>> stack;
+    order.reserve(16);
+    InlineVector<std::pair<const Node*, std::uint32_t>, 32> stack;
     const auto visit = [&](const Node* node) {
         if (node->mark == epoch) return;
         node->mark = epoch;
-        stack.emplace_back(node, enter && !enter(*node) ? static_cast<std::uint32_t>(node->sources.size()) : 0);
+        stack.push_back({node, enter && !enter(*node) ? static_cast<std::uint32_t>(node->sources.size()) : 0});
     };
     for (const NodeRef& root : roots) {
         if (!root) continue;
@@ -37,14 +38,15 @@ std::vector<const Node*> topological_order(std::span<const NodeRef> roots,
 
 std::vector<NodeRef> rebuild(std::span<const NodeRef> roots,
                              const std::function<NodeRef(const Node&, const Sources&)>& replace) {
-    std::unordered_map<const Node*, NodeRef> done;
+    NodeTable<NodeRef> done;
     for (const Node* node : topological_order(roots)) {
         Sources sources;
-        for (const NodeRef& source : node->sources) sources.push_back(done.at(source.get()));
-        done.emplace(node, replace(*node, sources));
+        for (const NodeRef& source : node->sources) sources.push_back(done[source.get()]);
+        NodeRef fresh = replace(*node, sources);
+        done[node] = std::move(fresh);
     }
     std::vector<NodeRef> result;
-    for (const NodeRef& root : roots) result.push_back(root ? done.at(root.get()) : nullptr);
+    for (const NodeRef& root : roots) result.push_back(root ? done[root.get()] : nullptr);
     return result;
 }
 
