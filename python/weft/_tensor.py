@@ -37,7 +37,7 @@ _CODES = {
 
 
 def _reduce(self: Tensor, protocol: int | None = None) -> Any:
-    value = self.detach().contiguous()
+    value = self.detach().clone()
     values = memoryview(value.view(_weft.uint16) if self.dtype in _HALVES else value).tobytes()
     return _rebuild, (values, self.dtype, self.requires_grad, type(self), tuple(self.shape))
 

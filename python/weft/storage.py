@@ -37,7 +37,7 @@ class UntypedStorage:
 
     def tolist(self) -> list[int]:
         """The bytes as numbers. Runs the graph."""
-        values: Any = self._tensor.contiguous().flatten()
+        values: Any = self._tensor.clone().flatten()
         if not self._tensor.nbytes:
             return []
         same_size = {1: _weft.uint8, 2: _weft.int16, 4: _weft.int32, 8: _weft.int64}[self._tensor.element_size()]  # which buffers know

@@ -48,7 +48,7 @@ Tensor table(const char* layer, std::int64_t count, std::int64_t features, std::
     if (*padding < -count || *padding >= count)
         throw ValueError(std::string(layer) + ": there is no row " + std::to_string(*padding) + " of " +
                          std::to_string(count));
-    const Tensor weight = randn({count, features}).contiguous();
+    const Tensor weight = randn({count, features}).clone();
     weight[*padding].fill_(0);
     return weight;
 }

@@ -16,18 +16,18 @@ namespace weft::runtime {
 namespace {
 
 using schedule::Captured;
-using schedule::MemoryView;
+using schedule::StorageView;
 
 Evaluator& replacement() {
     static Evaluator& instance = *new Evaluator;
     return instance;
 }
 
-MemoryView root_memory(const Captured& captured, const schedule::RootValue& root, const CachedPlan* plan,
-                       const Launch* launch) {
-    MemoryView view = root.view >= 0 ? captured.views[root.view] : launch->view(plan->plan.outputs[root.output]);
+StorageView root_memory(const Captured& captured, const schedule::RootValue& root, const CachedPlan* plan,
+                        const Launch* launch) {
+    StorageView view = root.view >= 0 ? captured.views[root.view] : launch->view(plan->plan.outputs[root.output]);
     for (const ir::NodeRef& movement : root.views)
-        if (!schedule::apply_view(*movement, view)) throw InternalError("a root's view does not fold");
+        if (!ir::apply_view(*movement, view)) throw InternalError("a root's view does not fold");
     return view;
 }
 
@@ -64,9 +64,9 @@ Result evaluate(const Request& request, std::unique_lock<std::recursive_mutex>& 
     if (plan)
         for (const auto& [item, value] : plan->plan.kept) {
             const ir::NodeRef node(captured.items[item].node);
-            MemoryView view = launch->view(value);
+            StorageView view = launch->view(value);
             Dims strides;
-            if (!schedule::reshape_strides(view.shape, view.strides, node->shape, strides))
+            if (!ir::reshape_strides(view.shape, view.strides, node->shape, strides))
                 throw InternalError("a kept value's view does not fold");
             view.shape = node->shape;
             view.strides = strides;

@@ -17,7 +17,7 @@ namespace weft {
 using runtime::Fit;
 using runtime::layout_of;
 using runtime::Recording;
-using Memory = schedule::MemoryView;
+using Memory = schedule::StorageView;
 
 namespace {
 

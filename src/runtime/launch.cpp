@@ -17,9 +17,9 @@
 
 namespace weft::runtime {
 
-using schedule::MemoryView;
 using schedule::PlanStep;
 using schedule::PlanValue;
+using schedule::StorageView;
 
 namespace {
 
@@ -80,9 +80,9 @@ const Bound& Launch::bound(int value) const {
     return leaf >= 0 ? leaves_[leaf] : taken_[value];
 }
 
-MemoryView Launch::view(int value) const {
+StorageView Launch::view(int value) const {
     const PlanValue& info = plan_.plan.values[value];
-    return {bound(value).storage, info.dtype, info.shape, bound(value).offset, info.strides};
+    return {{info.shape, bound(value).offset, info.strides}, bound(value).storage, info.dtype};
 }
 
 // Where the kernel's parameter starts: a reversed axis starts at its lowest address, a box inside its array.

@@ -24,7 +24,7 @@ public:
            std::span<const Word> scalars);
 
     void run();  // throws IndexError of a Check, or Interrupted
-    schedule::MemoryView view(int value) const;
+    schedule::StorageView view(int value) const;
     const Bound& bound(int value) const;
 
 private:

@@ -14,7 +14,7 @@
 
 namespace weft::runtime {
 
-using schedule::MemoryView;
+using schedule::StorageView;
 
 namespace {
 
@@ -41,7 +41,7 @@ ir::NodeRef without_history(const ir::NodeRef& value) {
 
 }  // namespace
 
-Recorder::Recorder(std::span<const Tensor> inputs, std::span<const MemoryView> memory, Signature signature)
+Recorder::Recorder(std::span<const Tensor> inputs, std::span<const StorageView> memory, Signature signature)
     : Capturing(ir::fresh_id()), memory_(memory.begin(), memory.end()), offsets_(inputs.size(), 0) {
     recording_->signature = std::move(signature);
     const std::lock_guard lock(ir::graph_lock());
@@ -280,7 +280,7 @@ void Recorder::plan_it(std::unique_lock<std::recursive_mutex>& graph) {
     if (!captured.outputs.empty()) recording.plan = find_plan(captured, graph);
     std::vector<bool> used(stand_ins_.size(), false);
     for (const schedule::Captured::Leaf& leaf : captured.leaves) {
-        const MemoryView& view = captured.views[leaf.view];
+        const StorageView& view = captured.views[leaf.view];
         recording.leaves.push_back(place_of(view.storage, view.offset, used));
     }
     recording.constants.assign(captured.constants.begin(), captured.constants.end());
@@ -293,7 +293,7 @@ void Recorder::plan_it(std::unique_lock<std::recursive_mutex>& graph) {
               [](const auto& a, const auto& b) { return a.id < b.id; });
     for (const schedule::RootValue& from : captured.roots) {
         Recording::Root& root = recording.roots.emplace_back();
-        MemoryView view;
+        StorageView view;
         if (from.view >= 0) {
             view = captured.views[from.view];
             root.place = place_of(view.storage, view.offset, used);
@@ -301,10 +301,10 @@ void Recorder::plan_it(std::unique_lock<std::recursive_mutex>& graph) {
         } else {
             root.value = recording.plan->plan.outputs[from.output];
             const schedule::PlanValue& value = recording.plan->plan.values[root.value];
-            view = {nullptr, value.dtype, value.shape, 0, value.strides};
+            view = {{value.shape, 0, value.strides}, nullptr, value.dtype};
         }
         for (const ir::NodeRef& movement : from.views)
-            if (!schedule::apply_view(*movement, view)) throw InternalError("a root's view does not fold");
+            if (!ir::apply_view(*movement, view)) throw InternalError("a root's view does not fold");
         root.place.offset = view.offset;
         root.layout = layout_of(view);
     }

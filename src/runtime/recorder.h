@@ -23,7 +23,7 @@ public:
 
 class Recorder final : public Capturing {
 public:
-    Recorder(std::span<const Tensor> inputs, std::span<const schedule::MemoryView> memory, Signature signature);
+    Recorder(std::span<const Tensor> inputs, std::span<const schedule::StorageView> memory, Signature signature);
 
     // Calls the function. Afterwards, also if it throws, every cell holds what it held before; the recording is yet to
     // be replayed.
@@ -67,7 +67,7 @@ private:
     void compute_pending();
 
     std::vector<Tensor> inputs_;  // placeholders
-    std::vector<schedule::MemoryView> memory_;
+    std::vector<schedule::StorageView> memory_;
     std::vector<std::int64_t> offsets_;
     std::deque<StandIn> stand_ins_;
     std::unordered_map<const Cell*, int> index_, gradients_of_;

@@ -13,9 +13,9 @@
 
 namespace weft::runtime {
 
-using schedule::MemoryView;
+using schedule::StorageView;
 
-std::optional<MemoryView> memory_of(const ir::NodeRef& node) {
+std::optional<StorageView> memory_of(const ir::NodeRef& node) {
     InlineVector<const ir::Node*, 6> views;
     const ir::Node* at = node.get();
     for (;;) {
@@ -27,9 +27,9 @@ std::optional<MemoryView> memory_of(const ir::NodeRef& node) {
         else if (!ir::is_marker(at->op)) return {};
         at = at->sources[0].get();
     }
-    MemoryView view = schedule::view_of(*at);
+    StorageView view = schedule::view_of(*at);
     for (std::size_t i = views.size(); i-- > 0;)
-        if (!schedule::apply_view(*views[i], view)) return {};
+        if (!ir::apply_view(*views[i], view)) return {};
     return view;
 }
 
@@ -94,7 +94,7 @@ void check_writes(const Recording& recording, std::span<const Tensor> inputs, co
 
 }  // namespace
 
-Fit fit(const Recording& recording, std::span<const Tensor> inputs, std::span<const MemoryView> memory,
+Fit fit(const Recording& recording, std::span<const Tensor> inputs, std::span<const StorageView> memory,
         Binding& binding) {
     binding = {};
     binding.cells.reserve(inputs.size() + recording.watched.size());

@@ -96,8 +96,8 @@ struct Recording {
 };
 
 // The memory of a value, if it is computed or a view of something computed. The caller holds the graph lock.
-std::optional<schedule::MemoryView> memory_of(const ir::NodeRef& node);
-inline Layout layout_of(const schedule::MemoryView& view) { return {view.dtype, view.shape, view.strides}; }
+std::optional<schedule::StorageView> memory_of(const ir::NodeRef& node);
+inline Layout layout_of(const schedule::StorageView& view) { return {view.dtype, view.shape, view.strides}; }
 
 enum class Fit { Ready, Pending, Other, Dead };  // Other: another recording may fit; Dead: this one never will again
 
@@ -110,7 +110,7 @@ struct Binding {
 
 // Whether the cells are as they were at the capture. Throws ValueError if the call cannot be served by any recording.
 // The caller holds the graph lock.
-Fit fit(const Recording& recording, std::span<const Tensor> inputs, std::span<const schedule::MemoryView> memory,
+Fit fit(const Recording& recording, std::span<const Tensor> inputs, std::span<const schedule::StorageView> memory,
         Binding& binding);
 
 // Runs it and binds the results. If it throws, nothing has changed. The caller holds the run lock, is inside a run, and

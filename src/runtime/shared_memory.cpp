@@ -11,16 +11,16 @@
 namespace weft::runtime {
 namespace {
 
-using schedule::MemoryView;
+using schedule::StorageView;
 
-std::byte* first_element(const MemoryView& view) {
+std::byte* first_element(const StorageView& view) {
     return static_cast<std::byte*>(view.storage->data) + view.offset * static_cast<std::int64_t>(size_of(view.dtype));
 }
 
 // Calls f(part, at, bytes) for pieces that are contiguous in the view and in a dense array, where `at` is the piece's place in that.
 // Stops when f says false.
 template <class F>
-bool for_each_piece(const MemoryView& view, F&& f) {
+bool for_each_piece(const StorageView& view, F&& f) {
     const auto width = static_cast<std::int64_t>(size_of(view.dtype));
     std::size_t axes = view.shape.size();
     std::int64_t run = 1;  // elements of a piece
@@ -40,13 +40,13 @@ bool for_each_piece(const MemoryView& view, F&& f) {
     return true;
 }
 
-bool equals(const MemoryView& view, const std::byte* dense) {
+bool equals(const StorageView& view, const std::byte* dense) {
     return for_each_piece(view, [&](const std::byte* part, std::int64_t at, std::size_t bytes) {
         return std::memcmp(part, dense + at, bytes) == 0;
     });
 }
 
-void load(const MemoryView& view, std::byte* dense) {
+void load(const StorageView& view, std::byte* dense) {
     for_each_piece(view, [&](const std::byte* part, std::int64_t at, std::size_t bytes) {
         std::memcpy(dense + at, part, bytes);
         return true;
@@ -54,7 +54,7 @@ void load(const MemoryView& view, std::byte* dense) {
 }
 
 // Of the same shape and type.
-void store(const MemoryView& from, const MemoryView& to) {
+void store(const StorageView& from, const StorageView& to) {
     std::vector<std::byte> dense;
     const std::byte* elements = first_element(from);
     if (!(from.strides == row_major_strides(from.shape))) {
@@ -68,7 +68,7 @@ void store(const MemoryView& from, const MemoryView& to) {
     });
 }
 
-ir::NodeRef copy_of(Cell& cell, const MemoryView& view) {
+ir::NodeRef copy_of(Cell& cell, const StorageView& view) {
     const std::int64_t bytes = numel(view.shape) * static_cast<std::int64_t>(size_of(view.dtype));
     if (!cell.snapshot || !equals(view, static_cast<const std::byte*>(cell.snapshot->data))) {
         cell.snapshot = allocate(bytes);
@@ -93,7 +93,7 @@ ir::NodeRef kept_in_place(const Cell& cell, const ir::NodeRef& buffer) {
 }
 
 bool can_write_memory(Cell& cell) {
-    const std::optional<MemoryView> view = memory_of(current_node(cell));
+    const std::optional<StorageView> view = memory_of(current_node(cell));
     if (!view) return false;
     for (std::size_t d = 0; d < view->shape.size(); ++d)
         if (view->strides[d] == 0 && view->shape[d] > 1) return false;

@@ -17,99 +17,13 @@ using ir::Op;
 
 // ---- views of memory -------------------------------------------------------------------------------------------------
 
-MemoryView view_of(const Node& buffer) {
+StorageView view_of(const Node& buffer) {
     const auto& arg = buffer.as<ir::BufferArg>();
-    return {arg.storage, buffer.dtype, buffer.shape, arg.offset, arg.strides};
+    return {{buffer.shape, arg.offset, arg.strides}, arg.storage, buffer.dtype};
 }
 
-NodeRef buffer_of(const MemoryView& view) {
+NodeRef buffer_of(const StorageView& view) {
     return ir::buffer(view.storage, view.dtype, view.shape, view.offset, view.strides);
-}
-
-bool is_dense(const MemoryView& view) {
-    std::int64_t expected = 1;
-    for (std::size_t d = view.shape.size(); d-- > 0;) {
-        if (view.shape[d] == 1) continue;
-        if (view.strides[d] != expected) return numel(view.shape) == 0;
-        expected *= view.shape[d];
-    }
-    return true;
-}
-
-std::int64_t lowest_offset(const MemoryView& view) {
-    std::int64_t offset = view.offset;
-    if (numel(view.shape) == 0) return offset;
-    for (std::size_t d = 0; d < view.shape.size(); ++d)
-        if (view.strides[d] < 0) offset += view.strides[d] * (view.shape[d] - 1);
-    return offset;
-}
-
-// Strides of the same memory under another shape, if there are any: axes are regrouped where both shapes' running products meet,
-// and inside a group the old axes must lie densely in each other.
-bool reshape_strides(const Shape& from, const Dims& strides, const Shape& to, Dims& result) {
-    result = row_major_strides(to);
-    if (numel(to) == 0) return true;
-    struct Axis {
-        std::int64_t size, stride;
-    };
-    InlineVector<Axis, 6> merged;  // old axes that lie densely in each other, as one
-    for (std::size_t d = 0; d < from.size(); ++d) {
-        if (from[d] == 1) continue;
-        if (!merged.empty() && merged.back().stride == strides[d] * from[d])
-            merged.back() = {merged.back().size * from[d], strides[d]};
-        else merged.push_back({from[d], strides[d]});
-    }
-    std::size_t d = 0;
-    for (const Axis& axis : merged) {
-        std::int64_t left = axis.size;
-        while (left > 1) {
-            if (d == to.size() || to[d] == 0 || left % to[d] != 0) return false;
-            left /= to[d];
-            result[d] = axis.stride * left;
-            ++d;
-        }
-    }
-    return true;
-}
-
-bool apply_view(const Node& node, MemoryView& view) {
-    switch (node.op) {
-        case Op::Reshape: {
-            Dims strides;
-            if (!reshape_strides(view.shape, view.strides, node.shape, strides)) return false;
-            view.strides = strides;
-            break;
-        }
-        case Op::Permute: {
-            const Dims before = view.strides;
-            for (std::size_t d = 0; d < before.size(); ++d) view.strides[d] = before[node.as<ir::AxesArg>().axes[d]];
-            break;
-        }
-        case Op::Expand:
-            for (std::size_t d = 0; d < view.strides.size(); ++d)
-                if (view.shape[d] == 1 && node.shape[d] != 1) view.strides[d] = 0;
-            break;
-        case Op::Shrink:
-            if (numel(node.shape) > 0)
-                for (std::size_t d = 0; d < view.strides.size(); ++d)
-                    view.offset += node.as<ir::BoxArg>().starts[d] * view.strides[d];
-            break;
-        case Op::Flip:
-            for (const std::int64_t axis : node.as<ir::AxesArg>().axes) {
-                if (view.shape[axis] > 0) view.offset += view.strides[axis] * (view.shape[axis] - 1);
-                view.strides[axis] = -view.strides[axis];
-            }
-            break;
-        case Op::Skew: {
-            const auto& skew = node.as<ir::SkewArg>();
-            view.strides[skew.window] += view.strides[skew.axis] * skew.dilation;
-            view.strides[skew.axis] *= skew.stride;
-            break;
-        }
-        default: return false;
-    }
-    view.shape = node.shape;
-    return true;
 }
 
 // ---- the walk --------------------------------------------------------------------------------------------------------
@@ -215,9 +129,9 @@ private:
         const bool permutes =
             std::any_of(chain.begin(), chain.end(), [](const NodeRef& v) { return v->op == Op::Permute; });
         if (permutes && base->op == Op::Reduce) return node;
-        MemoryView trial{nullptr, base->dtype, base->shape, 0, row_major_strides(base->shape)};
+        ir::StridedView trial{base->shape, 0, row_major_strides(base->shape)};
         for (const NodeRef& view : chain)
-            if (!apply_view(*view, trial)) return node;
+            if (!ir::apply_view(*view, trial)) return node;
         views = std::move(chain);
         return base;
     }
@@ -227,9 +141,9 @@ private:
         const Entry entry = entries_[base.slot];
         if (entry.view < 0) return true;
         if (root.views.empty()) return true;
-        MemoryView trial = captured_.views[entry.view];
+        StorageView trial = captured_.views[entry.view];
         return std::all_of(root.views.begin(), root.views.end(),
-                           [&](const NodeRef& view) { return apply_view(*view, trial); });
+                           [&](const NodeRef& view) { return ir::apply_view(*view, trial); });
     }
 
     void add_root(const Node* base, std::size_t r) {
@@ -277,17 +191,18 @@ private:
         if (ir::is_marker(node.op)) return of(node.sources[0]);
         if (ir::is_movement(node.op) && node.op != Op::Insert) {
             if (const Entry source = of(node.sources[0]); source.view >= 0) {
-                MemoryView view = captured_.views[source.view];
-                if (apply_view(node, view)) return memory(std::move(view));
+                StorageView view = captured_.views[source.view];
+                if (ir::apply_view(node, view)) return memory(std::move(view));
             }
         }
         if (node.op == Op::Contiguous)
-            if (const Entry source = of(node.sources[0]); source.view >= 0 && is_dense(captured_.views[source.view]))
+            if (const Entry source = of(node.sources[0]);
+                source.view >= 0 && ir::is_dense(captured_.views[source.view]))
                 return source;
         return {-1, add_item(node)};
     }
 
-    Entry memory(MemoryView view) {
+    Entry memory(StorageView view) {
         captured_.views.push_back(std::move(view));
         leaf_item_.push_back(-1);
         return {static_cast<int>(captured_.views.size()) - 1, -1};
@@ -310,7 +225,7 @@ private:
     }
 
     int add_leaf(int at) {
-        const MemoryView& view = captured_.views[at];
+        const StorageView& view = captured_.views[at];
         const bool dies = dies_ && !view.storage->foreign && dies_(*view.storage);
         std::pmr::vector<std::uint64_t>& key = captured_.key;
         key.push_back(0xbeef00 + static_cast<std::uint64_t>(view.dtype));
@@ -377,7 +292,7 @@ CanonicalGraph canonical_graph(const Captured& captured, std::span<const int> ho
         slot_of_hole.emplace(holes[h], static_cast<int>(captured.scalars.size() + h));
     for (const Captured::Item& item : captured.items) {
         if (item.leaf >= 0) {
-            const MemoryView& view = captured.leaf(item.leaf);
+            const StorageView& view = captured.leaf(item.leaf);
             graph.values.push_back(
                 ir::graph().make(Op::Param, view.dtype, view.shape, {}, ir::SlotArg{item.leaf, view.strides}));
             continue;
@@ -394,7 +309,7 @@ CanonicalGraph canonical_graph(const Captured& captured, std::span<const int> ho
         for (const int operand : item.operands) {
             const int leaf = captured.items[operand].leaf;
             const bool as_is =
-                node.op != Op::Custom || leaf < 0 || is_dense(captured.leaf(leaf));  // C++ reads dense arrays
+                node.op != Op::Custom || leaf < 0 || ir::is_dense(captured.leaf(leaf));  // C++ reads dense arrays
             sources.push_back(as_is ? graph.values[operand] : ir::contiguous(graph.values[operand]));
         }
         graph.values.push_back(ir::with_sources(node, std::move(sources)));

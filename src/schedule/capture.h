@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ir/node.h"
+#include "ir/strided.h"
 
 #include <cstdint>
 #include <functional>
@@ -14,23 +15,14 @@ namespace weft::schedule {
 
 using ir::NodeRef;
 
-// Memory as a view sees it: an element's position is offset + sum of index * stride.
-struct MemoryView {
+// A strided view of a storage.
+struct StorageView : ir::StridedView {
     ir::StorageRef storage;
     DType dtype = DType::F32;
-    Shape shape;
-    std::int64_t offset = 0;
-    Dims strides;
 };
 
-MemoryView view_of(const ir::Node& buffer);
-NodeRef buffer_of(const MemoryView& view);  // the Buffer node
-bool apply_view(const ir::Node& movement,
-                MemoryView& view);  // false: this view of strided memory is not strided memory
-// Of strided memory seen in another shape; false: that is not strided memory.
-bool reshape_strides(const Shape& from, const Dims& strides, const Shape& to, Dims& result);
-bool is_dense(const MemoryView& view);               // row-major without gaps
-std::int64_t lowest_offset(const MemoryView& view);  // of the element with the smallest address
+StorageView view_of(const ir::Node& buffer);
+NodeRef buffer_of(const StorageView& view);  // the Buffer node
 
 // How a root's value comes about: memory that exists already, or an output of the plan (seen through views).
 struct RootValue {
@@ -48,13 +40,13 @@ struct Captured {
     std::pmr::vector<Word> constants{memory};     // values of Const nodes, in order of appearance
     std::pmr::vector<Word> scalars{memory};       // values of Var nodes, by ScalarParam slot
     std::pmr::vector<const ir::Node*> scalar_nodes{memory};
-    std::pmr::vector<MemoryView> views{memory};  // all memory that the graph reads, or that a root is
+    std::pmr::vector<StorageView> views{memory};  // all memory that the graph reads, or that a root is
     struct Leaf {
         int view = -1;
         bool dies = false;  // the storage may be taken over
     };
     std::pmr::vector<Leaf> leaves{memory};  // by Param slot
-    const MemoryView& leaf(int slot) const { return views[leaves[slot].view]; }
+    const StorageView& leaf(int slot) const { return views[leaves[slot].view]; }
     std::pmr::vector<RootValue> roots{memory};
     std::pmr::vector<const ir::Node*> outputs{memory};  // the distinct nodes to compute
 

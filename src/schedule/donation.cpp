@@ -52,12 +52,12 @@ Donation::Donation(const Captured& captured, const PlanOptions& options) : captu
 bool Donation::is_donatable(int leaf) const {
     const std::vector<int>& refused = options_.not_donated;
     const bool shared = views_of_.at(captured_.leaf(leaf).storage.get()) > 1;
-    return captured_.leaves[leaf].dies && is_dense(captured_.leaf(leaf)) && !shared &&
+    return captured_.leaves[leaf].dies && ir::is_dense(captured_.leaf(leaf)) && !shared &&
            std::find(refused.begin(), refused.end(), leaf) == refused.end();
 }
 
 Donation::Size Donation::size_of_leaf(int leaf) const {
-    const MemoryView& view = captured_.leaf(leaf);
+    const StorageView& view = captured_.leaf(leaf);
     return {size_of(view.dtype), numel(view.shape)};
 }
 
@@ -131,7 +131,7 @@ std::set<int> Donation::operands(const PlanStep& step, const KernelGraph::Output
 
 // Of a leaf with as many elements, as large: what the output reads element by element, or what was looked up by its size.
 bool Donation::may_take(const Plan& plan, int s, const PlanValue& value, int leaf) const {
-    const MemoryView& view = captured_.leaf(leaf);
+    const StorageView& view = captured_.leaf(leaf);
     if (!is_donatable(leaf)) return false;
     const Reader& reader = readers_[leaf];
     if (reader.is_output || reader.last_step > s) return false;

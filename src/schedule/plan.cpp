@@ -85,7 +85,7 @@ private:
     void add_root(const NodeRef& root, std::vector<NodeRef>& roots) {
         NodeRef computed = root;
         if (root->op == Op::Param) {  // simplified to memory that exists
-            if (is_dense(captured_.leaf(root->as<ir::SlotArg>().slot))) {
+            if (ir::is_dense(captured_.leaf(root->as<ir::SlotArg>().slot))) {
                 plan_.outputs.push_back(leaf_value(*root));
                 return;
             }
@@ -125,7 +125,7 @@ private:
         const int slot = param.as<ir::SlotArg>().slot;
         const auto [found, fresh] = value_of_leaf_.try_emplace(slot, static_cast<int>(plan_.values.size()));
         if (fresh) {
-            const MemoryView& view = captured_.leaf(slot);
+            const StorageView& view = captured_.leaf(slot);
             plan_.values.push_back({.where = PlanValue::Where::Leaf,
                                     .dtype = view.dtype,
                                     .shape = view.shape,
@@ -229,7 +229,7 @@ private:
             if (value.where == PlanValue::Where::Donated) continue;
             if (value.where == PlanValue::Where::Inside) {  // the whole is kept, and seen through a view
                 Dims strides;
-                if (!reshape_strides(value.shape, value.strides, captured_.items[i].node->shape, strides)) continue;
+                if (!ir::reshape_strides(value.shape, value.strides, captured_.items[i].node->shape, strides)) continue;
                 if (PlanValue& whole = plan_.values[value.whole]; whole.where == PlanValue::Where::Arena) {
                     whole.where = PlanValue::Where::Output;
                     kept.insert(value.whole);

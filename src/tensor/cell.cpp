@@ -3,6 +3,7 @@
 
 #include "ir/build.h"
 #include "ir/custom.h"
+#include "ir/strided.h"
 
 #include <weft/error.h>
 #include <weft/shared_memory.h>
@@ -168,6 +169,27 @@ Tensor make_view(const Tensor& base, ReadView read, WriteView write, bool detach
     cell.view->binding = cell.view->base->binding;
     list_cell(cell);
     return result;
+}
+
+std::optional<Dims> strides_in_base(const Tensor& x) {
+    if (!x.defined()) throw ValueError("an undefined tensor has no value");
+    const std::lock_guard lock(ir::graph_lock());
+    Cell &cell = *x.cell(), &base = cell.view ? *cell.view->base : cell;
+    const Shape& whole = current_node(base)->shape;
+    ir::StridedView view{whole, 0, base.shared ? base.shared->as<ir::BufferArg>().strides : row_major_strides(whole)};
+    if (!cell.view) return view.strides;
+    // The steps are functions of values: a value that nothing else has shows what they do.
+    const ir::NodeRef stand_in = ir::graph().make(ir::Op::Param, DType::F32, whole, {}, ir::SlotArg{});
+    const ir::NodeRef read = cell.view->read(stand_in);
+    std::vector<const ir::Node*> movements;
+    for (const ir::Node* node = read.get(); node != stand_in.get(); node = node->sources[0].get()) {
+        if (ir::is_marker(node->op)) continue;
+        if (!ir::is_movement(node->op)) return {};
+        movements.push_back(node);
+    }
+    for (std::size_t i = movements.size(); i-- > 0;)
+        if (!ir::apply_view(*movements[i], view)) return {};
+    return view.strides;
 }
 
 Tensor base_of(const Tensor& x) {

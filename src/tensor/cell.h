@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 namespace weft {
 
@@ -108,6 +109,10 @@ Tensor make_selection(const Tensor& x, const std::function<ir::NodeRef(const ir:
 // A tensor with a new cell for an op's result. Under NoGrad a result that would need a gradient is wrapped in Detach.
 // May run the graph when very much is pending, so the caller does not hold the graph lock.
 Tensor make_tensor(ir::NodeRef node);
+
+// Where a tensor's elements lie in its base (itself, if it is no view), whose own are taken to lie in row-major order: strides of its axes.
+// None: not at regular distances.
+std::optional<Dims> strides_in_base(const Tensor& x);
 
 // A tensor that is a view of `base`: composed with base's own view, if it is one.
 Tensor make_view(const Tensor& base, ReadView read, WriteView write, bool detached = false);

@@ -164,8 +164,8 @@ void pivoted_qr(const Matrix& a, std::vector<double>& tau, std::vector<std::int6
 namespace {
 
 // x = Q x or Qᵀ x. Of an identity, a block of reflections changes nothing on the left of its first column.
-void apply_blocks(const Team& team, const Matrix& factors, std::span<const double> tau, const Matrix& x, bool transposed,
-                  bool identity) {
+void apply_blocks(const Team& team, const Matrix& factors, std::span<const double> tau, const Matrix& x,
+                  bool transposed, bool identity) {
     const std::int64_t steps = static_cast<std::int64_t>(tau.size()), blocks = (steps + kApplied - 1) / kApplied;
     for (std::int64_t step = 0; step < blocks; ++step) {
         const std::int64_t from = (transposed ? step : blocks - 1 - step) * kApplied,

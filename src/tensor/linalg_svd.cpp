@@ -147,9 +147,8 @@ bool svd_tall(const Team& team, const Strided& a, double* values, const Matrix& 
     b.form_v_transposed(team, right);
     Rotations of_left(team, left), of_right(team, right);
     if (!diagonalise(b.diagonal, b.above, &of_left, &of_right)) return false;
-    const std::vector<std::int64_t> order = ordered(n, [&](std::int64_t i, std::int64_t j) {
-        return std::fabs(b.diagonal[i]) > std::fabs(b.diagonal[j]);
-    });
+    const std::vector<std::int64_t> order =
+        ordered(n, [&](std::int64_t i, std::int64_t j) { return std::fabs(b.diagonal[i]) > std::fabs(b.diagonal[j]); });
     set_identity(u);  // beyond the first n columns Q's own are taken
     for (std::int64_t k = 0; k < n; ++k) {
         const double value = b.diagonal[order[k]], sign = std::signbit(value) ? -1 : 1;

@@ -1,5 +1,6 @@
 // tensor/methods.cpp: a tensor's facts, and those of its methods that forward to the op functions.
 #include "ir/build.h"
+#include "ir/strided.h"
 #include "tensor/cell.h"
 #include "tensor/check.h"
 
@@ -75,7 +76,8 @@ Tensor clone(const Tensor& x) {
 
 Tensor contiguous(const Tensor& x) {
     const Checker check("contiguous", {{"x", x}});
-    return make_tensor(ir::contiguous(node_of(x)));
+    const std::optional<Dims> strides = strides_in_base(x);
+    return strides && ir::is_dense({x.shape(), 0, *strides}) ? x : clone(x);
 }
 
 }  // namespace weft

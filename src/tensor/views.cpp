@@ -2,6 +2,7 @@
 // other gives the base with the viewed part replaced, for writes through the view.
 #include "core/checked.h"
 #include "ir/build.h"
+#include "ir/strided.h"
 #include "tensor/cell.h"
 #include "tensor/check.h"
 #include "tensor/nodes.h"
@@ -22,6 +23,16 @@ Tensor reshaped_view(const Tensor& x, const Shape& shape) {
     return make_view(
         x, [shape](const NodeRef& base) { return ir::reshape(base, shape); },
         [](const NodeRef& base, const NodeRef& value) { return ir::reshape(value, base->shape); });
+}
+
+// The same elements in another shape: a view where their places have strides in that shape too, else a value of its own.
+Tensor reshaped(const Tensor& x, const Shape& shape) {
+    if (const std::optional<Dims> strides = strides_in_base(x)) {
+        Dims unused;
+        if (!ir::reshape_strides(x.shape(), *strides, shape, unused))
+            return make_tensor(ir::reshape(node_of(x), shape));
+    }
+    return reshaped_view(x, shape);
 }
 
 Shape with_inferred_size(const Checker& check, Shape shape, std::int64_t count) {
@@ -187,7 +198,7 @@ Tensor Tensor::narrow(int axis, std::int64_t start, std::int64_t length) const {
 
 Tensor Tensor::reshape(const Shape& shape) const {
     const Checker check("reshape", {{"x", *this}, {"shape", shape}});
-    return reshaped_view(*this, with_inferred_size(check, shape, numel()));
+    return reshaped(*this, with_inferred_size(check, shape, numel()));
 }
 
 Tensor Tensor::squeeze() const {
@@ -222,7 +233,7 @@ Tensor Tensor::flatten(int first, int last) const {
     Shape flat(whole.begin(), whole.begin() + from);
     flat.push_back(weft::numel(Shape(whole.begin() + from, whole.begin() + to + 1)));
     flat.append(whole.begin() + to + 1, whole.end());
-    return reshaped_view(*this, flat);
+    return reshaped(*this, flat);
 }
 
 // ---- other orders ----------------------------------------------------------------------------------------------------
@@ -412,9 +423,12 @@ Tensor diagonal(const Tensor& x, std::int64_t offset, int axis1, int axis2) {
         std::max<std::int64_t>(0, offset >= 0 ? std::min(rows, columns - std::min(offset, columns))
                                               : std::min(rows + std::max(offset, -rows), columns));
     const Tensor matrices = moveaxis(x, {from, to}, {-2, -1});
-    if (length == 0) return matrices.narrow(-1, 0, 0).narrow(-2, 0, std::min<std::int64_t>(1, rows)).flatten(-2, -1);
+    const Shape shape = matrices.shape();
+    Shape flat(shape.begin(), shape.end() - 1);
+    flat.back() *= length == 0 ? 0 : columns;
+    if (length == 0) return reshaped_view(matrices.narrow(-1, 0, 0), flat);
     const std::int64_t first = offset >= 0 ? offset : -offset * columns;
-    return matrices.flatten(-2, -1).slice(-1, {first, first + (length - 1) * (columns + 1) + 1, columns + 1});
+    return reshaped_view(matrices, flat).slice(-1, {first, first + (length - 1) * (columns + 1) + 1, columns + 1});
 }
 
 Tensor unfold(const Tensor& x, int axis, std::int64_t size, std::int64_t step) {

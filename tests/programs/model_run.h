@@ -169,6 +169,7 @@ private:
             return false;
         const std::optional<View> view = resolve_view(s.draft, a(s)->shape);
         if (!view) return false;
+        if (view->look == Look::Reshape && !is_affine(a(s)->positions, view->shape)) return false;  // no view (S86)
         s.view = *view;
         s.number = roll(dice[3], 7) - 3;
         const CellRef cell = looked_at(s);
@@ -234,8 +235,7 @@ private:
             case Act::Relu:
                 if (!is_float(x.dtype)) return {};
                 return mapped(x, [&](Number n) { return n.value > 0 ? n : times(n, {0}); });
-            case Act::Clone:
-            case Act::Contiguous: return x;
+            case Act::Clone: return x;
             case Act::Cast: {
                 s.dtype = std::array{f32, f64, f32, i32, i64}[static_cast<std::size_t>(roll(s.draft.dice[2], 5))];
                 Value result = x;

@@ -22,7 +22,6 @@ enum class Act {
     Relu,
     Square,
     Clone,
-    Contiguous,
     Cast,
     Sum,
     Cumsum,
@@ -127,6 +126,24 @@ inline std::optional<Shape> broadcast_shape(const Shape& a, const Shape& b) {
 }
 
 // ---- views -----------------------------------------------------------------------------------------------------------
+
+// Whether places in memory, as elements of this shape, are a start and a multiple of each index.
+inline bool is_affine(const std::vector<int>& places, const Shape& shape) {
+    const auto place = [&](const std::vector<int>& index) {
+        return places[static_cast<std::size_t>(ravel(index, shape))];
+    };
+    for (std::size_t at = 0; at < places.size(); ++at) {
+        const std::vector<int> index = unravel(static_cast<std::int64_t>(at), shape);
+        int expected = places[0];
+        for (std::size_t d = 0; d < shape.size(); ++d) {
+            std::vector<int> next(shape.size(), 0);
+            next[d] = shape[d] > 1 ? 1 : 0;
+            expected += index[d] * (place(next) - places[0]);
+        }
+        if (expected != places[at]) return false;
+    }
+    return true;
+}
 
 inline std::optional<View> resolve_view(const Draft& draft, const Shape& shape) {
     View view{.look = draft.look, .shape = shape};
@@ -250,7 +267,6 @@ inline std::string to_string(const Statement& s) {
             case Act::Relu: return str(to, " = relu(", a, ")");
             case Act::Square: return str(to, " = square(", a, ")");
             case Act::Clone: return str(to, " = ", a, ".clone()");
-            case Act::Contiguous: return str(to, " = ", a, ".contiguous()");
             case Act::Cast: return str(to, " = ", a, ".to(", s.dtype, ")");
             case Act::Sum:
                 return str(to, " = ", a, ".sum(", s.axis < 0 ? "" : str(s.axis), s.flag ? ", keepdim" : "", ")");
@@ -303,16 +319,40 @@ inline std::vector<Draft> random_program(std::uint64_t seed) {
     std::vector<Draft> program;
     const bool gradients = rng.chance(0.7);
     // How often each act comes up, so that most programs build, write, and read in turn.
-    static const std::vector<std::pair<Act, int>> kOften = {
-        {Act::Make, 8},        {Act::Neg, 2},           {Act::Relu, 2},    {Act::Square, 2},
-        {Act::Clone, 3},       {Act::Contiguous, 2},    {Act::Cast, 2},    {Act::Sum, 5},
-        {Act::Cumsum, 1},      {Act::Add, 6},           {Act::Sub, 3},     {Act::Mul, 5},
-        {Act::AddNumber, 4},   {Act::MulNumber, 4},     {Act::Where, 2},   {Act::Matmul, 3},
-        {Act::Cat, 2},         {Act::CatAgain, 2},      {Act::Pad, 1},     {Act::Take, 2},
-        {Act::Look, 12},       {Act::Copy, 3},          {Act::Drop, 3},    {Act::Assign, 8},
-        {Act::Fill, 6},        {Act::AddTo, 6},         {Act::SubFrom, 2}, {Act::MulInto, 2},
-        {Act::AddNumberTo, 5}, {Act::MulNumberInto, 2}, {Act::Realize, 3}, {Act::RealizePending, 2},
-        {Act::RealizeBoth, 1}, {Act::Read, 3},          {Act::Pin, 2}};
+    static const std::vector<std::pair<Act, int>> kOften = {{Act::Make, 8},
+                                                            {Act::Neg, 2},
+                                                            {Act::Relu, 2},
+                                                            {Act::Square, 2},
+                                                            {Act::Clone, 5},
+                                                            {Act::Cast, 2},
+                                                            {Act::Sum, 5},
+                                                            {Act::Cumsum, 1},
+                                                            {Act::Add, 6},
+                                                            {Act::Sub, 3},
+                                                            {Act::Mul, 5},
+                                                            {Act::AddNumber, 4},
+                                                            {Act::MulNumber, 4},
+                                                            {Act::Where, 2},
+                                                            {Act::Matmul, 3},
+                                                            {Act::Cat, 2},
+                                                            {Act::CatAgain, 2},
+                                                            {Act::Pad, 1},
+                                                            {Act::Take, 2},
+                                                            {Act::Look, 12},
+                                                            {Act::Copy, 3},
+                                                            {Act::Drop, 3},
+                                                            {Act::Assign, 8},
+                                                            {Act::Fill, 6},
+                                                            {Act::AddTo, 6},
+                                                            {Act::SubFrom, 2},
+                                                            {Act::MulInto, 2},
+                                                            {Act::AddNumberTo, 5},
+                                                            {Act::MulNumberInto, 2},
+                                                            {Act::Realize, 3},
+                                                            {Act::RealizePending, 2},
+                                                            {Act::RealizeBoth, 1},
+                                                            {Act::Read, 3},
+                                                            {Act::Pin, 2}};
     static const std::vector<std::pair<Act, int>> kWithGradients = {
         {Act::RequireGrad, 12}, {Act::RequireNoGrad, 1}, {Act::Backward, 14}, {Act::Grad, 5},
         {Act::ZeroGrad, 3},     {Act::SetGrad, 1},       {Act::Gradient, 6}};

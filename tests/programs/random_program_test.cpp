@@ -157,7 +157,6 @@ private:
             case Act::Relu: to = relu(a); return;
             case Act::Square: to = square(a); return;
             case Act::Clone: to = a.clone(); return;
-            case Act::Contiguous: to = contiguous(a); return;
             case Act::Cast: to = a.to(s.dtype); return;
             case Act::Sum: to = s.axis < 0 ? a.sum({}, s.flag) : a.sum(s.axis, s.flag); return;
             case Act::Cumsum: to = cumsum(a, s.axis); return;

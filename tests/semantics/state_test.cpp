@@ -200,13 +200,17 @@ LINE("S83: a write through a view is seen by its base and by all other views, wh
 }
 
 LINE("S84: handles share a value, clone() and expressions do not; an expression keeps what its operands were") {
-    Tensor x = floats({1, 2}), same = x, copy = x.clone(), dense = x.contiguous();
+    Tensor x = floats({{1, 2}, {3, 4}}), same = x, copy = x.clone(), dense = x.contiguous(), row = x[1].contiguous();
+    Tensor turned = x.t().contiguous(), column = x.slice(1, {0, 1}).contiguous();
     const Tensor doubled = x * 2;
     x += 10;
-    line.is(same, {11, 12});
-    line.is(copy, {1, 2});
-    line.is(dense, {1, 2});
-    line.is(doubled, {2, 4});
+    line.is(same, {11, 12, 13, 14});
+    line.is(copy, {1, 2, 3, 4});
+    line.is(dense, {11, 12, 13, 14});  // x itself, since its elements lie in row-major order …
+    line.is(row, {13, 14});
+    line.is(turned, {1, 3, 2, 4});  // … and these do not
+    line.is(column, {1, 3});
+    line.is(doubled, {2, 4, 6, 8});
 }
 
 LINE("S85: a write reads all of its source before it changes anything, so overlaps are safe") {
@@ -217,11 +221,19 @@ LINE("S85: a write reads all of its source before it changes anything, so overla
     line.is(y, {4, 4, 4});
 }
 
-LINE("S86: reshape is always a view, of any order of axes, and can be written through") {
-    Tensor x = floats({{1, 2}, {3, 4}}), flat = x.t().reshape({4});  // 1 3 2 4
+LINE("S86: reshape is a view where the elements have strides in the new shape, else a value of its own") {
+    Tensor x = floats({{1, 2}, {3, 4}}), flat = x.reshape({4}), turned = x.t().reshape({4}), y = floats({1, 2});
+    Tensor column = x.slice(1, {1, 2}).reshape({2}), pairs = x.t().reshape({2, 1, 2}),
+           wide = y.expand({2, 2}).flatten();
     flat.slice(0, {1, 2}).assign(9);
-    line.is(x, {1, 2, 9, 4});
-    line.is(flat, {1, 9, 2, 4});
+    turned.slice(0, {0, 1}).assign(7);
+    column.slice(0, {1, 2}).assign(5);
+    pairs[1][0].slice(0, {0, 1}).assign(8);
+    wide += 1;
+    line.is(x, {1, 8, 3, 5});
+    line.is(turned, {7, 3, 2, 4});
+    line.is(wide, {2, 3, 2, 3});
+    line.is(y, {1, 2});
 }
 
 LINE_ALONE("S87: an expanded view cannot be written") {

@@ -185,7 +185,7 @@ class _LazyNorm(LazyModuleMixin):
                 self._parameters[name] = filled((size,), value, self._dtype_of(name))
         for name, make in (("running_mean", _weft.zeros), ("running_var", _weft.ones)):
             if self._buffers[name] is not None:
-                self._buffers[name] = make(size, dtype=self._dtype_of(name)).contiguous()
+                self._buffers[name] = make(size, dtype=self._dtype_of(name)).clone()
 
     def initialize_parameters(self, input: Any, *args: Any, **kwargs: Any) -> None:
         super().initialize_parameters(input, *args, **kwargs)

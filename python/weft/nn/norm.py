@@ -30,8 +30,8 @@ class _ChannelNorm(Module):
         self.register_parameter("weight", filled((num_features,), 1, dtype) if affine else None)
         self.register_parameter("bias", filled((num_features,), 0, dtype) if affine else None)
         tracked = track_running_stats
-        self.register_buffer("running_mean", _weft.zeros(num_features, dtype=dtype).contiguous() if tracked else None)
-        self.register_buffer("running_var", _weft.ones(num_features, dtype=dtype).contiguous() if tracked else None)
+        self.register_buffer("running_mean", _weft.zeros(num_features, dtype=dtype).clone() if tracked else None)
+        self.register_buffer("running_var", _weft.ones(num_features, dtype=dtype).clone() if tracked else None)
         self.register_buffer("num_batches_tracked", _weft.tensor(0) if tracked else None)
 
     def reset_running_stats(self) -> None:

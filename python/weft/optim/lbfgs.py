@@ -123,7 +123,7 @@ class LBFGS(Optimizer):
 
     def _flat_gradient(self) -> Any:
         params = self.param_groups[0]["params"]
-        return _weft.cat([(_weft.zeros_like(p) if p.grad is None else p.grad).reshape(-1) for p in params]).contiguous()
+        return _weft.cat([(_weft.zeros_like(p) if p.grad is None else p.grad).reshape(-1) for p in params]).clone()
 
     def _move(self, values: Any, t: float, direction: Any) -> None:
         """Puts the parameters at values + t * direction."""
@@ -143,7 +143,7 @@ class LBFGS(Optimizer):
             if len(state["old_dirs"]) == history_size:
                 for name in ("old_dirs", "old_stps", "ro"):
                     state[name].pop(0)
-            state["old_dirs"].append(y.contiguous()), state["old_stps"].append(s.contiguous()), state["ro"].append(1.0 / ys)
+            state["old_dirs"].append(y.clone()), state["old_stps"].append(s.clone()), state["ro"].append(1.0 / ys)
             state["H_diag"] = ys / y.dot(y).item()
         history = list(zip(state["old_dirs"], state["old_stps"], state["ro"]))
         q, shares = -gradient, []
@@ -175,7 +175,7 @@ class LBFGS(Optimizer):
             return first_loss
         for iteration in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
-            direction = self._direction(state, gradient, group["history_size"]).contiguous()
+            direction = self._direction(state, gradient, group["history_size"]).clone()
             state.update(d=direction, prev_flat_grad=gradient, prev_loss=loss)
             t = min(1.0, 1.0 / gradient.abs().sum().item()) * group["lr"] if state["n_iter"] == 1 else group["lr"]
             state["t"] = t

@@ -81,7 +81,7 @@ class _SpectralNorm(Module):
             self.n_power_iterations = n_power_iterations
             matrix = matrix_of(weight.detach(), self.dim)
             for buffer, size in (("_u", matrix.shape[0]), ("_v", matrix.shape[1])):
-                self.register_buffer(buffer, F.normalize(_weft.randn(size, dtype=weight.dtype), dim=0, eps=eps).contiguous())
+                self.register_buffer(buffer, F.normalize(_weft.randn(size, dtype=weight.dtype), dim=0, eps=eps).clone())
             power_steps(matrix, self._u, self._v, 15, eps)
 
     def forward(self, weight: Any) -> Any:
@@ -136,7 +136,7 @@ def _reflection_vectors(q: Any) -> Any:
         sign = _weft.where(below, end.sign(), -first.sign())
         columns.append(_weft.where(rows == i, sign, _weft.where(rows > i, v, 0.0)).to(q.dtype))
         r = r - tau * (v @ (v.mT @ r))
-    return _weft.cat(columns, -1).contiguous()
+    return _weft.cat(columns, -1).clone()
 
 
 def _orthogonal_columns(a: Any) -> Any:
@@ -180,11 +180,11 @@ class _Orthogonal(Module):
             tall = q.detach().mT if q.shape[-2] < q.shape[-1] else q.detach()
             if not self.use_trivialization:
                 vectors = _reflection_vectors(tall)
-                return vectors.mT.contiguous() if q.shape[-2] < q.shape[-1] else vectors
+                return vectors.mT.clone() if q.shape[-2] < q.shape[-1] else vectors
             n, k = tall.shape[-2:]
             more = _weft.randn(*tall.shape[:-2], n, n - k, dtype=q.dtype)
-            self.base = _orthogonal_columns(_weft.cat([tall, more], -1)).contiguous()
-            return -_weft.eye(*self.shape[-2:], dtype=q.dtype).expand(self.shape).contiguous()
+            self.base = _orthogonal_columns(_weft.cat([tall, more], -1)).clone()
+            return -_weft.eye(*self.shape[-2:], dtype=q.dtype).expand(self.shape).clone()
 
 
 def orthogonal(module: Any, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True) -> Any:

@@ -103,7 +103,7 @@ def padded_rows(data: Any, batch_sizes: Any) -> Any:
     # Masks, not slices of each time's size: those would be as many kernels as there are sizes.
     rows = _weft.where(valid, sizes.cumsum(0) - sizes + columns, 0)
     padded = data.index_select(0, rows.reshape(-1)).reshape(*rows.shape, *data.shape[1:])
-    return padded.masked_fill(~_beside(valid, padded), 0), valid.contiguous()
+    return padded.masked_fill(~_beside(valid, padded), 0), valid.clone()
 
 
 def packed_rows(padded: Any, valid: Any) -> Any:
@@ -150,7 +150,7 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
     elif any(a < b for a, b in zip(numbers, numbers[1:])):
         raise RuntimeError(f"{name}(): the lengths must go down: sort the sequences, or pass enforce_sorted=False")
     valid = _weft.arange(numbers[0]).unsqueeze(1) < _weft.tensor(numbers)
-    return PackedSequence(packed_rows(x[: numbers[0]], valid), valid.sum(1).contiguous(), order)
+    return PackedSequence(packed_rows(x[: numbers[0]], valid), valid.sum(1).clone(), order)
 
 
 def pad_packed_sequence(
