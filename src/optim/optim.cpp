@@ -86,8 +86,7 @@ void Optimizer::fill_slots() {
         const std::size_t group = group_of(i);
         for (std::size_t s = 0; s < slot_names_.size(); ++s) {  // one by one: equal expressions of one run share memory
             if (slots_[i][s].defined()) continue;
-            if (const auto value = start(group, s))
-                slots_[i][s] = full_like(parameters_[i], *value).contiguous().realize();
+            if (const auto value = start(group, s)) slots_[i][s] = full_like(parameters_[i], *value).clone().realize();
         }
     }
 }

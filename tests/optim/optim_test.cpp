@@ -365,6 +365,22 @@ TEST_CASE("gradients are clipped to a joint norm") {
     CHECK(optim::clip_grad_norm(mixed, 1000).dtype() == f32);
 }
 
+TEST_CASE("f16: squares that do not fit the type do, once they are averaged") {
+    const auto moved = [](auto make) {
+        Tensor p = full({2}, 1.0, f16).clone().realize();
+        p.set_requires_grad();
+        auto optimizer = make(std::vector<Tensor>{p});
+        p.set_grad(full({2}, 400.0, f16));
+        optimizer.step();
+        CHECK(p.dtype() == f16);
+        return 1 - p.detach().to(f32).to_vector<float>()[0];
+    };
+    CHECK(moved([](auto p) { return optim::RMSprop(p, {.lr = 0.01}); }) == doctest::Approx(0.1).epsilon(0.01));
+    CHECK(moved([](auto p) { return optim::Adam(p, {.lr = 0.1}); }) == doctest::Approx(0.1).epsilon(0.01));
+    CHECK(moved([](auto p) { return optim::NAdam(p, {.lr = 0.1}); }) > 0.05);
+    CHECK(moved([](auto p) { return optim::Adadelta(p, {.lr = 1}); }) > 0);
+}
+
 TEST_CASE("parameters as one vector, and back") {
     const Tensor a = tensor({{1, 2}, {3, 4}}, f32).set_requires_grad(), b = tensor({5}, f32).set_requires_grad();
     const Tensor both[] = {a, b};
