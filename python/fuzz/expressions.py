@@ -39,15 +39,15 @@ UNARY = [
 ]  # fmt: skip
 ALONG = [  # the shape stays, one axis matters
     "F.softmax({x}, {d})", "F.log_softmax({x}, {d})", "torch.cumsum({x}, {d}) * 0.3", "torch.cumprod(torch.clamp({x}, 0.8, 1.2), {d})",
-    "torch.flip({x}, [{d}])", "torch.roll({x}, {k}, {d})", "torch.sort({x}, {d})[0]", "torch.logcumsumexp({x}, {d})",
+    "torch.flip({x}, [{d}])", "torch.roll({x}, {k}, {d})", "torch.sort(apart({x}), {d})[0]", "torch.logcumsumexp({x}, {d})",
     "{x} - {x}.mean({d}, keepdim=True)", "{x} / ({x}.abs().sum({d}, keepdim=True) + 1)", "F.normalize({x} + 2.5, dim={d})",
-    "torch.cummax({x}, {d})[0]", "{x} * torch.softmax({x} * 2, {d})", "{x} - torch.logsumexp({x}, {d}, keepdim=True)",
-    "{x} * {x}.amax({d}, keepdim=True) * 0.3", "torch.sort({x}, {d}, descending=True)[0]", "torch.cumsum({x} * 0.5, {d}) - {x}",
+    "torch.cummax(apart({x}), {d})[0]", "{x} * torch.softmax({x} * 2, {d})", "{x} - torch.logsumexp({x}, {d}, keepdim=True)",
+    "{x} * {x}.amax({d}, keepdim=True) * 0.3", "torch.sort(apart({x}), {d}, descending=True)[0]", "torch.cumsum({x} * 0.5, {d}) - {x}",
 ]  # fmt: skip
 REDUCE = [
     "{x}.sum({d}) * 0.2", "{x}.mean({d})", "{x}.amax({d})", "{x}.amin({d})", "torch.logsumexp({x}, {d})", "torch.prod(torch.clamp({x}, 0.8, 1.2), {d})",
-    "{x}.var({d}, correction=0)", "torch.norm({x} + 3.0, dim={d}) * 0.1", "({x} * {x}).mean({d})", "torch.median({x}.contiguous(), {d})[0]",
-    "torch.std({x}, {d}, correction=0) if {n} > 2 else {x}.mean({d})", "torch.topk({x}, 1, {d})[0].squeeze({d})",
+    "{x}.var({d}, correction=0)", "torch.norm({x} + 3.0, dim={d}) * 0.1", "({x} * {x}).mean({d})", "torch.median(apart({x}), {d})[0]",
+    "torch.std({x}, {d}, correction=0) if {n} > 2 else {x}.mean({d})", "torch.topk(apart({x}), 1, {d})[0].squeeze({d})",
 ]  # fmt: skip
 BINARY = [
     "{x} + {y}", "{x} - {y}", "{x} * {y}", "torch.maximum({x}, {y})", "torch.minimum({x}, {y})", "torch.where({x} > {y}, {x} * 0.5, {y})",

@@ -317,7 +317,7 @@ def vectors(rng: random.Random, batch: int) -> tuple[list[str], list[str], str]:
 
 
 def block(rng: random.Random, name: str) -> tuple[list[str], list[str]]:
-    scan = [f"x = torch.cumsum(x, 1) * {name} * 0.3", f"x = torch.cat([x * {name}, torch.cumsum(x, 1) * 0.2], 0)[-B:]", f"x = torch.sort(x * {name}, 1)[0]"]
+    scan = [f"x = torch.cumsum(x, 1) * {name} * 0.3", f"x = torch.cat([x * {name}, torch.cumsum(x, 1) * 0.2], 0)[-B:]", f"x = torch.sort(apart(x * {name}), 1)[0]"]
     return rng.choice([
         ([f"{name} = nn.Linear(W, W)"], [f"x = torch.relu({name}(x))"] * rng.choice([1, 2])),
         ([f"{name} = nn.LayerNorm(W)"], [f"x = {name}(x)"]),
