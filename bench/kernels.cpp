@@ -38,8 +38,7 @@ int run(int argc, char** argv) {
     double load = 0;
     std::ifstream("/proc/loadavg") >> load;
     std::printf("weft: %s\nreferences: %s, vector loops in %s\nload of the machine: %.1f\n\n",
-                weft::backend::find(weft::config().backend).describe().c_str(), bench::blas::name().c_str(),
-                bench::loops_name(), load);
+                weft::system_info().backend.c_str(), bench::blas::name().c_str(), bench::loops_name(), load);
     bench::Harness harness(argc, argv);
     for (const auto& [name, rows] : kTopics) {
         try {

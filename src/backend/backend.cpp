@@ -1,4 +1,4 @@
-// backend/backend.cpp: the list of backends, by name.
+// backend/backend.cpp: the list of backends: a new one is a line here and a folder.
 #include "backend/backend.h"
 
 #include "core/str.h"
@@ -6,13 +6,31 @@
 #include <weft/error.h>
 
 namespace weft::backend {
+namespace {
 
-Backend& find(std::string_view name) {
-    if (name == "auto") return best_backend();
-    if (name == "x86") return x86_backend();
-    if (name == "ref") return ref_backend();
-    if (name == "c") return c_backend();
-    throw ValueError(str("there is no backend \"", name, "\"; choose \"x86\", \"c\" or \"ref\""));
+constexpr Backend& (*kBackends[])() = {x86_backend, c_backend, ref_backend};  // the best one first
+
+}  // namespace
+
+std::vector<std::string_view> names() {
+    std::vector<std::string_view> result;
+    for (Backend& (*backend)() : kBackends) result.push_back(backend().name());
+    return result;
 }
+
+Backend& find(std::string_view name, CpuLevel level) {
+    std::string list = "\"auto\"";
+    for (Backend& (*get)() : kBackends) {
+        Backend& backend = get();
+        if (name == "auto" && backend.usable(level)) return backend;
+        if (name == backend.name() && !backend.built())
+            throw ValueError(str("this build of Weft has no ", name, " backend; choose another one in WEFT_BACKEND"));
+        if (name == backend.name()) return backend.usable(level) ? backend : ref_backend();
+        list += str(", \"", backend.name(), "\"");
+    }
+    throw ValueError(str("there is no backend \"", name, "\"; choose among ", list));
+}
+
+Backend& named(const Target& target) { return find(target.backend, target.level); }
 
 }  // namespace weft::backend

@@ -1,6 +1,7 @@
 // backend/backend.h: what a backend is. It turns kernels into programs; the runtime runs a program's chunks on its threads.
 #pragma once
 
+#include "core/target.h"
 #include "kernel/kernel.h"
 
 #include <cstddef>
@@ -32,20 +33,30 @@ public:
     virtual std::string machine() const = 0;  // machine code as text, empty if there is none; WEFT_DEBUG=5
 };
 
+// What of a program is kept as text, for WEFT_DEBUG=4 and 5.
+enum class Detail : std::uint8_t { None, Source, Machine };
+
 class Backend {
 public:
     virtual ~Backend() = default;
     virtual std::string_view name() const = 0;
-    virtual std::string describe() const = 0;               // one line: "c: /usr/bin/cc -O2 …, 16 lanes"
+    virtual bool built() const { return true; }                    // false: it stands in for one that this build lacks
+    virtual bool usable(CpuLevel level) const = 0;                 // on this machine, with these instructions
+    virtual std::string describe(const Target& target) const = 0;  // one line: "c: /usr/bin/cc -O2 …, 16 lanes"
     virtual bool starts_compiler() const { return false; }  // then many kernels in one call are cheaper than one by one
     // One program per kernel; may be called by several threads at once. Throws BackendError.
-    virtual std::vector<std::shared_ptr<const Program>> compile(std::span<const kernel::Kernel* const> kernels) = 0;
+    virtual std::vector<std::shared_ptr<const Program>> compile(std::span<const kernel::Kernel* const> kernels,
+                                                                const Target& target, Detail detail = Detail::None) = 0;
 };
 
-Backend& ref_backend();                // always there
-Backend& c_backend();                  // needs a C compiler at run time; compile() says so if there is none
-Backend& x86_backend();                // machine code; throws ValueError in a build without it
-Backend& best_backend();               // x86 where it works, else c
-Backend& find(std::string_view name);  // "auto" (the best), "x86", "c", "ref"; throws ValueError naming the choices
+Backend& ref_backend();  // always usable
+Backend& c_backend();    // needs a C compiler at run time; compile() says so if there is none
+Backend& x86_backend();  // machine code
+
+// The list of backends is in backend.cpp, the best one first. "auto" is the first that is usable; a name is that one, or `ref` where the
+// system does not let it work. Throws ValueError naming the choices.
+Backend& find(std::string_view name, CpuLevel level);
+Backend& named(const Target& target);
+std::vector<std::string_view> names();
 
 }  // namespace weft::backend

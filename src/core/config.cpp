@@ -72,7 +72,7 @@ void check_optimisation(std::string_view name, std::string_view where) {
 Config read_environment() {
     Config c;
     c.debug = integer("WEFT_DEBUG", 0, 5, c.debug);
-    c.backend = choice("WEFT_BACKEND", {"auto", "x86", "c", "ref"}, c.backend);
+    if (const std::string_view backend = variable("WEFT_BACKEND"); !backend.empty()) c.backend = backend;
     c.threads = integer("WEFT_THREADS", 0, 1024, c.threads);
     c.off = optimisations("WEFT_OPT");
     c.keep_denormals = choice("WEFT_DENORMALS", {"keep", "flush"}, "flush") == "keep";

@@ -26,20 +26,15 @@ private:
     std::atomic<T> value_;
 };
 
-// What plans, programs and captured functions are made for.
-struct Mode {
+struct Config {
     std::string backend = "auto";            // WEFT_BACKEND: auto (the fastest that works here), x86, c, ref
     std::string cpu = "native";              // WEFT_CPU: native, avx512, avx2, sse; see core/cpu.h
     std::set<std::string, std::less<>> off;  // WEFT_OPT: comma-separated optimisations to switch off; "all": every one
     bool keep_denormals = false;             // WEFT_DENORMALS=keep
-    friend bool operator==(const Mode&, const Mode&) = default;
-};
-
-struct Config : Mode {
-    Setting<int> debug = 0;          // WEFT_DEBUG: 0 … 5
-    Setting<int> threads = 0;        // WEFT_THREADS; 0: one per core
-    bool plain_convolution = false;  // WEFT_CONV=plain: no sums in pairs, see tensor/correlate.cpp
-    bool donate = true;              // WEFT_OPT=donate switches it off
+    Setting<int> debug = 0;                  // WEFT_DEBUG: 0 … 5
+    Setting<int> threads = 0;                // WEFT_THREADS; 0: one per core
+    bool plain_convolution = false;          // WEFT_CONV=plain: no sums in pairs, see tensor/correlate.cpp
+    bool donate = true;                      // WEFT_OPT=donate switches it off
 
     bool switched_off(std::string_view optimisation) const { return off.contains(optimisation) || off.contains("all"); }
 };

@@ -1,8 +1,6 @@
 // core/cpu.cpp: asks the processor once.
 #include "core/cpu.h"
 
-#include "core/config.h"
-
 #include <algorithm>
 
 #include <unistd.h>
@@ -25,9 +23,8 @@ CpuLevel machine_level() {
 #endif
 }
 
-CpuLevel cpu_level() {
-    const std::string& asked = config().cpu;
-    const CpuLevel most = asked == "sse" ? CpuLevel::Baseline : asked == "avx2" ? CpuLevel::Avx2 : CpuLevel::Avx512;
+CpuLevel allowed_level(std::string_view wanted) {
+    const CpuLevel most = wanted == "sse" ? CpuLevel::Baseline : wanted == "avx2" ? CpuLevel::Avx2 : CpuLevel::Avx512;
     return std::min(most, machine_level());
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace weft {
 
@@ -12,8 +13,8 @@ enum class CpuLevel : std::uint8_t {
     Avx512,    // … and AVX-512 F, VL, BW, DQ: 32 registers of 64 bytes
 };
 
-CpuLevel machine_level();  // of this machine
-CpuLevel cpu_level();      // … but no higher than WEFT_CPU allows
+CpuLevel machine_level();                         // of this machine
+CpuLevel allowed_level(std::string_view wanted);  // … but no higher than WEFT_CPU says: native, avx512, avx2 or sse
 
 std::int64_t last_level_cache();  // bytes of the largest cache, 0 if the system does not tell
 

@@ -1,16 +1,15 @@
 // kernel/block_transpose.cpp: the register local of a transposed block.
 #include "kernel/block_transpose.h"
 
-#include "core/cpu.h"
 #include "ir/symbolic.h"
 
 #include <algorithm>
 
 namespace weft::kernel {
 
-int block_edge(std::size_t bytes_per_value) {
+int block_edge(const Target& target, std::size_t bytes_per_value) {
     const int wide = bytes_per_value > 4 ? 2 : 1;
-    return (cpu_level() == CpuLevel::Avx512 ? kMaxLanes : kMaxLanes / 2) / wide;
+    return (target.level == CpuLevel::Avx512 ? kMaxLanes : kMaxLanes / 2) / wide;
 }
 
 BlockTranspose::BlockTranspose(Kernel& kernel, DType dtype, int edge)

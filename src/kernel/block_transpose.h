@@ -2,12 +2,13 @@
 // column by column, in lanes along a column. The transpose and the tile pass read memory along its rows with this.
 #pragma once
 
+#include "core/target.h"
 #include "kernel/kernel.h"
 
 namespace weft::kernel {
 
 // Rows and columns of a block whose values (of any type that is as wide or narrower) fit vectors of this machine.
-int block_edge(std::size_t bytes_per_value);
+int block_edge(const Target& target, std::size_t bytes_per_value);
 
 class BlockTranspose {
 public:

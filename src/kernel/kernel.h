@@ -22,6 +22,7 @@
 //   A Scratch local lies at `scratch_offset` bytes in the scratch block handed to Program::run, 64-byte aligned.
 #pragma once
 
+#include "core/target.h"
 #include "ir/node.h"
 
 #include <cstdint>
@@ -92,6 +93,7 @@ struct ContractionNest;
 
 struct Kernel {
     std::shared_ptr<ir::Interner> interner;  // owns the expressions; first, so that it goes last
+    Numerics numerics;
     std::string name;
     std::vector<Buffer> buffers;  // parameters first (Param slots 0 … parameters-1), then locals
     int parameters = 0;

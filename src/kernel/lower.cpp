@@ -23,8 +23,9 @@ using ir::KernelGraph;
 using ir::Node;
 using ir::Op;
 
-Kernel empty_kernel(const KernelGraph& graph) {
+Kernel empty_kernel(const KernelGraph& graph, const Numerics& numerics) {
     Kernel kernel;
+    kernel.numerics = numerics;
     kernel.interner = std::make_shared<ir::Interner>();
     for (std::size_t p = 0; p < graph.params.size(); ++p) {
         const KernelGraph::Param& param = graph.params[p];
@@ -52,7 +53,8 @@ std::vector<NodeRef> loop_vars(Kernel& kernel, const Shape& shape) {
 
 class RowLowering {
 public:
-    explicit RowLowering(const KernelGraph& graph) : graph_(graph), kernel_(empty_kernel(graph)), elements_(kernel_) {}
+    RowLowering(const KernelGraph& graph, const Numerics& numerics)
+        : graph_(graph), kernel_(empty_kernel(graph, numerics)), elements_(kernel_) {}
 
     Kernel run() {
         row_vars_ = loop_vars(kernel_, graph_.rows);
@@ -424,8 +426,9 @@ Body plain_loops(const Kernel& kernel, const ContractionNest& nest) {
     return nested(nest.rows, std::move(sum), true);
 }
 
-Kernel lower(const KernelGraph& graph) {
-    Kernel kernel = graph.kind == KernelGraph::Kind::Rows ? RowLowering(graph).run() : lower_special(graph);
+Kernel lower(const KernelGraph& graph, const Numerics& numerics) {
+    Kernel kernel =
+        graph.kind == KernelGraph::Kind::Rows ? RowLowering(graph, numerics).run() : lower_special(graph, numerics);
     verify(kernel, "lower");
     return kernel;
 }

@@ -43,8 +43,8 @@ const Node& scan_in(const KernelGraph& graph) {
     throw InternalError("lower_scan: there is no scan");
 }
 
-Kernel lower_scan(const KernelGraph& graph) {
-    Kernel kernel = empty_kernel(graph);
+Kernel lower_scan(const KernelGraph& graph, const Numerics& numerics) {
+    Kernel kernel = empty_kernel(graph, numerics);
     const Node& scan = scan_in(graph);
     const auto& arg = scan.as<ir::ReduceArg>();
     kernel.name = str("scan_", ir::name_of(arg.op));
@@ -79,8 +79,8 @@ Kernel lower_scan(const KernelGraph& graph) {
 }
 
 // out = base; then, along the axis in order: out[index] = out[index] + value (or *, max, min, or just value: the last one wins).
-Kernel lower_scatter(const KernelGraph& graph) {
-    Kernel kernel = empty_kernel(graph);
+Kernel lower_scatter(const KernelGraph& graph, const Numerics& numerics) {
+    Kernel kernel = empty_kernel(graph, numerics);
     const KernelGraph::Output& output = graph.outputs.at(0);
     const Node& scatter = *output.value;
     const auto& arg = scatter.as<ir::IndexArg>();
@@ -109,10 +109,10 @@ Kernel lower_scatter(const KernelGraph& graph) {
 
 }  // namespace
 
-Kernel lower_special(const KernelGraph& graph) {
+Kernel lower_special(const KernelGraph& graph, const Numerics& numerics) {
     switch (graph.kind) {
-        case KernelGraph::Kind::Scan: return lower_scan(graph);
-        case KernelGraph::Kind::Scatter: return lower_scatter(graph);
+        case KernelGraph::Kind::Scan: return lower_scan(graph, numerics);
+        case KernelGraph::Kind::Scatter: return lower_scatter(graph, numerics);
         case KernelGraph::Kind::Rows:
         case KernelGraph::Kind::Custom: break;
     }

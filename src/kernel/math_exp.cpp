@@ -1,7 +1,6 @@
 // kernel/math_exp.cpp: exp, exp2, expm1, sinh, cosh and tanh as kernel expressions; called through kernel/math.cpp.
 //
 // All start from x = n ln 2 + r, so that exp(x) = 2^n exp(r) with |r| <= ln(2)/2 and a short polynomial for exp(r).
-#include "core/config.h"
 #include "kernel/math_build.h"
 #include "kernel/math_tables.h"
 
@@ -60,7 +59,7 @@ namespace {
 Value near_exp(const Value& x, int sign) {
     constexpr double kMagic = 0x1.8p20;  // leaves eighths in the low bits
     constexpr auto kLast = std::bit_cast<std::uint32_t>(static_cast<float>(kMagic)) + 128 * 8 - 1;
-    const bool keep = config().keep_denormals;
+    const bool keep = x.kernel->numerics.keep_subnormals;
     const double least = keep ? -104 : -88;  // of sign x, where the result surely is zero
     const Value clamped = sign > 0 ? max(x, least) : min(x, -least);
     const Value eighths = min(bitcast(fma(clamped, sign * kPerLn2, kMagic), DType::U32), std::uint64_t{kLast});

@@ -4,8 +4,6 @@
 // Ahead after them: its hints are no part of what they look at. Poll last: it asks how long the loops take that will run.
 #include "kernel/optimise.h"
 
-#include "core/config.h"
-#include "core/optimisations.h"
 #include "kernel/passes.h"
 
 #include <algorithm>
@@ -15,7 +13,7 @@ namespace {
 
 struct Pass {
     std::string_view name;
-    Kernel (*run)(Kernel);
+    Kernel (*run)(Kernel, const Target&);
 };
 constexpr Pass kPasses[] = {{"tile", tile_contraction},
                             {"unflatten", unflatten_loops},
@@ -54,12 +52,12 @@ void place_locals(Kernel& kernel) {
     kernel.scratch_bytes = at;
 }
 
-Kernel optimise(Kernel kernel, std::span<const std::string_view> without, const Trace& trace) {
+Kernel optimise(Kernel kernel, const Target& target, std::span<const std::string_view> without, const Trace& trace) {
     if (trace) trace("lower", kernel);
     for (const auto& [name, run] : kPasses) {
-        if (config().switched_off(name)) continue;  // WEFT_OPT
+        if (target.is_off(name)) continue;
         if (std::ranges::find(without, name) != without.end()) continue;
-        kernel = run(std::move(kernel));
+        kernel = run(std::move(kernel), target);
         if (trace) trace(name, kernel);
     }
     verify(kernel, "optimise");

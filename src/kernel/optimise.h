@@ -2,6 +2,7 @@
 // so a kernel gives the same bits with every subset of the passes.
 #pragma once
 
+#include "core/target.h"
 #include "kernel/kernel.h"
 
 #include <functional>
@@ -14,8 +15,9 @@ namespace weft::kernel {
 // Called with the lowered kernel, and after every pass with its name and the kernel; null: nobody looks.
 using Trace = std::function<void(std::string_view pass, const Kernel& kernel)>;
 
-// `without`: passes that are left out, beside those that WEFT_OPT switches off.
-Kernel optimise(Kernel kernel, std::span<const std::string_view> without = {}, const Trace& trace = nullptr);
+// `without`: passes that are left out, beside those that the target does without.
+Kernel optimise(Kernel kernel, const Target& target, std::span<const std::string_view> without = {},
+                const Trace& trace = nullptr);
 
 std::vector<std::string_view> pass_names();  // in the order in which they run; WEFT_OPT switches them off
 

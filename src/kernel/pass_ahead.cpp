@@ -90,7 +90,7 @@ private:
 
 }  // namespace
 
-Kernel fetch_rows(Kernel kernel) {
+Kernel fetch_rows(Kernel kernel, const Target&) {
     Fetching fetching(kernel);
     kernel.body = replace_loops(Body(kernel.body), std::ref(fetching));
     if (fetching.any()) kernel.schedule.push_back("next row fetched ahead");

@@ -285,7 +285,7 @@ private:
 
 }  // namespace
 
-Kernel sum_columns(Kernel kernel) {
+Kernel sum_columns(Kernel kernel, const Target&) {
     Kernel inside_out = kernel;
     return Columns(inside_out).run() ? inside_out : kernel;
 }

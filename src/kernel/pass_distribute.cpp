@@ -62,7 +62,7 @@ private:
 
 }  // namespace
 
-Kernel distribute_stores(Kernel kernel) {
+Kernel distribute_stores(Kernel kernel, const Target&) {
     if (kernel.body.size() != 1 || !kernel.body[0].loop() || kernel.body[0].loop()->kind != LoopKind::Parallel)
         return kernel;  // small: its memory is in the cache
     Distributor distributor(kernel);

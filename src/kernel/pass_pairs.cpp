@@ -3,7 +3,6 @@
 #include "kernel/nest.h"
 #include "kernel/passes.h"
 
-#include "core/cpu.h"
 #include "ir/walk.h"
 
 #include <algorithm>
@@ -13,7 +12,7 @@ namespace weft::kernel {
 namespace {
 
 // Vectors of the loop IR, which AVX2 takes in two halves: for it, one is a pair.
-std::int64_t vectors_at_once() { return cpu_level() == CpuLevel::Avx512 ? 2 : 1; }
+std::int64_t vectors_at_once(const Target& target) { return target.level == CpuLevel::Avx512 ? 2 : 1; }
 
 // Expression nodes of a vector. Less is waiting for memory anyway; of more, two leave no registers.
 constexpr std::size_t kFewest = 24, kMost = 192;
@@ -90,9 +89,9 @@ private:
 
 }  // namespace
 
-Kernel pair_vectors(Kernel kernel) {
-    if (cpu_level() == CpuLevel::Baseline) return kernel;  // too few registers for two
-    Pairing pairing(kernel, vectors_at_once());
+Kernel pair_vectors(Kernel kernel, const Target& target) {
+    if (target.level == CpuLevel::Baseline) return kernel;  // too few registers for two
+    Pairing pairing(kernel, vectors_at_once(target));
     kernel.body = replace_loops(Body(kernel.body), std::ref(pairing));
     if (pairing.any()) kernel.schedule.push_back("vectors by 2");  // of the machine
     return kernel;

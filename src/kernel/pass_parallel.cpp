@@ -48,7 +48,7 @@ void join_phases(Kernel& kernel) {
 
 }  // namespace
 
-Kernel split_for_threads(Kernel kernel) {
+Kernel split_for_threads(Kernel kernel, const Target&) {
     join_phases(kernel);
     if (kernel.body.size() != 1 || !kernel.body[0].loop()) return kernel;
     const Loop loop = *kernel.body[0].loop();

@@ -111,7 +111,7 @@ private:
 
 }  // namespace
 
-Kernel peel_gates(Kernel kernel) {
+Kernel peel_gates(Kernel kernel, const Target&) {
     if (!kernel.contractions.empty()) return kernel;  // packing evaluates gates once per tap; see the tile pass
     Peeler peeler(kernel);
     kernel.body = peeler(Body(kernel.body));

@@ -93,7 +93,7 @@ Body polling(Kernel& kernel, Body body) {
 
 }  // namespace
 
-Kernel poll_long_loops(Kernel kernel) {
+Kernel poll_long_loops(Kernel kernel, const Target&) {
     if (cost_of(kernel.body) > kLong) kernel.body = polling(kernel, std::move(kernel.body));
     return kernel;
 }

@@ -4,7 +4,6 @@
 #include "kernel/nest.h"
 #include "kernel/passes.h"
 
-#include "core/cpu.h"
 #include "core/str.h"
 #include "ir/symbolic.h"
 #include "ir/walk.h"
@@ -35,7 +34,7 @@ struct Row {
 
 class Pairing {
 public:
-    explicit Pairing(Kernel& kernel) : kernel_(kernel) {}
+    Pairing(Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {}
 
     std::optional<Body> operator()(const Loop& loop) {
         if (!worth_it(loop)) return {};
@@ -53,7 +52,7 @@ private:
         if (!row.sums || row.counted || row.nodes > kMostNodes) return false;
         if (row.turns > kLongRow && !is_one_stream(loop)) return false;
         // The accumulators of a loop, for both rows, must leave registers for everything else.
-        const std::int64_t registers = cpu_level() == CpuLevel::Avx512 ? 32 * 64 : 16 * 32;
+        const std::int64_t registers = std::int64_t{target_.registers} * target_.register_bytes;
         std::int64_t held = 0, scratch = 0;
         for (const int b : row.locals) {
             const Buffer& local = kernel_.buffers[b];
@@ -188,6 +187,7 @@ private:
     }
 
     Kernel& kernel_;
+    const Target& target_;
     bool any_ = false;
     NodeRef row_, pair_;
     std::unordered_map<int, std::int64_t> sizes_;  // of the row's locals, before there were two
@@ -195,10 +195,10 @@ private:
 
 }  // namespace
 
-Kernel pair_rows(Kernel kernel) {
+Kernel pair_rows(Kernel kernel, const Target& target) {
     if (kernel.body.size() != 1 || !kernel.body[0].loop() || kernel.body[0].loop()->kind != LoopKind::Parallel)
         return kernel;  // too small to be worth a larger program
-    Pairing pairing(kernel);
+    Pairing pairing(kernel, target);
     kernel.body = replace_loops(Body(kernel.body), std::ref(pairing));
     if (pairing.any()) kernel.schedule.push_back(str("rows by ", kRows));
     return kernel;

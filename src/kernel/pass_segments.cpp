@@ -139,7 +139,7 @@ bool rewrite(Kernel& kernel, Body& body, const NodeRef& lane) {
 
 }  // namespace
 
-Kernel load_segments(Kernel kernel) {
+Kernel load_segments(Kernel kernel, const Target&) {
     if (rewrite(kernel, kernel.body, nullptr)) kernel.schedule.push_back("rows in pieces");
     return kernel;
 }

@@ -3,7 +3,6 @@
 #include "kernel/nest.h"
 #include "kernel/passes.h"
 
-#include "core/cpu.h"
 #include "core/str.h"
 #include "ir/symbolic.h"
 
@@ -41,13 +40,17 @@ bool jumps(const Kernel& kernel, const Store& store, std::span<const Loop* const
 
 // The lines of a transpose that are being written may all fall into one set of the cache. AVX2 stores them in two halves: such a line is
 // read before it is overwritten, and again if it had to go in between.
-std::int64_t large_jumping_output() { return cpu_level() == CpuLevel::Avx2 ? large_output() / 2 : large_output(); }
+std::int64_t large_jumping_output(const Target& target) {
+    return target.level == CpuLevel::Avx2 ? large_output(target) / 2 : large_output(target);
+}
 
 }  // namespace
 
-std::int64_t large_output() { return std::clamp(last_level_cache() / 2, kSmallestLarge, kLargestLarge); }
+std::int64_t large_output(const Target& target) {
+    return std::clamp(target.last_level_cache / 2, kSmallestLarge, kLargestLarge);
+}
 
-Kernel mark_streams(Kernel kernel) {
+Kernel mark_streams(Kernel kernel, const Target& target) {
     std::vector<Written> written(kernel.buffers.size());
     for_each_store(kernel.body, [&](const Store& store, std::span<const Loop* const> around) {
         if (kernel.buffers[store.buffer].role != Buffer::Role::Output) return;
@@ -68,7 +71,7 @@ Kernel mark_streams(Kernel kernel) {
         Buffer& buffer = kernel.buffers[b];
         const std::int64_t elements = std::min(written[b].elements, buffer.size);
         const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(buffer.dtype));
-        const bool large = written[b].jumps ? bytes >= large_jumping_output() : bytes > large_output();
+        const bool large = written[b].jumps ? bytes >= large_jumping_output(target) : bytes > large_output(target);
         if (!large || !written[b].known || loaded.contains(static_cast<int>(b))) continue;
         buffer.stream = true;
         kernel.schedule.push_back(str("stream ", buffer.name));

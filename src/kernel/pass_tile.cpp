@@ -17,7 +17,6 @@
 #include "kernel/passes.h"
 
 #include "core/checked.h"
-#include "core/cpu.h"
 #include "core/str.h"
 #include "ir/index_map.h"
 #include "ir/symbolic.h"
@@ -67,8 +66,8 @@ struct Scratch {
 
 class Tiler {
 public:
-    Tiler(Kernel& kernel, const ContractionNest& nest, Scratch& scratch)
-        : kernel_(kernel), nest_(nest), scratch_(scratch) {}
+    Tiler(Kernel& kernel, const ContractionNest& nest, Scratch& scratch, const Target& target)
+        : kernel_(kernel), nest_(nest), scratch_(scratch), target_(target) {}
 
     std::optional<Body> run() {
         lanes_ = nest_.accumulate == DType::F64 ? kMaxLanes / 2 : kMaxLanes;
@@ -188,8 +187,8 @@ private:
     }
 
     TileShape choose_tile() const {
-        if (cpu_level() == CpuLevel::Avx2) return {6, 1};      // 16 lanes are two registers, of 16
-        if (cpu_level() == CpuLevel::Baseline) return {2, 1};  // … and four here
+        if (target_.level == CpuLevel::Avx2) return {6, 1};      // 16 lanes are two registers, of 16
+        if (target_.level == CpuLevel::Baseline) return {2, 1};  // … and four here
         const std::int64_t vectors = ceil_div(columns_, std::int64_t{lanes_});
         if (vectors <= 2 && rows_collide()) return {6, static_cast<int>(vectors)};
         if (vectors == 1) return {14, 1};
@@ -592,7 +591,7 @@ private:
     template <class At>
     Body pack_turned(const NodeRef& operand, const Range& part, At at, int panel, const NodeRef& slot,
                      std::int64_t pitch) {
-        const int edge = block_edge(size_of(nest_.accumulate));
+        const int edge = block_edge(target_, size_of(nest_.accumulate));
         const NodeRef last = nest_.inner.back();
         const auto block = [&](const Range& group, const NodeRef& start, std::int64_t steps) {
             const auto step = [&](const NodeRef& offset) { return simple(kernel_.add(start, offset)); };
@@ -787,7 +786,8 @@ private:
         const NodeRef& index = load->sources[0];
         const std::int64_t bytes = from.size * static_cast<std::int64_t>(size_of(from.dtype));
         return from.role != Buffer::Role::Local && plain_load(load) && bytes >= kFarBytes &&
-               (from.role == Buffer::Role::Input || bytes <= large_output()) && depends_on_any(index, row_vars_) &&
+               (from.role == Buffer::Role::Input || bytes <= large_output(target_)) &&
+               depends_on_any(index, row_vars_) &&
                ir::stride_of(*kernel_.interner, index, id_of(column_vars_.back())) == 1;
     }
 
@@ -913,6 +913,7 @@ private:
     Kernel& kernel_;
     const ContractionNest& nest_;
     Scratch& scratch_;
+    const Target& target_;
     std::vector<NodeRef> row_vars_, column_vars_, outer_vars_;
     std::int64_t rows_ = 1, columns_ = 1, inner_length_ = 1;
     bool vector_is_left_ = false, pack_columns_ = true, pack_rows_ = false;
@@ -952,13 +953,13 @@ Body side_by_side(Kernel& kernel, std::vector<Body> phases) {
 
 }  // namespace
 
-Kernel tile_contraction(Kernel kernel) {
+Kernel tile_contraction(Kernel kernel, const Target& target) {
     Kernel tiled = kernel;
     Scratch scratch;
     std::vector<Body> phases;
     bool any = false;
     for (const auto& nest : kernel.contractions) {
-        std::optional<Body> body = Tiler(tiled, *nest, scratch).run();
+        std::optional<Body> body = Tiler(tiled, *nest, scratch, target).run();
         any |= body.has_value();
         phases.push_back(body ? std::move(*body) : plain_loops(tiled, *nest));
     }

@@ -35,7 +35,7 @@ constexpr std::size_t kMostTurned = 4;  // each one is a block's worth of code
 
 class Transposer {
 public:
-    explicit Transposer(Kernel& kernel) : kernel_(kernel) {}
+    Transposer(Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {}
 
     bool run() {
         if (!find_nest() || !choose_loop()) return false;
@@ -65,7 +65,7 @@ private:
             if (stride(store->index, along_) != 1) return false;
             narrowest = std::min(narrowest, size_of(buffer.dtype));
         }
-        edge_ = block_edge(lanes_for(kernel_, leaf_) == kMaxLanes ? 4 : 8);
+        edge_ = block_edge(target_, lanes_for(kernel_, leaf_) == kMaxLanes ? 4 : 8);
         const std::int64_t in_line = kLineBytes / static_cast<std::int64_t>(narrowest) / edge_;
         blocks_ = std::clamp<std::int64_t>(extent_of(along_) / edge_, 0, std::max<std::int64_t>(1, in_line));
         return blocks_ > 0;
@@ -226,6 +226,7 @@ private:
     }
 
     Kernel& kernel_;
+    const Target& target_;
     std::vector<NodeRef> loops_;  // of the nest, outermost first
     NodeRef along_, across_;      // j and i
     Body leaf_;
@@ -238,9 +239,9 @@ private:
 
 }  // namespace
 
-Kernel transpose_blocks(Kernel kernel) {
+Kernel transpose_blocks(Kernel kernel, const Target& target) {
     Kernel turned = kernel;
-    return Transposer(turned).run() ? turned : kernel;
+    return Transposer(turned, target).run() ? turned : kernel;
 }
 
 }  // namespace weft::kernel

@@ -43,7 +43,7 @@ std::unordered_map<int, std::int64_t> rows_of(const Kernel& kernel) {
 
 }  // namespace
 
-Kernel unflatten_loops(Kernel kernel) {
+Kernel unflatten_loops(Kernel kernel, const Target&) {
     if (!kernel.contractions.empty()) return kernel;
     for (bool changed = true; changed;) {  // rows of rows
         changed = false;

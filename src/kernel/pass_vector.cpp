@@ -156,7 +156,7 @@ private:
 
 }  // namespace
 
-Kernel widen_loops(Kernel kernel) {
+Kernel widen_loops(Kernel kernel, const Target&) {
     Widener widener(kernel);
     kernel.body = widener(Body(kernel.body));
     if (widener.loops()) kernel.schedule.push_back(str("vector by ", widener.lanes()));

@@ -18,7 +18,7 @@ struct Guilty {
 };
 
 // The first pass that ends without a proof, or fails.
-Guilty guilty_pass(const ir::KernelGraph& graph, const Names& without) {
+Guilty guilty_pass(const ir::KernelGraph& graph, const Target& target, const Names& without) {
     std::string_view last;
     const auto prove = [&](std::string_view pass, const Kernel& kernel) {
         last = pass;
@@ -26,7 +26,7 @@ Guilty guilty_pass(const ir::KernelGraph& graph, const Names& without) {
         verify_memory(kernel, pass);
     };
     try {
-        optimise(lower(graph), without, prove);
+        optimise(lower(graph, target.numerics), target, without, prove);
     } catch (const InternalError& error) {
         return {last, error.what()};
     }
@@ -35,18 +35,19 @@ Guilty guilty_pass(const ir::KernelGraph& graph, const Names& without) {
 
 }  // namespace
 
-Proven proven_kernel(const ir::KernelGraph& graph, const Trace& trace) {
+Proven proven_kernel(const ir::KernelGraph& graph, const Target& target, const Trace& trace) {
     const std::vector<int> donated = donated_parameters(graph);
-    Kernel lowered = lower(graph);
+    Kernel lowered = lower(graph, target.numerics);
     std::vector<int> unordered = verify_memory(lowered, "lower", donated);
     std::vector<std::string> refused;
     for (Names without;;) {
         try {
-            Kernel kernel = optimise(without.empty() ? std::move(lowered) : lower(graph), without, trace);
+            Kernel kernel =
+                optimise(without.empty() ? std::move(lowered) : lower(graph, target.numerics), target, without, trace);
             for (const int param : verify_memory(kernel, "optimise", donated)) unordered.push_back(param);
             return {std::move(kernel), std::move(unordered), std::move(refused)};
         } catch (const InternalError&) {
-            const Guilty guilty = guilty_pass(graph, without);
+            const Guilty guilty = guilty_pass(graph, target, without);
             if (guilty.pass.empty() || guilty.pass == "lower") throw;
             refused.push_back(guilty.why);
             without.push_back(guilty.pass);

@@ -18,6 +18,6 @@ struct Proven {
 };
 
 // Throws InternalError if the kernel has no proof as it was lowered.
-Proven proven_kernel(const ir::KernelGraph& graph, const Trace& trace = nullptr);
+Proven proven_kernel(const ir::KernelGraph& graph, const Target& target, const Trace& trace = nullptr);
 
 }  // namespace weft::kernel

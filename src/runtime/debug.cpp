@@ -43,7 +43,8 @@ Counters counters() {
 }
 
 BackendScope::BackendScope(std::string_view name) : before_(config().backend) {
-    backend::find(name);  // throws for a name that does not exist, here rather than in the next run
+    backend::find(
+        name, allowed_level(config().cpu));  // throws for a name that does not exist, here rather than in the next run
     config().backend = name;
 }
 BackendScope::~BackendScope() { config().backend = before_; }

@@ -1,8 +1,6 @@
 // runtime/denormals.cpp: the floating-point control register, by processor.
 #include "runtime/denormals.h"
 
-#include "core/config.h"
-
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -29,8 +27,6 @@ void write_mode(unsigned long long) {}
 #endif
 
 }  // namespace
-
-DenormalScope::DenormalScope() : DenormalScope(config().keep_denormals) {}
 
 DenormalScope::DenormalScope(bool keep) : before_(read_mode()) {
     const unsigned long long wanted = keep ? before_ & ~kFlush : before_ | kFlush;

@@ -6,8 +6,7 @@ namespace weft::runtime {
 
 class DenormalScope {
 public:
-    DenormalScope();  // WEFT_DENORMALS=keep makes sure of the opposite: they are kept, whatever the caller had set
-    explicit DenormalScope(bool keep);
+    explicit DenormalScope(bool keep);  // … or makes sure of the opposite, whatever the caller had set
     ~DenormalScope();
     DenormalScope(const DenormalScope&) = delete;
     DenormalScope& operator=(const DenormalScope&) = delete;

@@ -2,7 +2,6 @@
 // Whatever can fail for want of something (memory, a compiler) fails before the first kernel.
 #include "runtime/evaluate.h"
 
-#include "core/config.h"
 #include "core/unlocked.h"
 #include "runtime/counters.h"
 #include "runtime/launch.h"
@@ -40,10 +39,11 @@ Result evaluate(const Request& request, std::unique_lock<std::recursive_mutex>& 
     std::array<std::byte, 8192> room;  // enough for a small graph
     std::pmr::monotonic_buffer_resource memory(room.data(), room.size());
     static const schedule::Dies none;
-    const bool donate = config().donate && !config().switched_off("donate");
-    const Captured captured = schedule::capture(request.roots, donate ? request.dies : none, request.keep, &memory);
+    const TargetRef target = current_target();
+    const Captured captured =
+        schedule::capture(request.roots, target->donate ? request.dies : none, request.keep, &memory);
     std::shared_ptr<const CachedPlan> plan;
-    if (!captured.outputs.empty()) plan = find_plan(captured, graph);
+    if (!captured.outputs.empty()) plan = find_plan(captured, target, graph);
 
     std::pmr::vector<Bound> leaves(&memory);
     std::optional<Launch> launch;

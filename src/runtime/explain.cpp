@@ -69,14 +69,14 @@ std::vector<ir::NodeRef> roots_of(const Tensor& tensor) {
 }
 
 Explanation::Kernel explain_kernel(const schedule::Plan& plan, const schedule::PlanStep& step,
-                                   const runtime::Compiled* compiled) {
+                                   const runtime::Compiled* compiled, const Target& target) {
     Explanation::Kernel result;
     if (!compiled) {
         result.name = str("custom ", ir::to_string(step.kernel.custom->arg, step.kernel.custom->dtype));
         return result;
     }
     const ir::KernelGraph& graph = step.kernel.graph;
-    const kernel::Kernel lowered = kernel::proven_kernel(graph).kernel;
+    const kernel::Kernel lowered = kernel::proven_kernel(graph, target).kernel;
     std::vector<ir::NodeRef> values;
     for (const ir::KernelGraph::Output& output : graph.outputs) values.push_back(output.value);
     const runtime::Traffic traffic = runtime::traffic_of(graph);
@@ -106,9 +106,10 @@ Explanation explain(const Tensor& tensor) {
     if (captured.outputs.empty()) return result;
     const schedule::CanonicalGraph canonical = schedule::canonical_graph(captured, {});
     result.graph = ir::print_graph(schedule::simplify(canonical.outputs).roots);
-    const auto plan = runtime::find_plan(captured, lock);
+    const auto plan = runtime::find_plan(captured, runtime::current_target(), lock);
     for (std::size_t s = 0; s < plan->plan.steps.size(); ++s)
-        result.kernels.push_back(explain_kernel(plan->plan, plan->plan.steps[s], plan->kernels[s].get()));
+        result.kernels.push_back(
+            explain_kernel(plan->plan, plan->plan.steps[s], plan->kernels[s].get(), *plan->target));
     result.arena_bytes = static_cast<std::int64_t>(plan->plan.arena_bytes);
     return result;
 }

@@ -37,7 +37,7 @@ runtime::Signature signature_of(std::span<const Tensor> inputs, std::span<const 
                               .same_as = {},
                               .grad_enabled = grad_enabled(),
                               .default_dtype = default_dtype(),
-                              .mode = config(),
+                              .target = runtime::current_target(),
                               .plain_convolution = config().plain_convolution};
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         result.inputs.push_back(layout_of(memory[i]));
@@ -56,7 +56,7 @@ bool matches(const runtime::Signature& signature, std::span<const Tensor> inputs
             return false;
     }
     return signature.default_dtype == default_dtype() && signature.plain_convolution == config().plain_convolution &&
-           signature.mode == config();
+           signature.target == runtime::current_target();
 }
 
 void check_inputs(std::span<const Tensor> inputs) {

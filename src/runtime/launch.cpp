@@ -48,7 +48,7 @@ struct FirstFailure {
 
 Launch::Launch(const CachedPlan& plan, std::span<const Bound> leaves, std::span<const Word> constants,
                std::span<const Word> scalars)
-    : plan_(plan), leaves_(leaves), constants_(constants), threads_(thread_count()), scalars_(scalars) {
+    : plan_(plan), leaves_(leaves), constants_(constants), threads_(plan.target->threads), scalars_(scalars) {
     for (const Bound& leaf : leaves) check_there(leaf);
     if (plan.plan.arena_bytes) arena_ = allocate(static_cast<std::int64_t>(plan.plan.arena_bytes));
     taken_.reserve(plan.plan.values.size());
@@ -119,10 +119,17 @@ void Launch::run_custom(const PlanStep& step) {
         const auto chunk = [&](std::int64_t begin, std::int64_t end, int) {
             for (std::int64_t i = begin; i < end; ++i) f(i);
         };
-        run_chunks(count, chunk, {.threads = threads_, .parallel = count > 1, .interruptible = !committed_});
+        run_chunks(count, chunk, chunk_options(count > 1));
     };
     node.as<ir::CustomArg>().function->run({node, sources, results, for_each});
     count(counter_cells().kernels_launched);
+}
+
+ChunkOptions Launch::chunk_options(bool parallel) const {
+    return {.threads = threads_,
+            .parallel = parallel,
+            .keep_subnormals = plan_.target->numerics.keep_subnormals,
+            .interruptible = !committed_};
 }
 
 bool Launch::writes_donated(const PlanStep& step) const {
@@ -147,8 +154,7 @@ void Launch::run_kernel(const PlanStep& step, const Compiled& kernel) {
         if (record.code) failure.add(record, begin);
     };
     committed_ = committed_ || writes_donated(step);
-    run_chunks(kernel.chunks, chunk,
-               {.threads = threads_, .parallel = kernel.chunks > 1, .interruptible = !committed_});
+    run_chunks(kernel.chunks, chunk, chunk_options(kernel.chunks > 1));
     count(counter_cells().kernels_launched);
     if (step.kernel.contraction) count(counter_cells().contractions_launched);
     if (failure.record.code) failure.raise(kernel);

@@ -4,6 +4,7 @@
 
 #include "backend/backend.h"
 #include "runtime/plan_cache.h"
+#include "runtime/threads.h"
 
 #include <span>
 #include <vector>
@@ -31,6 +32,7 @@ private:
     Bound take(const schedule::PlanValue& value) const;
     void* pointer(int value) const;
     bool writes_donated(const schedule::PlanStep& step) const;
+    ChunkOptions chunk_options(bool parallel) const;
     void run_custom(const schedule::PlanStep& step);
     void run_kernel(const schedule::PlanStep& step, const Compiled& kernel);
 

@@ -37,11 +37,6 @@ Cache& cache() {
     return c;
 }
 
-PlanMode mode_now() { return {config(), config().donate}; }
-
-// Compared where it lies: every run asks.
-bool is_mode_now(const PlanMode& mode) { return mode.donate == config().donate && mode.mode == config(); }
-
 bool serves(const CachedPlan& plan, std::span<const Word> constants) {
     for (std::size_t i = 0; i < constants.size(); ++i) {
         if (constants[i] == plan.constants[i]) continue;
@@ -58,7 +53,7 @@ void compile_steps(CachedPlan& made, GraphLock& graph) {
     std::vector<const ir::KernelGraph*> graphs;
     for (const schedule::PlanStep& step : made.plan.steps)
         if (!step.kernel.custom) graphs.push_back(&step.kernel.graph);
-    const auto compiled = compile(graphs, graph);
+    const auto compiled = compile(graphs, made.target, graph);
     made.kernels.clear();
     std::size_t next = 0;
     for (const schedule::PlanStep& step : made.plan.steps)
@@ -77,17 +72,18 @@ bool refuse_unproven(const CachedPlan& made, std::vector<int>& refused) {
     return refused.size() > before;
 }
 
-std::shared_ptr<const CachedPlan> make(const schedule::Captured& captured, std::vector<int> holes, GraphLock& graph) {
+std::shared_ptr<const CachedPlan> make(const schedule::Captured& captured, const TargetRef& target,
+                                       std::vector<int> holes, GraphLock& graph) {
     const auto start = std::chrono::steady_clock::now();
     auto made = std::make_shared<CachedPlan>();
-    schedule::PlanOptions options{.donate = config().donate && !config().switched_off("donate")};
+    made->target = target;
+    schedule::PlanOptions options{.donate = target->donate, .keep_text = config().debug >= 3};
     do {
         made->plan = schedule::make_plan(captured, holes, options);
-        if (config().debug >= 3) std::clog << "-- graph, simplified\n" << made->plan.graph_text;
+        if (options.keep_text) std::clog << "-- graph, simplified\n" << made->plan.graph_text;
         compile_steps(*made, graph);
     } while (refuse_unproven(*made, options.not_donated));
     made->key.assign(captured.key.begin(), captured.key.end());
-    made->mode = mode_now();
     made->constants.assign(captured.constants.begin(), captured.constants.end());
     count(counter_cells().plans_made);
     const auto took = std::chrono::steady_clock::now() - start;
@@ -102,13 +98,14 @@ void clear_plan_cache() {
     cache().recent.clear();
 }
 
-std::shared_ptr<const CachedPlan> find_plan(const schedule::Captured& captured, GraphLock& graph) {
+std::shared_ptr<const CachedPlan> find_plan(const schedule::Captured& captured, const TargetRef& target,
+                                            GraphLock& graph) {
     const std::uint64_t hash = hash_of(captured.key);
     std::vector<int> holes;  // constants of a plan that is equal otherwise, and that have another value now
     const auto [first, last] = cache().entries.equal_range(hash);
     for (auto it = first; it != last; ++it) {
         const CachedPlan& plan = **it->second;
-        if (!std::ranges::equal(plan.key, captured.key) || !is_mode_now(plan.mode)) continue;
+        if (!std::ranges::equal(plan.key, captured.key) || plan.target != target) continue;
         if (serves(plan, captured.constants)) {
             cache().recent.splice(cache().recent.begin(), cache().recent, it->second);
             count(counter_cells().plan_cache_hits);
@@ -126,7 +123,7 @@ std::shared_ptr<const CachedPlan> find_plan(const schedule::Captured& captured, 
     holes.erase(std::unique(holes.begin(), holes.end()), holes.end());
     std::erase_if(holes, [&](int hole) { return !is_const[hole]; });
 
-    auto made = make(captured, std::move(holes), graph);
+    auto made = make(captured, target, std::move(holes), graph);
     cache().recent.push_front(made);
     cache().entries.emplace(hash, cache().recent.begin());
     while (cache().recent.size() > kMostPlans) {

@@ -2,7 +2,6 @@
 // a second value becomes a scalar of the plan, which then serves all later values.
 #pragma once
 
-#include "core/config.h"
 #include "runtime/programs.h"
 #include "schedule/capture.h"
 #include "schedule/plan.h"
@@ -15,23 +14,17 @@
 
 namespace weft::runtime {
 
-// What a plan depends on besides the graph.
-struct PlanMode {
-    Mode mode;
-    bool donate = true;
-};
-
 struct CachedPlan {
     schedule::Plan plan;
     std::vector<std::shared_ptr<const Compiled>> kernels;  // per step; null for custom functions
     std::size_t scratch_bytes = 0;                         // that any of them needs, per thread
     std::vector<std::uint64_t> key;
-    PlanMode mode;
+    TargetRef target;
     std::vector<Word> constants;
 };
 
 // The caller holds the graph lock, and `graph` gives it back while kernels are compiled.
-std::shared_ptr<const CachedPlan> find_plan(const schedule::Captured& captured,
+std::shared_ptr<const CachedPlan> find_plan(const schedule::Captured& captured, const TargetRef& target,
                                             std::unique_lock<std::recursive_mutex>& graph);
 
 void clear_plan_cache();

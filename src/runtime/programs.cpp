@@ -25,13 +25,13 @@ constexpr std::size_t kMostPrograms = 4096;
 // What is looked up, without a copy of it.
 struct KeyView {
     const KernelGraph& graph;
-    const Mode& mode;
+    const Target* target;  // equal ones are one object
 };
 
 struct Key {
     KernelGraph graph;
-    Mode mode;
-    operator KeyView() const { return {graph, mode}; }
+    TargetRef target;
+    operator KeyView() const { return {graph, target.get()}; }
 };
 
 struct SameKey {
@@ -43,7 +43,7 @@ struct SameKey {
         const auto same_param = [](const KernelGraph::Param& x, const KernelGraph::Param& y) {
             return x.dtype == y.dtype && x.size == y.size && x.output == y.output;
         };
-        return a.mode == b.mode && a.graph.kind == b.graph.kind && a.graph.rows == b.graph.rows &&
+        return a.target == b.target && a.graph.kind == b.graph.kind && a.graph.rows == b.graph.rows &&
                a.graph.inner == b.graph.inner && a.graph.scalars == b.graph.scalars &&
                std::ranges::equal(a.graph.outputs, b.graph.outputs, same_output) &&
                std::ranges::equal(a.graph.params, b.graph.params, same_param);
@@ -53,8 +53,7 @@ struct SameKey {
 struct KeyHash {
     using is_transparent = void;
     std::size_t operator()(KeyView key) const {
-        std::size_t h =
-            std::hash<std::string>()(key.mode.backend) + key.graph.rows.size() * 31 + key.graph.params.size();
+        std::size_t h = std::hash<const void*>()(key.target) + key.graph.rows.size() * 31 + key.graph.params.size();
         for (const KernelGraph::Output& output : key.graph.outputs)
             h = h * 0x9e3779b97f4a7c15 + std::hash<const void*>()(output.value.get()) +
                 static_cast<std::size_t>(output.param);
@@ -85,31 +84,35 @@ struct Job {
     std::shared_ptr<const backend::Program> program;
 };
 
-void lower(Job& job) {
-    job.proven = kernel::proven_kernel(job.copy, config().debug >= 3 ? trace_pass : kernel::Trace());
+void lower(Job& job, const Target& target) {
+    job.proven = kernel::proven_kernel(job.copy, target, config().debug >= 3 ? trace_pass : kernel::Trace());
     count(counter_cells().passes_refused, static_cast<std::int64_t>(job.proven.refused.size()));
     if (config().debug >= 1)
         for (const std::string& why : job.proven.refused) std::clog << why << "\n";
 }
 
 // Constants are computed as kernels would compute them without flushing: run_chunks() flushes.
-void compile_all(std::span<Job> jobs) {
-    backend::Backend& backend = backend::find(config().backend);
+void compile_all(std::span<Job> jobs, const Target& target) {
+    backend::Backend& backend = backend::named(target);
+    const backend::Detail detail = config().debug >= 5   ? backend::Detail::Machine
+                                   : config().debug >= 4 ? backend::Detail::Source
+                                                         : backend::Detail::None;
     const bool together = backend.starts_compiler();
     const auto work = [&](std::int64_t begin, std::int64_t end, int) {
         const DenormalScope keeping(true);
         for (Job& job : jobs.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin))) {
             poll_interrupt();
-            lower(job);
+            lower(job, target);
             const kernel::Kernel* const kernel = &job.proven.kernel;
-            if (!together) job.program = backend.compile(std::span(&kernel, 1)).front();
+            if (!together) job.program = backend.compile(std::span(&kernel, 1), target, detail).front();
         }
     };
-    run_chunks(static_cast<std::int64_t>(jobs.size()), work, {.parallel = config().debug == 0});
+    run_chunks(static_cast<std::int64_t>(jobs.size()), work,
+               {.threads = target.threads, .parallel = config().debug == 0});
     if (!together || jobs.empty()) return;
     std::vector<const kernel::Kernel*> kernels;
     for (const Job& job : jobs) kernels.push_back(&job.proven.kernel);
-    const auto programs = backend.compile(kernels);
+    const auto programs = backend.compile(kernels, target, detail);
     for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].program = programs[i];
 }
 
@@ -137,14 +140,14 @@ void clear_program_cache() {
 }
 
 std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph* const> graphs,
+                                                     const TargetRef& target,
                                                      std::unique_lock<std::recursive_mutex>& graph) {
     std::vector<std::shared_ptr<const Compiled>> result(graphs.size());
     std::vector<Job> missing;
     std::unordered_map<KeyView, std::size_t, KeyHash, SameKey> first;  // equal kernels within this call
     std::vector<std::pair<std::size_t, std::size_t>> same;
-    const Mode current = config();
     for (std::size_t i = 0; i < graphs.size(); ++i) {
-        const KeyView key{*graphs[i], current};
+        const KeyView key{*graphs[i], target.get()};
         if (const auto found = cache().entries.find(key); found != cache().entries.end()) {
             cache().recent.splice(cache().recent.begin(), cache().recent, found->second);
             result[i] = found->second->second;
@@ -158,12 +161,12 @@ std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph
     }
     if (!missing.empty()) {
         const Unlocked building_goes_on(graph);
-        compile_all(missing);
+        compile_all(missing, *target);
     }
     count(counter_cells().kernels_compiled, static_cast<std::int64_t>(missing.size()));
     for (Job& job : missing) {
         result[job.graph] = finished(job);
-        Key key{*graphs[job.graph], current};
+        Key key{*graphs[job.graph], target};
         if (cache().entries.contains(key)) continue;  // another thread was quicker
         cache().recent.emplace_front(key, result[job.graph]);
         cache().entries.emplace(std::move(key), cache().recent.begin());

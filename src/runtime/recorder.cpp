@@ -277,7 +277,7 @@ Recording::Place Recorder::place_of(const ir::StorageRef& storage, std::int64_t 
 void Recorder::plan_it(std::unique_lock<std::recursive_mutex>& graph) {
     Recording& recording = *recording_;
     const schedule::Captured captured = schedule::capture(roots_, nullptr);
-    if (!captured.outputs.empty()) recording.plan = find_plan(captured, graph);
+    if (!captured.outputs.empty()) recording.plan = find_plan(captured, recording.signature.target, graph);
     std::vector<bool> used(stand_ins_.size(), false);
     for (const schedule::Captured::Leaf& leaf : captured.leaves) {
         const StorageView& view = captured.views[leaf.view];

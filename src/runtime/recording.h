@@ -3,7 +3,6 @@
 // read at each call.
 #pragma once
 
-#include "core/config.h"
 #include "runtime/launch.h"
 #include "tensor/cell.h"
 
@@ -32,7 +31,7 @@ struct Signature {
     std::vector<int> same_as;  // per input: the first input with the same cell
     bool grad_enabled = true;
     DType default_dtype = DType::F32;
-    Mode mode;
+    TargetRef target;  // equal ones are one object
     bool plain_convolution = false;
     friend bool operator==(const Signature&, const Signature&) = default;
 };

@@ -7,7 +7,6 @@
 #include "runtime/recover.h"
 #include "runtime/state.h"
 
-#include "core/config.h"
 #include "runtime/counters.h"
 
 #include <weft/error.h>
@@ -101,8 +100,7 @@ private:
     }
 
     void evaluate_items() {
-        if (config().donate)
-            request_.dies = [walk = find_dying()](const ir::Storage& storage) { return storage.dying == walk; };
+        request_.dies = [walk = find_dying()](const ir::Storage& storage) { return storage.dying == walk; };
         succeed(evaluate(request_, graph_));
     }
 

@@ -1,7 +1,6 @@
 // runtime/system_info.cpp: what this machine is and how Weft uses it, for reports.
 #include "backend/backend.h"
-#include "core/config.h"
-#include "core/cpu.h"
+#include "runtime/target.h"
 
 #include <weft/debug.h>
 
@@ -28,9 +27,10 @@ std::int64_t cache_bytes(int which) { return std::max(0L, sysconf(which)); }
 }  // namespace
 
 SystemInfo system_info() {
+    const runtime::TargetRef target = runtime::current_target();
     return {.cpu = cpu_model(),
-            .level = level_name(cpu_level()),
-            .backend = backend::find(config().backend).describe(),
+            .level = level_name(target->level),
+            .backend = backend::named(*target).describe(*target),
             .threads = threads(),
             .l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE),
             .l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE),

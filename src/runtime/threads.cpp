@@ -57,7 +57,7 @@ private:
     struct Job {
         const ChunkFn* f = nullptr;
         std::int64_t chunks = 0, grain = 1, claims = 0;
-        bool interruptible = true;
+        bool interruptible = true, keep_subnormals = false;
     };
 
     // Takes a claim of the job that is open; false if none is left. The caller takes the first, helpers take the last: so both work on
@@ -76,6 +76,7 @@ private:
 
     void perform(std::int64_t index, int thread) noexcept {
         const std::int64_t begin = index * job_.grain, end = std::min(begin + job_.grain, job_.chunks);
+        const DenormalScope flush(job_.keep_subnormals);
         inside_chunk = true;
         try {
             const Uninterrupted scope(!job_.interruptible);
@@ -132,7 +133,12 @@ private:
 };
 
 void Helpers::run(std::int64_t chunks, ChunkFn f, const ChunkOptions& options) {
-    job_ = {&f, chunks, options.grain, (chunks + options.grain - 1) / options.grain, options.interruptible};
+    job_ = {&f,
+            chunks,
+            options.grain,
+            (chunks + options.grain - 1) / options.grain,
+            options.interruptible,
+            options.keep_subnormals};
     stop_job_.store(false, std::memory_order_relaxed);
     done_.store(0, std::memory_order_relaxed);
     ticket_.store(static_cast<std::uint64_t>(job_.claims));  // sequentially consistent: see sleep_until_work()
@@ -171,7 +177,6 @@ void Helpers::work(int thread) {
     while (!stop_.load(std::memory_order_relaxed)) {
         std::int64_t index;
         if (claim(index, thread)) {
-            const DenormalScope flush;
             do perform(index, thread);
             while (claim(index, thread));
         }
@@ -227,7 +232,7 @@ void run_chunks(std::int64_t chunks, ChunkFn f, const ChunkOptions& given) {
     if (chunks <= 0) return;
     ChunkOptions options = given;
     options.grain = std::max<std::int64_t>(options.grain, chunks / static_cast<std::int64_t>(kLeft) + 1);
-    const DenormalScope flush;
+    const DenormalScope flush(options.keep_subnormals);
     Door& d = door();
     std::unique_lock lock(d.mutex, std::defer_lock);
     if (!options.parallel || chunks <= options.grain || inside_chunk || !lock.try_lock())

@@ -26,9 +26,10 @@ private:
 };
 
 struct ChunkOptions {
-    std::int64_t grain = 1;     // chunks claimed at once: about 10 microseconds to 10 milliseconds of work
-    int threads = 0;            // at most so many, the caller included; 0: thread_count()
-    bool parallel = true;       // false: all on the caller, still with flushed subnormals and interrupts
+    std::int64_t grain = 1;  // chunks claimed at once: about 10 microseconds to 10 milliseconds of work
+    int threads = 0;         // at most so many, the caller included; 0: thread_count()
+    bool parallel = true;    // false: all on the caller, still with flushed subnormals and interrupts
+    bool keep_subnormals = false;
     bool interruptible = true;  // false where stopping half way would leave a half-written value (core/interrupt.h)
 };
 

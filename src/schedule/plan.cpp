@@ -1,7 +1,6 @@
 // schedule/plan.cpp: simplify, fuse, then memory: which output takes over a dying input, and where temporaries lie in the arena.
 #include "schedule/plan.h"
 
-#include "core/config.h"
 #include "core/str.h"
 #include "ir/build.h"
 #include "ir/print.h"
@@ -54,7 +53,7 @@ public:
         ir::verify_graph(canonical_.outputs, "capture");
         simple_ = simplify(canonical_.outputs);
         ir::verify_graph(simple_.roots, "simplify");
-        if (config().debug >= 3) plan_.graph_text = ir::print_graph(simple_.roots);
+        if (options_.keep_text) plan_.graph_text = ir::print_graph(simple_.roots);
         if (options_.donate) box_leaves_.emplace(captured_, canonical_, simple_);
         std::vector<NodeRef> roots;
         for (const NodeRef& root : simple_.roots) add_root(root, roots);

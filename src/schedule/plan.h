@@ -50,6 +50,7 @@ struct Plan {
 struct PlanOptions {
     bool donate = false;           // outputs may take over the memory of leaves that die …
     std::vector<int> not_donated;  // … but for these: the order of a kernel that reads and writes them was not proven
+    bool keep_text = false;        // the plan keeps the simplified graph as text
 };
 Plan make_plan(const Captured& captured, std::vector<int> holes, const PlanOptions& options);
 

@@ -3,6 +3,8 @@
 // multiply-add is fused).
 #pragma once
 
+#include "core/cpu.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -120,6 +122,9 @@ void copy(const Strided& from, const Matrix& to);
 void set_identity(const Matrix& a);
 double largest(const Strided& a);  // the largest magnitude; NaN if there is one
 bool all_finite(const Strided& a);
+
+// For tests: the innermost loops use no more than this level's instructions. Results do not depend on it.
+void limit_level(CpuLevel level);
 
 // The first of the largest elements of each column becomes positive; a row of `rows` is negated with its column.
 void choose_signs(const Matrix& columns, const Matrix& rows = {});

@@ -5,6 +5,7 @@
 #include "tensor/linalg_dense.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 
@@ -50,15 +51,21 @@ constexpr int kTileRows = 8, kTileVectors = 2;
 #undef WEFT_TARGET
 }  // namespace avx512
 
-const Routines& routines() {
-    static const Routines& chosen = cpu_level() == CpuLevel::Avx512 ? avx512::kRoutines
-                                    : cpu_level() == CpuLevel::Avx2 ? avx2::kRoutines
-                                                                    : baseline::kRoutines;
-    return chosen;
+const Routines& routines_of(CpuLevel level) {
+    return level == CpuLevel::Avx512 ? avx512::kRoutines
+           : level == CpuLevel::Avx2 ? avx2::kRoutines
+                                     : baseline::kRoutines;
 }
 #else
-const Routines& routines() { return baseline::kRoutines; }
+const Routines& routines_of(CpuLevel) { return baseline::kRoutines; }
 #endif
+
+std::atomic<const Routines*>& chosen() {
+    static std::atomic<const Routines*> routines = &routines_of(machine_level());
+    return routines;
+}
+
+const Routines& routines() { return *chosen().load(std::memory_order_relaxed); }
 
 // ---- the product -----------------------------------------------------------------------------------------------------
 
@@ -238,5 +245,7 @@ void choose_signs(const Matrix& columns, const Matrix& rows) {
     for (std::int64_t k = 0; k < std::min(columns.columns, rows.rows); ++k)
         for (std::int64_t j = 0; j < rows.columns && top[k] < 0; ++j) rows[k][j] = -rows[k][j];
 }
+
+void limit_level(CpuLevel level) { chosen() = &routines_of(std::min(level, machine_level())); }
 
 }  // namespace weft::dense

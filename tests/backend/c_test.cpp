@@ -3,6 +3,7 @@
 #include "backend/c/cache.h"
 #include "backend/c/compiler.h"
 #include "backend/support.h"
+#include "support/target.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -81,7 +82,7 @@ TEST_CASE("c: a compiler that is missing or fails raises, and a later compile wo
         const Setting compiler("WEFT_CC", "/nowhere/cc");
         CHECK_THROWS_WITH_AS(compile_one(backend::c_backend(), n.k),
                              doctest::Contains("WEFT_CC = \"/nowhere/cc\" is not a program"), BackendError);
-        CHECK(backend::c_backend().describe() == "c: no C compiler was found");
+        CHECK(backend::c_backend().describe(testing::here()) == "c: no C compiler was found");
     }
     {
         const fs::path script = folder.path / "cc";
@@ -229,7 +230,7 @@ TEST_CASE("c: a kernel whose vectors crash the compiler does without them") {
                    {Nest::loop(l, LoopKind::Vector, {Store{own, zero, sum}, Store{out, l, n.k.load(own, zero)}})})};
     const Nest other = scaled(8.5f);
     const Kernel* const kernels[] = {&other.k, &n.k};
-    const auto programs = backend::c_backend().compile(kernels);
+    const auto programs = backend::c_backend().compile(kernels, testing::target_for("c"));
     CHECK(programs[1]->source().find("vector_size") == std::string::npos);
     std::vector<float> values, expected;
     for (int i = 0; i < 16; ++i) {
@@ -252,10 +253,10 @@ TEST_CASE("c: many kernels are compiled by one start of the compiler, equal ones
     for (const float by : {5.f, 6.f, 7.f, 6.f}) nests.push_back(scaled(by));
     std::vector<const Kernel*> kernels;
     for (const Nest& n : nests) kernels.push_back(&n.k);
-    const auto programs = backend::c_backend().compile(kernels);
+    const auto programs = backend::c_backend().compile(kernels, testing::target_for("c"));
     CHECK(programs.size() == 4);
     CHECK(programs[1] == programs[3]);
-    const auto again = backend::c_backend().compile(kernels);
+    const auto again = backend::c_backend().compile(kernels, testing::target_for("c"));
     CHECK(again == programs);
     CHECK(files_in(folder.path / "cache").size() == 3);
     CHECK(fs::file_size(log) == std::string_view("start\n").size());
@@ -269,7 +270,7 @@ TEST_CASE("c: source and machine code can be looked at") {
     CHECK(source.find("out[k0] = x[k0] * 0.1f;") != std::string::npos);
     check_scaled(n, 0.1f);
     if (!backend::c::find_on_path("objdump").empty()) CHECK(program->machine().find("mul") != std::string::npos);
-    CHECK(backend::c_backend().describe().find("-ffp-contract=off") != std::string::npos);
+    CHECK(backend::c_backend().describe(testing::here()).find("-ffp-contract=off") != std::string::npos);
 }
 
 TEST_CASE("c: awkward buffer names become identifiers") {
@@ -298,7 +299,7 @@ TEST_CASE("c: programs outlive the kernel, and threads may compile and run at th
             {
                 const Nest n = scaled(static_cast<float>(10 + t % 2));
                 const Kernel* const one[] = {&n.k};
-                program = backend::c_backend().compile(one)[0];
+                program = backend::c_backend().compile(one, testing::target_for("c"))[0];
             }
             std::vector<float> x(40, 2), out(40);
             void* pointers[] = {x.data(), out.data()};

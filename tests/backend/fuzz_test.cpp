@@ -1,6 +1,7 @@
 // Random nests: loops of all kinds, expressions of all ops and dtypes, loads of all forms, locals that are stored and
 // read again. `c` must equal `ref` bit for bit (any NaN equals any other).
 #include "backend/support.h"
+#include "support/target.h"
 
 #include <cmath>
 #include <random>
@@ -286,7 +287,8 @@ TEST_CASE("random kernels: c and x86 equal ref") {
             kernel::verify(nest.k, "fuzz");
             kernels.push_back(&nest.k);
         }
-        const auto expected = backend::ref_backend().compile(kernels), got = compile_for(target, kernels);
+        const auto expected = backend::ref_backend().compile(kernels, testing::target_for("ref")),
+                   got = compile_for(target, kernels);
         for (std::size_t i = 0; i < cases.size(); ++i) {
             const auto& [nest, memories] = cases[i];
             const Result a = run_program(*expected[i], nest.k, memories),

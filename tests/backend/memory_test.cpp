@@ -1,5 +1,6 @@
 // Loads, stores and locals of every form: `c` against `ref`, bit for bit, with guard bytes behind every buffer.
 #include "backend/support.h"
+#include "support/target.h"
 
 namespace weft::test {
 namespace {
@@ -25,7 +26,7 @@ public:
     ~Batch() noexcept(false) {  // what a backend throws shall be seen
         std::vector<const Kernel*> kernels;
         for (const Case& c : cases_) kernels.push_back(&c.nest->k);
-        const auto expected = backend::ref_backend().compile(kernels);
+        const auto expected = backend::ref_backend().compile(kernels, testing::target_for("ref"));
         for (const Target& target : targets()) {
             const auto got = compile_for(target, kernels);
             for (std::size_t i = 0; i < cases_.size(); ++i) {

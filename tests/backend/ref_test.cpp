@@ -54,9 +54,10 @@ TEST_CASE("ref: an access beyond its buffer is an internal error that names it")
 }
 
 TEST_CASE("find names the choices") {
-    CHECK(backend::find("ref").name() == "ref");
-    CHECK_THROWS_WITH_AS(backend::find("fortran"), "there is no backend \"fortran\"; choose \"x86\", \"c\" or \"ref\"",
-                         ValueError);
+    CHECK(backend::find("ref", CpuLevel::Baseline).name() == "ref");
+    CHECK(backend::find("auto", CpuLevel::Baseline).name() == "c");
+    CHECK_THROWS_WITH_AS(backend::find("fortran", CpuLevel::Baseline),
+                         "there is no backend \"fortran\"; choose among \"auto\", \"x86\", \"c\", \"ref\"", ValueError);
 }
 
 }  // namespace weft::test

@@ -142,7 +142,7 @@ inline Result run_program(const backend::Program& program, const Kernel& k, std:
 inline std::shared_ptr<const backend::Program> compile_one(backend::Backend& backend, const Kernel& k) {
     kernel::verify(k, "test");
     const Kernel* const one[] = {&k};
-    return backend.compile(one).at(0);
+    return backend.compile(one, testing::target_for(backend.name(), config().cpu)).at(0);
 }
 
 // Every way to compile a kernel; each must give the bits of ref.
@@ -157,15 +157,13 @@ inline std::vector<Target> targets() {
 
 inline std::vector<std::shared_ptr<const backend::Program>> compile_for(const Target& target,
                                                                         std::span<const Kernel* const> kernels) {
-    const std::string before = std::exchange(config().cpu, target.cpu);
-    auto programs = backend::find(target.backend).compile(kernels);
-    config().cpu = before;
-    return programs;
+    const weft::Target made = testing::target_for(target.backend, target.cpu);
+    return backend::named(made).compile(kernels, made);
 }
 
 inline Result run_on(std::string_view backend, const Kernel& k, const std::vector<Memory>& memories,
                      const std::vector<Word>& scalars = {}, std::int64_t chunk = 0) {
-    return run_program(*compile_one(backend::find(backend), k), k, memories, scalars, chunk);
+    return run_program(*compile_one(backend::find(backend, testing::level_here()), k), k, memories, scalars, chunk);
 }
 
 }  // namespace weft::test

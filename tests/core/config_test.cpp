@@ -76,29 +76,19 @@ TEST_CASE("bad values are refused") {
             "transpose, peel, parallel, distribute, vector, segments, rows, pairs, ahead, stream, poll, donate, all",
             ValueError);
     }
-    const Environment backend("WEFT_BACKEND", "gpu");
-    try {
-        read_environment();
-        FAIL("accepted");
-    } catch (const ValueError& e) {
-        CHECK(std::string(e.what()).starts_with("WEFT_BACKEND=gpu: must be one of "));
-    }
 }
 
 TEST_CASE("WEFT_CPU lowers the processor's level and never raises it") {
     const Environment asked("WEFT_CPU", "avx2");
     CHECK(read_environment().cpu == "avx2");
-    const std::string before = config().cpu;
     const std::pair<const char*, CpuLevel> most[] = {{"native", CpuLevel::Avx512},
                                                      {"avx512", CpuLevel::Avx512},
                                                      {"avx2", CpuLevel::Avx2},
                                                      {"sse", CpuLevel::Baseline}};
     for (const auto& [name, limit] : most) {
         CAPTURE(name);
-        config().cpu = name;
-        CHECK(cpu_level() == std::min(limit, machine_level()));
+        CHECK(allowed_level(name) == std::min(limit, machine_level()));
     }
-    config().cpu = before;
     const Environment bad("WEFT_CPU", "avx3");
     CHECK_THROWS_AS(read_environment(), ValueError);
 }

@@ -5,6 +5,7 @@
 #include "support/backends.h"
 #include "support/differential.h"
 #include "support/some.h"
+#include "support/target.h"
 
 #include <weft/weft.h>
 
@@ -95,7 +96,7 @@ TEST_CASE("a convolution with a cropped image added: rows of the two end at diff
 TEST_CASE("eight vectors of columns that are packed: strips of two") {
     const Tensor a = some({25, 90}), b = some({125, 90});
     check([&] { return relu(matmul(a, b.t())); });
-    if (cpu_level() != CpuLevel::Avx512) return;  // other tiles
+    if (testing::level_here() != CpuLevel::Avx512) return;  // other tiles
     const auto has = [](const Tensor& x, const char* what) {
         return explain(x).kernels.at(0).loops.find(what) != std::string::npos;
     };
@@ -114,12 +115,12 @@ TEST_CASE("rows that many tiles would read across are packed, some at a time; st
     const auto has = [](const Tensor& x, const char* what) {
         return explain(x).kernels.at(0).loops.find(what) != std::string::npos;
     };
-    if (cpu_level() == CpuLevel::Avx512) {  // rows that are pages apart share the sets of a cache
+    if (testing::level_here() == CpuLevel::Avx512) {  // rows that are pages apart share the sets of a cache
         CHECK(has(matmul(some({60, 1024}), some({1024, 10})), "tile 6 x 16"));
         CHECK(has(matmul(some({60, 1000}), some({1000, 10})), "tile 14 x 16"));
     }
     const testing::CpuScope scope("avx2");
-    if (cpu_level() != CpuLevel::Avx2) return;
+    if (testing::level_here() != CpuLevel::Avx2) return;
     CHECK(has(matmul(some({1000, 64}).t(), some({1000, 1024})), "pack rows by 6, 30 at a time"));
     CHECK_FALSE(has(matmul(some({64, 1000}), some({1000, 1024})), "pack rows"));  // each line serves many steps
     CHECK(has(matmul(some({64, 300}), some({300, 576})), "parallel over strips of 48 columns"));  // 12, not 9
@@ -189,8 +190,8 @@ TEST_CASE("a rest of one vector of columns shares those of the last tile") {
         CAPTURE(n);
         const Tensor a = some({24, 70}), b = some({70, n}), large = some({1100, n}), left = some({24, 1100});
         check([&] { return matmul(a, b) + 1; });
-        check([&] { return matmul(left, large); });     // packed, in blocks
-        if (cpu_level() != CpuLevel::Avx512) continue;  // tiles of other machines are one vector wide
+        check([&] { return matmul(left, large); });               // packed, in blocks
+        if (testing::level_here() != CpuLevel::Avx512) continue;  // tiles of other machines are one vector wide
         const std::string loops = explain(matmul(a, b)).kernels[0].loops;
         CAPTURE(loops);
         CHECK(loops.find("acc f32[256]") != std::string::npos);

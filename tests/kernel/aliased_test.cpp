@@ -7,6 +7,7 @@
 #include "kernel/lower.h"
 #include "kernel/nest.h"
 #include "kernel/optimise.h"
+#include "support/target.h"
 
 #include <doctest/doctest.h>
 
@@ -133,7 +134,7 @@ void check_all(const KernelGraph& graph) {
     for (const char* cpu : {"native", "avx2", "sse"}) {
         CAPTURE(cpu);
         const CpuScope scope(cpu);
-        const Kernel kernel = optimise(lower(graph));
+        const Kernel kernel = optimise(lower(graph), testing::here());
         for (const std::string backend : {"ref", "c", "x86"}) {
             if (backend == "c" && std::string_view(cpu) != "native") continue;
             CAPTURE(backend);

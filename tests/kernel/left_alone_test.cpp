@@ -5,6 +5,7 @@
 #include "kernel/optimise.h"
 #include "kernel/passes.h"
 #include "kernel/verify.h"
+#include "support/target.h"
 
 #include <doctest/doctest.h>
 
@@ -23,8 +24,8 @@ Stmt loop(const NodeRef& var, Body body, bool independent) {
 }
 
 // Does the pass change the kernel? Either way, what it makes is proven and has the same bits.
-bool changes(Kernel (*pass)(Kernel), const Kernel& kernel) {
-    Kernel after = pass(kernel);
+bool changes(Kernel (*pass)(Kernel, const Target&), const Kernel& kernel) {
+    Kernel after = pass(kernel, testing::here());
     place_locals(after);
     verify(after, "test");
     CHECK_NOTHROW(verify_memory(after, "test"));
@@ -130,8 +131,8 @@ TEST_CASE("lanes do not share an array") {
     CHECK(changes(widen_loops, turned(64, 4, true)));
     // Lanes run over short rows; but an array has no lane of its own: there they run along it.
     const auto outermost = [](const Kernel& kernel) { return kernel.body.at(0).loop()->extent(); };
-    CHECK(outermost(widen_loops(turned(64, 4, false))) == 64 / 16);
-    CHECK(outermost(widen_loops(turned(64, 4, true))) == 64);
+    CHECK(outermost(widen_loops(turned(64, 4, false), testing::here())) == 64 / 16);
+    CHECK(outermost(widen_loops(turned(64, 4, true), testing::here())) == 64);
 }
 
 TEST_CASE("rows that depend on each other are not taken two at a time") {

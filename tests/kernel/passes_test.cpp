@@ -10,6 +10,7 @@
 #include "kernel/lower.h"
 #include "kernel/nest.h"
 #include "kernel/optimise.h"
+#include "support/target.h"
 
 #include <doctest/doctest.h>
 
@@ -127,7 +128,7 @@ TEST_CASE("a contraction is one chain up to 1,024 terms, and blocks of at most 5
 }
 
 TEST_CASE("a contraction is tiled, its columns packed, and its blocks meet in the output") {
-    const Kernel kernel = optimise(lower(product(100, 2000, 200)));
+    const Kernel kernel = optimise(lower(product(100, 2000, 200)), testing::here());
     CHECK(mentions(kernel, "tile "));
     CHECK(mentions(kernel, "pack columns"));
     CHECK(mentions(kernel, "blocks meet in the output"));
@@ -142,8 +143,8 @@ TEST_CASE("much that is computed after a sum is a loop behind each tile, with th
         graph.outputs[0].value = ir::unary(op, graph.outputs[0].value);
         return graph;
     };
-    CHECK_FALSE(mentions(optimise(lower(with_epilogue(Op::Neg, 61, 70, 83))), "through scratch"));
-    const Kernel kernel = optimise(lower(with_epilogue(Op::Tanh, 61, 70, 83))),
+    CHECK_FALSE(mentions(optimise(lower(with_epilogue(Op::Neg, 61, 70, 83)), testing::here()), "through scratch"));
+    const Kernel kernel = optimise(lower(with_epilogue(Op::Tanh, 61, 70, 83)), testing::here()),
                  plain = lower(with_epilogue(Op::Tanh, 61, 70, 83));
     CHECK(mentions(kernel, "tiles pass through scratch"));
     const test::Memory expected = test::run_on("ref", plain, some_values(plain)).memories.back();
@@ -155,11 +156,11 @@ TEST_CASE("much that is computed after a sum is a loop behind each tile, with th
 
 TEST_CASE("elementwise work is vectors, with a shorter one for the rest, and chunks when there is much of it") {
     KernelGraph graph;
-    const Kernel small = optimise(lower(finished(graph, -parameter(graph, {37}))));
+    const Kernel small = optimise(lower(finished(graph, -parameter(graph, {37}))), testing::here());
     CHECK(loops_of_kind(small.body, LoopKind::Vector) == 2);
     CHECK(parallel_extent(small) == 1);
     KernelGraph large;
-    const Kernel many = optimise(lower(finished(large, -parameter(large, {1 << 20}))));
+    const Kernel many = optimise(lower(finished(large, -parameter(large, {1 << 20}))), testing::here());
     CHECK(parallel_extent(many) > 1);
 }
 
@@ -168,7 +169,7 @@ TEST_CASE("stores of a chunk get a loop each if they have no memory in common") 
         KernelGraph graph;
         const Shape shape{1 << 20};
         const ir::NodeRef a = parameter(graph, shape), b = apart ? parameter(graph, shape) : a;
-        return optimise(lower(finished(finished(graph, -a), ir::unary(Op::Sqrt, b))));
+        return optimise(lower(finished(finished(graph, -a), ir::unary(Op::Sqrt, b))), testing::here());
     };
     CHECK(mentions(of_two_outputs(true), "distribute 2 stores"));
     CHECK(!mentions(of_two_outputs(false), "distribute"));  // what both read is read once
@@ -177,12 +178,12 @@ TEST_CASE("stores of a chunk get a loop each if they have no memory in common") 
 TEST_CASE("vectors that take a long computation are computed two at a time, with the same bits") {
     const auto kernel_of = [](std::int64_t size, ir::Op op) {
         KernelGraph graph;
-        return optimise(lower(finished(graph, ir::unary(op, parameter(graph, {size})))));
+        return optimise(lower(finished(graph, ir::unary(op, parameter(graph, {size})))), testing::here());
     };
     for (const char* cpu : {"native", "avx2", "sse"}) {
         CAPTURE(cpu);
         const CpuScope scope(cpu);
-        CHECK(mentions(kernel_of(1 << 20, Op::Tanh), "vectors by 2") == (cpu_level() != CpuLevel::Baseline));
+        CHECK(mentions(kernel_of(1 << 20, Op::Tanh), "vectors by 2") == (testing::level_here() != CpuLevel::Baseline));
     }
     CHECK(!mentions(kernel_of(1 << 20, Op::Neg), "vectors by 2"));                  // little to do
     CHECK(!mentions(kernel_of(1 << 20, Op::Sin), "vectors by 2"));                  // a branch inside
@@ -191,7 +192,7 @@ TEST_CASE("vectors that take a long computation are computed two at a time, with
         CAPTURE(size);
         KernelGraph graph;
         const KernelGraph tanh = finished(graph, ir::unary(Op::Tanh, parameter(graph, {size})));
-        const Kernel kernel = optimise(lower(tanh)), plain = lower(tanh);
+        const Kernel kernel = optimise(lower(tanh), testing::here()), plain = lower(tanh);
         const test::Memory expected = test::run_on("ref", plain, some_values(plain)).memories.back();
         for (const char* backend : {"ref", "c", "x86"}) {
             CAPTURE(backend);
@@ -211,7 +212,7 @@ TEST_CASE("neighbouring axes that lie densely in memory are one loop") {
 TEST_CASE("the interior of a padded array is read without a gate") {
     KernelGraph graph;
     const ir::NodeRef padded = ir::pad(parameter(graph, {8, 100}), {0, 3}, {0, 3});
-    const Kernel kernel = optimise(lower(finished(graph, -padded)));
+    const Kernel kernel = optimise(lower(finished(graph, -padded)), testing::here());
     CHECK(mentions(kernel, "peel"));
     bool plain = false;
     for_each_store(kernel.body, [&](const Store& store, std::span<const Loop* const>) {
@@ -229,10 +230,10 @@ TEST_CASE("register tiles fit the registers of the processor's level, and the bi
     for (const char* cpu : {"native", "avx2", "sse"}) {
         CAPTURE(cpu);
         const CpuScope scope(cpu);
-        const Kernel kernel = optimise(lower(product(37, 1100, 53)));
-        const char* tile = cpu_level() == CpuLevel::Avx512 ? "tile 6 x 64 "
-                           : cpu_level() == CpuLevel::Avx2 ? "tile 6 x 16 "
-                                                           : "tile 2 x 16 ";
+        const Kernel kernel = optimise(lower(product(37, 1100, 53)), testing::here());
+        const char* tile = testing::level_here() == CpuLevel::Avx512 ? "tile 6 x 64 "
+                           : testing::level_here() == CpuLevel::Avx2 ? "tile 6 x 16 "
+                                                                     : "tile 2 x 16 ";
         CHECK(tile_of(kernel).starts_with(tile));
         CHECK(test::run_on("ref", kernel, some_values(kernel)).memories.back() == expected);
     }
@@ -247,35 +248,36 @@ TEST_CASE("large outputs bypass the cache if they are written once and not read"
         return finished(graph, -parameter(graph, {size}));
     };
     constexpr std::int64_t large = (16 << 20) / 4 + 1, small = (4 << 20) / 4;  // between them it depends on the caches
-    CHECK(streams(optimise(lower(negative(large)))));
-    CHECK(streams(optimise(lower(negative(large + 1000)))));  // a shorter chunk at the end
-    CHECK_FALSE(streams(optimise(lower(negative(small)))));
+    CHECK(streams(optimise(lower(negative(large)), testing::here())));
+    CHECK(streams(optimise(lower(negative(large + 1000)), testing::here())));  // a shorter chunk at the end
+    CHECK_FALSE(streams(optimise(lower(negative(small)), testing::here())));
     CHECK_FALSE(streams(lower(negative(large))));  // the optimiser's decision
 
     KernelGraph donated = negative(large);
     donated.outputs[0].param = 0;
     donated.params[0].output = true;
     donated.params.pop_back();
-    CHECK_FALSE(streams(optimise(lower(donated))));
+    CHECK_FALSE(streams(optimise(lower(donated), testing::here())));
 
-    CHECK(streams(optimise(lower(product(2048, 64, 2064)))));
-    CHECK_FALSE(streams(optimise(lower(product(2048, 2000, 2064)))));  // blocks of the sum meet in the output
-    CHECK_FALSE(streams(optimise(lower(sum_of_rows(1024, 2048)))));
+    CHECK(streams(optimise(lower(product(2048, 64, 2064)), testing::here())));
+    CHECK_FALSE(
+        streams(optimise(lower(product(2048, 2000, 2064)), testing::here())));  // blocks of the sum meet in the output
+    CHECK_FALSE(streams(optimise(lower(sum_of_rows(1024, 2048)), testing::here())));
 }
 
 TEST_CASE("a transpose bypasses the cache earlier, if its rows begin at the same place in a line") {
     const auto streams = [](std::int64_t rows, std::int64_t columns, bool turned) {
         KernelGraph graph;
         const ir::NodeRef x = parameter(graph, {rows, columns});
-        const Kernel kernel = optimise(lower(finished(graph, -(turned ? ir::permute(x, {1, 0}) : x))));
+        const Kernel kernel = optimise(lower(finished(graph, -(turned ? ir::permute(x, {1, 0}) : x))), testing::here());
         return std::any_of(kernel.buffers.begin(), kernel.buffers.end(), [](const Buffer& b) { return b.stream; });
     };
     constexpr std::int64_t columns = 512;
-    const std::int64_t rows = large_output() / 4 / columns;  // a power of two, at least 2,048
+    const std::int64_t rows = large_output(testing::here()) / 4 / columns;  // a power of two, at least 2,048
     for (const char* cpu : {"native", "avx2", "sse"}) {
         CAPTURE(cpu);
         const CpuScope scope(cpu);
-        const bool halves = cpu_level() == CpuLevel::Avx2;  // which stores half a line at a time
+        const bool halves = testing::level_here() == CpuLevel::Avx2;  // which stores half a line at a time
         CHECK(streams(rows, columns, true));
         CHECK_FALSE(streams(rows, columns, false));
         CHECK(streams(rows - 16, columns, true) == halves);
@@ -288,8 +290,8 @@ TEST_CASE("a transpose bypasses the cache earlier, if its rows begin at the same
 
 TEST_CASE("with few panels of packed columns, each chunk packs one of them") {
     const CpuScope scope("native");
-    if (cpu_level() != CpuLevel::Avx512) return;  // tiles of other machines have other widths
-    const Kernel kernel = optimise(lower(product(64, 4096, 288)));
+    if (testing::level_here() != CpuLevel::Avx512) return;  // tiles of other machines have other widths
+    const Kernel kernel = optimise(lower(product(64, 4096, 288)), testing::here());
     const auto line = std::find_if(kernel.schedule.begin(), kernel.schedule.end(),
                                    [](const std::string& s) { return s.starts_with("parallel"); });
     REQUIRE(line != kernel.schedule.end());
@@ -298,7 +300,9 @@ TEST_CASE("with few panels of packed columns, each chunk packs one of them") {
 }
 
 TEST_CASE("loops that may run for long poll, others do not") {
-    const auto polls = [](const KernelGraph& graph) { return print(optimise(lower(graph))).find(", polls"); };
+    const auto polls = [](const KernelGraph& graph) {
+        return print(optimise(lower(graph), testing::here())).find(", polls");
+    };
     const auto scan = [](std::int64_t length) {
         KernelGraph graph;
         graph = finished(graph, ir::scan(Op::Add, parameter(graph, {length}), 0));
@@ -325,10 +329,11 @@ TEST_CASE("short rows with sums of their own are taken two at a time, with the s
     const auto pairs = [](const Kernel& kernel) {
         return std::count(kernel.schedule.begin(), kernel.schedule.end(), "rows by 2") > 0;
     };
-    const Kernel kernel = optimise(lower(normalised(2048, 100))), plain = lower(normalised(2048, 100));
-    CHECK(pairs(kernel) == (cpu_level() == CpuLevel::Avx512));    // elsewhere there are no registers for it
-    CHECK_FALSE(pairs(optimise(lower(normalised(2048, 5000)))));  // long rows, read twice
-    CHECK_FALSE(pairs(optimise(lower(normalised(8, 100)))));      // a small kernel: the larger program does not pay
+    const Kernel kernel = optimise(lower(normalised(2048, 100)), testing::here()), plain = lower(normalised(2048, 100));
+    CHECK(pairs(kernel) == (testing::level_here() == CpuLevel::Avx512));  // elsewhere there are no registers for it
+    CHECK_FALSE(pairs(optimise(lower(normalised(2048, 5000)), testing::here())));  // long rows, read twice
+    CHECK_FALSE(pairs(
+        optimise(lower(normalised(8, 100)), testing::here())));  // a small kernel: the larger program does not pay
     const test::Memory expected = test::run_on("ref", plain, some_values(plain)).memories.back();
     for (const char* backend : {"ref", "c", "x86"}) {
         CAPTURE(backend);
@@ -341,15 +346,16 @@ TEST_CASE("long rows that are only added up are two streams of memory, with the 
     for (const std::int64_t rows :
          {256, 194, 65}) {  // chunks of four, of four and a last one of two, of two and a last one of one
         CAPTURE(rows);
-        const Kernel plain = lower(sum_of_rows(rows, 40000)), kernel = optimise(lower(sum_of_rows(rows, 40000)));
+        const Kernel plain = lower(sum_of_rows(rows, 40000)),
+                     kernel = optimise(lower(sum_of_rows(rows, 40000)), testing::here());
         const auto pairs = [](const Kernel& k) {
             return std::count(k.schedule.begin(), k.schedule.end(), "rows by 2") > 0;
         };
-        CHECK(pairs(kernel) == (cpu_level() == CpuLevel::Avx512));  // elsewhere there are no registers for it
+        CHECK(pairs(kernel) == (testing::level_here() == CpuLevel::Avx512));  // elsewhere there are no registers for it
         KernelGraph graph;
         const ir::NodeRef x = parameter(graph, {rows, 40000});
-        CHECK_FALSE(
-            pairs(optimise(lower(finished(graph, ir::reduce(Op::Max, x, {1}))))));  // more than an addition per load
+        CHECK_FALSE(pairs(optimise(lower(finished(graph, ir::reduce(Op::Max, x, {1}))),
+                                   testing::here())));  // more than an addition per load
         const test::Memory expected = test::run_on("ref", plain, some_values(plain)).memories.back();
         for (const char* backend : {"c", "x86"}) {
             CAPTURE(backend);
@@ -375,7 +381,8 @@ TEST_CASE("an operand that lies along the sum is read that way and turned over i
     };
     for (const std::int64_t k : {64, 100, 1100}) {
         CAPTURE(k);
-        const Kernel plain = lower(product(37, k, 53, true)), kernel = optimise(lower(product(37, k, 53, true)));
+        const Kernel plain = lower(product(37, k, 53, true)),
+                     kernel = optimise(lower(product(37, k, 53, true)), testing::here());
         CHECK(gathers(kernel) == 0);
         CHECK(std::any_of(kernel.buffers.begin(), kernel.buffers.end(),
                           [](const Buffer& b) { return b.name == "block"; }));

@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "core/config.h"
+#include "support/target.h"
 
 #include <doctest/doctest.h>
 #include <weft/weft.h>
@@ -14,7 +15,7 @@
 
 namespace weft::testing {
 
-inline bool have_x86() { return backend::best_backend().name() == "x86"; }
+inline bool have_x86() { return backend::find("auto", level_here()).name() == "x86"; }
 
 inline std::vector<std::string> backends() {
     std::vector<std::string> names{"ref", "c"};

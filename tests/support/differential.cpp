@@ -376,7 +376,7 @@ void compile_together(std::span<const Roots> graphs, const Mode& mode) {
         for (const schedule::PlanStep& step : plan.steps)
             if (!step.kernel.custom) kernels.push_back(&step.kernel.graph);
     std::unique_lock graph(ir::graph_lock());
-    runtime::compile(kernels, graph);
+    runtime::compile(kernels, runtime::current_target(), graph);
 }
 
 // ---- a smaller graph ------------------------------------------------------------------------------------------------
@@ -452,7 +452,7 @@ std::string describe(const Roots& roots, std::size_t root) {
             }
             kernel::Kernel plain = kernel::lower(step.kernel.graph);
             out << "plain:\n" << kernel::print(plain);
-            out << "optimised:\n" << kernel::print(kernel::optimise(std::move(plain)));
+            out << "optimised:\n" << kernel::print(kernel::optimise(std::move(plain), *runtime::current_target()));
         }
     } catch (const std::exception& error) {
         out << "no plan: " << error.what() << "\n";

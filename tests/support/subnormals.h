@@ -1,8 +1,6 @@
 // tests/support/subnormals.h: how the processor treats subnormals while a test computes, as the runtime does around kernels.
 #pragma once
 
-#include "core/config.h"
-
 #if defined(__SSE__)
 #include <xmmintrin.h>
 #endif
@@ -37,18 +35,6 @@ public:
 
 private:
     unsigned saved_ = 0;
-};
-
-// As WEFT_DENORMALS says it: what is compiled meanwhile expects it so.
-class KeepDenormals {
-public:
-    explicit KeepDenormals(bool keep) : saved_(config().keep_denormals) { config().keep_denormals = keep; }
-    ~KeepDenormals() { config().keep_denormals = saved_; }
-    KeepDenormals(const KeepDenormals&) = delete;
-    KeepDenormals& operator=(const KeepDenormals&) = delete;
-
-private:
-    bool saved_;
 };
 
 }  // namespace weft::test

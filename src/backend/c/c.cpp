@@ -106,8 +106,10 @@ class CBackend final : public Backend {
 public:
     std::string_view name() const override { return "c"; }
     bool starts_compiler() const override { return true; }
-    std::string describe() const override;
-    std::vector<std::shared_ptr<const Program>> compile(std::span<const kernel::Kernel* const> kernels) override;
+    bool usable(CpuLevel) const override { return true; }
+    std::string describe(const Target& target) const override;
+    std::vector<std::shared_ptr<const Program>> compile(std::span<const kernel::Kernel* const> kernels,
+                                                        const Target& target, Detail detail) override;
 
 private:
     std::shared_ptr<const Program> load(const Job& job, const fs::path& file);
@@ -121,15 +123,15 @@ private:
     std::unordered_map<std::string, std::weak_ptr<const Program>> programs_;  // alive in this process, by key
 };
 
-std::string CBackend::describe() const {
+std::string CBackend::describe(const Target& target) const {
     const std::lock_guard lock(ir::graph_lock());  // as compile() is called with it: a fork waits for both
     std::string text = "c: ";
     try {
-        for (const std::string& word : find_compiler().command) text += word + " ";
+        for (const std::string& word : find_compiler(target.level).command) text += word + " ";
     } catch (const BackendError&) {
         return "c: no C compiler was found";
     }
-    for (const std::string& flag : compile_flags()) text += flag + " ";
+    for (const std::string& flag : compile_flags(target.level)) text += flag + " ";
     return str(text, "in ", Cache::instance().folder().string());
 }
 
@@ -234,19 +236,19 @@ void CBackend::build_file(const Compiler& compiler, std::span<Job* const> jobs) 
     }
 }
 
-std::vector<std::shared_ptr<const Program>> CBackend::compile(std::span<const kernel::Kernel* const> kernels) {
-    const Compiler compiler = find_compiler();
+std::vector<std::shared_ptr<const Program>> CBackend::compile(std::span<const kernel::Kernel* const> kernels,
+                                                              const Target& target, Detail) {
+    const Compiler compiler = find_compiler(target.level);
     Hash base;
     base.add(compiler.identity).add(processor()).add(kScalarTypes);
-    for (const std::string& flag : compile_flags()) base.add(flag);
+    for (const std::string& flag : compiler.flags) base.add(flag);
 
-    const int registers = target().register_bytes;
     std::vector<Job> jobs;
     std::unordered_map<std::string, Job*> missing;  // by key: equal kernels are compiled once
     std::vector<Job*> to_build;
     jobs.reserve(kernels.size());
     for (const kernel::Kernel* kernel : kernels) {
-        Job& job = jobs.emplace_back(Job{kernel, Printer(*kernel, registers).run(), {}, {}, nullptr});
+        Job& job = jobs.emplace_back(Job{kernel, Printer(*kernel, target.register_bytes).run(), {}, {}, nullptr});
         job.key = Hash(base).add(text_of(job.printed.helpers)).add(job.printed.comment).add(job.printed.function).hex();
         job.symbol = symbol_of(kernel->name, job.key);
         job.program = remembered(job.key);

@@ -1,7 +1,6 @@
 // backend/c/compiler.cpp: child processes: the C compiler and objdump.
 #include "backend/c/compiler.h"
 
-#include "core/cpu.h"
 #include "core/str.h"
 
 #include <weft/error.h>
@@ -43,14 +42,14 @@ std::string identity_of(const std::string& path) {
     return str(path, " ", info.st_size, " ", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec, " ", info.st_ino);
 }
 
-Compiler as_compiler(std::vector<std::string> command, std::string_view asked_by) {
+Compiler as_compiler(std::vector<std::string> command, std::string_view asked_by, CpuLevel level) {
     const std::string path = find_on_path(command[0]);
     if (path.empty())
         throw BackendError(str("the c backend needs a C compiler, but ", asked_by, " = \"", command[0],
                                "\" is not a program that can be run; correct or unset ", asked_by,
                                ", or choose another backend with WEFT_BACKEND=ref"));
     command[0] = path;
-    Compiler result{std::move(command), {}};
+    Compiler result{std::move(command), {}, compile_flags(level)};
     for (const std::string& word : result.command) {  // "ccache gcc": both count
         const std::string program = find_on_path(word);
         result.identity += (program.empty() ? word : identity_of(program)) + "\n";
@@ -112,27 +111,30 @@ std::string find_on_path(std::string_view program) {
     return {};
 }
 
-Compiler find_compiler() {
+Compiler find_compiler(CpuLevel level) {
     for (const char* name : {"WEFT_CC", "CC"})
         if (const char* value = std::getenv(name))
             if (std::vector<std::string> words = words_of(value); !words.empty())
-                return as_compiler(std::move(words), name);
+                return as_compiler(std::move(words), name, level);
     for (const char* name : {"cc", "gcc", "clang"})
-        if (!find_on_path(name).empty()) return as_compiler({name}, "PATH");
+        if (!find_on_path(name).empty()) return as_compiler({name}, "PATH", level);
     throw BackendError(
         "the c backend needs a C compiler, and there is no cc, gcc or clang on PATH; install one, name one in "
         "WEFT_CC, or choose another backend with WEFT_BACKEND=ref");
 }
 
-Target target() {
-    const CpuLevel level = cpu_level();
+namespace {
+
+std::vector<std::string> level_flags(CpuLevel level) {
     const bool native = level == machine_level();
-    if (level == CpuLevel::Avx512) return {{"-march=native", "-mprefer-vector-width=512"}, 64};  // lanes in one piece
-    if (level == CpuLevel::Avx2) return {{native ? "-march=native" : "-march=x86-64-v3"}, 32};
-    return {{native ? "-march=native" : "-march=x86-64-v2"}, 16};
+    if (level == CpuLevel::Avx512) return {"-march=native", "-mprefer-vector-width=512"};  // lanes in one piece
+    if (level == CpuLevel::Avx2) return {native ? "-march=native" : "-march=x86-64-v3"};
+    return {native ? "-march=native" : "-march=x86-64-v2"};
 }
 
-std::vector<std::string> compile_flags() {
+}  // namespace
+
+std::vector<std::string> compile_flags(CpuLevel level) {
     std::vector<std::string> flags = {
         "-std=gnu11",
         "-O2",
@@ -148,14 +150,13 @@ std::vector<std::string> compile_flags() {
         "-fno-stack-protector",
         "-fno-asynchronous-unwind-tables",
     };
-    for (std::string& flag : target().flags) flags.push_back(std::move(flag));
+    for (std::string& flag : level_flags(level)) flags.push_back(std::move(flag));
     return flags;
 }
 
 void compile_file(const Compiler& compiler, const std::filesystem::path& source, const std::filesystem::path& object) {
     std::vector<std::string> command = compiler.command;
-    const std::vector<std::string> flags = compile_flags();
-    command.insert(command.end(), flags.begin(), flags.end());
+    command.insert(command.end(), compiler.flags.begin(), compiler.flags.end());
     command.insert(command.end(), {source.string(), "-o", object.string(), "-lm"});
     const Outcome outcome = run_command(command);
     const std::string& program = compiler.command[0];

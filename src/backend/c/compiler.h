@@ -2,6 +2,8 @@
 // shell.
 #pragma once
 
+#include "core/cpu.h"
+
 #include <weft/error.h>
 
 #include <filesystem>
@@ -14,20 +16,14 @@ namespace weft::backend::c {
 struct Compiler {
     std::vector<std::string> command;  // the program's path first; more words if $CC has them
     std::string identity;              // changes when the compiler does
-};
-
-// $WEFT_CC, else $CC, else cc, gcc or clang on PATH. Throws BackendError that says what to install or set.
-Compiler find_compiler();
-
-// The processor to compile for: core/cpu.h's level.
-struct Target {
     std::vector<std::string> flags;
-    int register_bytes = 16;  // of a vector register
 };
-Target target();
+
+// $WEFT_CC, else $CC, else cc, gcc or clang on PATH, with the flags for a processor. Throws BackendError that says what to install or set.
+Compiler find_compiler(CpuLevel level);
 
 // What every kernel is compiled with. Nothing here may change a bit of a result.
-std::vector<std::string> compile_flags();
+std::vector<std::string> compile_flags(CpuLevel level);
 
 // The compiler itself broke down: the text was not at fault, and another one may do.
 struct CompilerCrash : BackendError {

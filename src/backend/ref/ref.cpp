@@ -137,8 +137,12 @@ private:
 class RefBackend final : public Backend {
 public:
     std::string_view name() const override { return "ref"; }
-    std::string describe() const override { return "ref: an interpreter of the loop IR, slow and obvious"; }
-    std::vector<std::shared_ptr<const Program>> compile(std::span<const kernel::Kernel* const> kernels) override {
+    bool usable(CpuLevel) const override { return true; }
+    std::string describe(const Target&) const override {
+        return "ref: an interpreter of the loop IR, slow and obvious";
+    }
+    std::vector<std::shared_ptr<const Program>> compile(std::span<const kernel::Kernel* const> kernels, const Target&,
+                                                        Detail) override {
         std::vector<std::shared_ptr<const Program>> programs;
         for (const kernel::Kernel* kernel : kernels) programs.push_back(std::make_shared<RefProgram>(*kernel));
         return programs;

@@ -8,8 +8,6 @@
 #include "backend/x86/meaning.h"
 #include "backend/x86/split_registers.h"
 #include "backend/x86/verify_allocation.h"
-#include "core/config.h"
-#include "core/cpu.h"
 #include "core/interrupt.h"
 #include "core/str.h"
 
@@ -21,8 +19,6 @@ namespace weft::backend {
 namespace {
 
 using namespace x86;
-
-bool has_instructions() { return cpu_level() >= CpuLevel::Avx2; }
 
 class X86Program final : public Program {
 public:
@@ -56,50 +52,51 @@ Emitted emit(const kernel::Kernel& kernel, bool wide) {
     }
 }
 
-std::shared_ptr<const Program> compile_one(const kernel::Kernel& kernel) {
-    const bool wide = cpu_level() == CpuLevel::Avx512;
+std::shared_ptr<const Program> compile_one(const kernel::Kernel& kernel, const Target& target, Detail detail) {
+    const bool wide = target.level == CpuLevel::Avx512;
     Emitted emitted = emit(kernel, wide);
-    const int vectors = wide ? 32 : 16;
     const Meaning meaning = meaning_of(emitted.code);
     split_registers(emitted.code);
     fold_loads(emitted.code);
-    interleave(emitted.code, vectors);
+    interleave(emitted.code, target.registers);
     verify_meaning(emitted.code, meaning, kernel.name);
-    const Allocation allocation = allocate(emitted.code, vectors);
+    const Allocation allocation = allocate(emitted.code, target.registers);
     verify_allocation(emitted.code, allocation, kernel.name);
-    auto machine =
-        assemble(emitted.code, allocation, wide, reinterpret_cast<const void*>(&weft_x86_lanes), config().debug >= 5);
+    auto machine = assemble(emitted.code, allocation, wide, reinterpret_cast<const void*>(&weft_x86_lanes),
+                            detail >= Detail::Machine);
     return std::make_shared<X86Program>(std::move(machine), std::move(emitted.calls),
-                                        config().debug >= 4 ? kernel::print(kernel) : std::string());
+                                        detail >= Detail::Source ? kernel::print(kernel) : std::string());
 }
 
 class X86Backend final : public Backend {
 public:
     std::string_view name() const override { return "x86"; }
-    std::string describe() const override {
-        if (!usable()) return "x86: not usable here, the interpreter runs instead";
-        return cpu_level() == CpuLevel::Avx512 ? "x86: AVX-512 machine code, 64-byte registers"
-                                               : "x86: AVX2 machine code, 32-byte registers";
+    bool usable(CpuLevel level) const override { return level >= CpuLevel::Avx2; }
+    std::string describe(const Target& target) const override {
+        if (!allowed()) return "x86: not usable here, the interpreter runs instead";
+        return target.level == CpuLevel::Avx512 ? "x86: AVX-512 machine code, 64-byte registers"
+                                                : "x86: AVX2 machine code, 32-byte registers";
     }
-    std::vector<std::shared_ptr<const Program>> compile(std::span<const kernel::Kernel* const> kernels) override {
-        if (!usable()) return ref_backend().compile(kernels);
+    std::vector<std::shared_ptr<const Program>> compile(std::span<const kernel::Kernel* const> kernels,
+                                                        const Target& target, Detail detail) override {
+        if (!allowed()) return ref_backend().compile(kernels, target, detail);
         std::vector<std::shared_ptr<const Program>> programs;
         for (const kernel::Kernel* kernel : kernels) {
             poll_interrupt();
-            programs.push_back(compile_one(*kernel));
+            programs.push_back(compile_one(*kernel, target, detail));
         }
         return programs;
     }
 
 private:
-    static bool usable() {
-        static const bool allowed = [] {
+    static bool allowed() {
+        static const bool result = [] {
             if (can_execute()) return true;
             std::fputs("weft: the system refuses executable memory; running on the interpreter, which is slow\n",
                        stderr);
             return false;
         }();
-        return allowed && has_instructions();
+        return result;
     }
 };
 
@@ -109,8 +106,5 @@ Backend& x86_backend() {
     static X86Backend backend;
     return backend;
 }
-
-// An old processor is better served by a C compiler, if there is one.
-Backend& best_backend() { return has_instructions() ? x86_backend() : c_backend(); }
 
 }  // namespace weft::backend

@@ -4,6 +4,7 @@
 #include "kernel/lower.h"
 #include "kernel/optimise.h"
 #include "support/backends.h"
+#include "support/target.h"
 
 #include <weft/debug.h>
 #include <weft/ops.h>
@@ -87,7 +88,7 @@ std::string matmul_listing(std::int64_t rows, std::int64_t steps, std::int64_t c
 TEST_CASE("a matmul's inner loop is its multiply-adds, loads and broadcasts") {
     for (const char* cpu : {"native", "avx2"}) {
         const CpuScope scope(cpu);
-        const bool wide = cpu_level() == CpuLevel::Avx512;
+        const bool wide = testing::level_here() == CpuLevel::Avx512;
         CAPTURE(wide);
         const std::int64_t n = wide ? 481 : 487;  // sizes that nothing else compiles
         const std::string loop = innermost_loop(matmul_listing(n, n, n), "vfmadd");
@@ -102,7 +103,7 @@ TEST_CASE("a matmul of few columns keeps its sums in registers; AVX2 stores them
     for (const char* cpu : {"native", "avx2"})
         for (const std::int64_t columns : {2, 3, 10, 13, 30}) {
             const CpuScope scope(cpu);
-            const bool wide = cpu_level() == CpuLevel::Avx512;
+            const bool wide = testing::level_here() == CpuLevel::Avx512;
             CAPTURE(wide);
             CAPTURE(columns);
             const std::string listing = matmul_listing(60, wide ? 479 : 467, columns);
@@ -118,7 +119,7 @@ TEST_CASE("a matmul of few columns keeps its sums in registers; AVX2 stores them
 TEST_CASE("AVX2 adds a row's rest to its sums by a blend, not lane by lane") {
     const BackendScope x86("x86");
     const CpuScope scope("avx2");
-    if (cpu_level() != CpuLevel::Avx2) return;
+    if (testing::level_here() != CpuLevel::Avx2) return;
     const Tensor x = randn({61, 44}).realize();  // 32, and 12: a whole vector and half of one
     const DebugScope debug(5);
     const std::string listing = printed([&] { x.sum(1).realize(); });
@@ -162,7 +163,8 @@ TEST_CASE("what one instruction needs from memory is its operand") {
     };
     for (const char* cpu : {"native", "avx2"}) {
         const std::string before = std::exchange(config().cpu, cpu);
-        const std::int64_t n = cpu_level() == CpuLevel::Avx512 ? 4816 : 4832;  // sizes that nothing else compiles
+        const std::int64_t n =
+            testing::level_here() == CpuLevel::Avx512 ? 4816 : 4832;  // sizes that nothing else compiles
         const Tensor a = randn({n}).realize(), b = randn({n}).realize(), c = randn({n}).realize();
         const std::string sum = loop_of("vaddps", [&] { return a.sum(); });
         CAPTURE(sum);
@@ -179,7 +181,7 @@ TEST_CASE("what one instruction needs from memory is its operand") {
 TEST_CASE("two vectors of a long computation are mixed") {
     const BackendScope x86("x86");
     const std::string before = std::exchange(config().cpu, "native");
-    if (cpu_level() == CpuLevel::Avx512) {
+    if (testing::level_here() == CpuLevel::Avx512) {
         const Tensor a = randn({(1 << 18) + 32}).realize();
         std::string listing;
         {
@@ -197,7 +199,7 @@ TEST_CASE("two vectors of a long computation are mixed") {
 TEST_CASE("integers are divided, and floats become integers, without calls") {
     const BackendScope x86("x86");
     const std::string before = std::exchange(config().cpu, "native");
-    if (cpu_level() == CpuLevel::Avx512) {
+    if (testing::level_here() == CpuLevel::Avx512) {
         const auto listing_of = [](const std::function<Tensor()>& f) {
             const DebugScope debug(5);
             return printed([&] { f().realize(); });
@@ -218,7 +220,7 @@ TEST_CASE("integers are divided, and floats become integers, without calls") {
 TEST_CASE("the bits of three values are one instruction, and so is turning them round") {
     const BackendScope x86("x86");
     const std::string before = std::exchange(config().cpu, "native");
-    if (cpu_level() == CpuLevel::Avx512) {
+    if (testing::level_here() == CpuLevel::Avx512) {
         const Tensor a = arange(4817, i32).realize(), b = a + 5, c = a * 3;
         const DebugScope debug(5);
         const std::string listing = printed([&] { ((a & b.realize()) ^ c.realize()).realize(); });
@@ -247,7 +249,7 @@ TEST_CASE("lanes that lie near each other are loaded whole and permuted, bytes t
 TEST_CASE("every n-th element under a gate is loaded, and stored, without gathers and scatters") {
     const BackendScope x86("x86");
     const std::string before = std::exchange(config().cpu, "native");
-    if (cpu_level() == CpuLevel::Avx512)
+    if (testing::level_here() == CpuLevel::Avx512)
         for (const std::int64_t step : {2, 3, 4}) {
             CAPTURE(step);
             const std::int64_t rows = 480 + step;  // sizes that nothing else compiles
@@ -287,7 +289,7 @@ TEST_CASE("no memory is ever writable and executable") {
 TEST_CASE("without executable memory" * doctest::skip()) {
     CHECK((arange(5).to(f32) * 2).to_vector<float>() == std::vector<float>{0, 2, 4, 6, 8});
     CHECK(matmul(ones({3, 4}), ones({4, 2})).sum().item() == 24);
-    CHECK(backend::best_backend().describe().find("interpreter") != std::string::npos);
+    CHECK(backend::named(testing::here()).describe(testing::here()).find("interpreter") != std::string::npos);
 }
 
 TEST_CASE("where executable memory is refused, Weft says so once and runs on the interpreter") {

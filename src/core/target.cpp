@@ -1,0 +1,22 @@
+// core/target.cpp: what follows from the processor's level.
+#include "core/target.h"
+
+#include <algorithm>
+
+namespace weft {
+
+bool Target::is_off(std::string_view pass) const {
+    const auto* const found = std::ranges::find(kPassNames, pass);
+    return found != std::end(kPassNames) && off[static_cast<std::size_t>(found - std::begin(kPassNames))];
+}
+
+Target cpu_target(CpuLevel level) {
+    Target target;
+    target.level = level;
+    target.register_bytes = level == CpuLevel::Avx512 ? 64 : level == CpuLevel::Avx2 ? 32 : 16;
+    target.registers = level == CpuLevel::Avx512 ? 32 : 16;
+    target.last_level_cache = last_level_cache();
+    return target;
+}
+
+}  // namespace weft

@@ -1,0 +1,40 @@
+// core/target.h: what code is made for: one immutable value, made from the configuration where a run begins (runtime/target.h) and handed
+// to every stage that needs it. Plans, programs and captured functions are found by it; no stage reads the configuration. It decides how
+// loops run, never what they compute.
+#pragma once
+
+#include "core/cpu.h"
+#include "core/optimisations.h"
+
+#include <bitset>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+// What the results depend on, besides the graph. Lowering, which decides every bit, sees this and nothing else of the target.
+struct Numerics {
+    bool keep_subnormals = false;  // else they are flushed to zero
+    friend bool operator==(const Numerics&, const Numerics&) = default;
+};
+
+struct Target {
+    std::string backend = "ref";          // which one makes the code (backend/backend.h)
+    CpuLevel level = CpuLevel::Baseline;  // instructions that it may use
+    int register_bytes = 16;              // of a vector register …
+    int registers = 16;                   // … and how many there are
+    std::int64_t last_level_cache = 0;    // bytes; 0: unknown
+    int threads = 1;                      // that a kernel's chunks run on
+    Numerics numerics;
+    bool donate = true;                      // outputs may take over memory whose last use is in the run
+    std::bitset<std::size(kPassNames)> off;  // passes that are left out, by their place in kPassNames
+
+    bool is_off(std::string_view pass) const;
+    friend bool operator==(const Target&, const Target&) = default;
+};
+
+// What a processor of this level has.
+Target cpu_target(CpuLevel level);
+
+}  // namespace weft
