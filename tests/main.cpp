@@ -2,7 +2,7 @@
 // and were refused that; and passes that were left out of a kernel, which is a failure.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "core/config.h"
-#include "tensor/linalg_dense.h"
+#include "numerics/dense.h"
 
 #include <weft/debug.h>
 

@@ -1,9 +1,9 @@
 // bench/rows/compile.cpp: from a graph to callable kernels: a run with empty plan and program caches, less a run that finds its plan. So
 // it has simplify, fuse, plan, lower, optimise and the backend's own part, divided by the number of kernels. Building the graph is not
 // in it, nor is the `c` backend's compiler once its folder of shared objects knows the kernel.
+#include "pipeline/plan_cache.h"
+#include "pipeline/programs.h"
 #include "rows/rows.h"
-#include "runtime/plan_cache.h"
-#include "runtime/programs.h"
 
 #include <weft/weft.h>
 
@@ -27,8 +27,8 @@ constexpr int kRounds = 9, kPasses = 4;  // over all kernels: a busy second of t
 
 // The caches are emptied before.
 double compile_ms(const std::function<Tensor()>& build) {
-    runtime::clear_plan_cache();
-    runtime::clear_program_cache();
+    pipeline::clear_plan_cache();
+    pipeline::clear_program_cache();
     const auto run_ms = [&] {
         const Tensor value = build();
         return 1e3 * seconds_of([&] { value.realize(); });

@@ -26,6 +26,24 @@ NodeRef buffer_of(const StorageView& view) {
     return ir::buffer(view.storage, view.dtype, view.shape, view.offset, view.strides);
 }
 
+std::optional<StorageView> memory_of(const ir::NodeRef& node) {
+    InlineVector<const ir::Node*, 6> views;
+    const ir::Node* at = node.get();
+    for (;;) {
+        if (at->realized) at = at->realized.get();
+        if (at->op == ir::Op::Buffer) break;
+        const ir::OpKind kind = ir::info(at->op).kind;
+        if (at->sources.empty() || (kind != ir::OpKind::Movement && kind != ir::OpKind::Marker)) return {};
+        if (kind == ir::OpKind::Movement) views.push_back(at);
+        else if (!ir::is_marker(at->op)) return {};
+        at = at->sources[0].get();
+    }
+    StorageView view = view_of(*at);
+    for (std::size_t i = views.size(); i-- > 0;)
+        if (!ir::apply_view(*views[i], view)) return {};
+    return view;
+}
+
 // ---- the walk --------------------------------------------------------------------------------------------------------
 
 namespace {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory_resource>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct StorageView : ir::StridedView {
 
 StorageView view_of(const ir::Node& buffer);
 NodeRef buffer_of(const StorageView& view);  // the Buffer node
+// The memory of a value, if it is computed or a view of something computed. The caller holds the graph lock.
+std::optional<StorageView> memory_of(const ir::NodeRef& node);
 
 // How a root's value comes about: memory that exists already, or an output of the plan (seen through views).
 struct RootValue {

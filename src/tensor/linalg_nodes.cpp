@@ -3,8 +3,8 @@
 
 #include "core/str.h"
 #include "ir/build.h"
+#include "numerics/dense.h"
 #include "tensor/cell.h"
-#include "tensor/linalg_dense.h"
 
 #include <weft/error.h>
 

@@ -2,10 +2,10 @@
 #include "core/str.h"
 #include "ir/build.h"
 #include "ir/custom.h"
+#include "numerics/order.h"
 #include "tensor/cell.h"
 #include "tensor/check.h"
 #include "tensor/nodes.h"
-#include "tensor/order.h"
 
 #include <weft/ops.h>
 #include <weft/selection.h>

@@ -1,8 +1,8 @@
 // tensor/special_functions.cpp: the functions of weft/special.h as ops: tensor/maths.h computes the elements in f64, and derivatives are
 // functions of the same kind, so that those of any order are right.
+#include "numerics/maths.h"
 #include "tensor/composite.h"
 #include "tensor/mapped.h"
-#include "tensor/maths.h"
 #include "tensor/nodes.h"
 
 #include <weft/ops.h>

@@ -8,7 +8,7 @@
 #include "core/config.h"
 #include "core/str.h"
 #include "kernel/optimise.h"
-#include "runtime/plan_cache.h"
+#include "pipeline/plan_cache.h"
 #include "tests/support/differential.h"
 
 #include <weft/debug.h>
@@ -125,7 +125,7 @@ TEST_CASE("a constant that comes with another value gives the bits of a plan mad
         for (const auto& [changed, words] : served) {
             {
                 const std::lock_guard lock(ir::graph_lock());
-                runtime::clear_plan_cache();
+                pipeline::clear_plan_cache();
             }
             const std::string text = first_difference(changed, compute(changed, {.optimise = false}), words);
             REQUIRE_MESSAGE(text.empty(), text, "\n", describe(changed));

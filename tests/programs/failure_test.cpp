@@ -1,7 +1,7 @@
 // A run is a transaction: whatever stops a training step (a bad label, no memory, no compiler, an interrupt), everything that the step
 // writes holds its bits from before or, where the step was through, from after; and the next step is the right one.
-#include "runtime/plan_cache.h"
-#include "runtime/pool.h"
+#include "device/pool.h"
+#include "pipeline/plan_cache.h"
 #include "tests/programs/training.h"
 
 #include <weft/debug.h>
@@ -95,18 +95,18 @@ TEST_CASE("whichever allocation fails, the step has happened or not, and the nex
             int failures = 0, clean = 0;
             for (int n = 1; clean < 2 && n < 200; ++n) {
                 CAPTURE(n);
-                if (!with_plans) runtime::clear_plan_cache();
+                if (!with_plans) pipeline::clear_plan_cache();
                 Training training(optimizer.make);
                 training.step();
                 training.step();
-                runtime::fail_allocation_after(n);
+                device::fail_allocation_after(n);
                 bool failed = false;
                 try {
                     training.step().item();
                 } catch (const MemoryError&) {
                     failed = true;
                 }
-                runtime::fail_allocation_after(0);
+                device::fail_allocation_after(0);
                 failures += failed;
                 clean += !failed;
                 const bool happened = training.optimizer->steps() == 3;
@@ -135,13 +135,13 @@ TEST_CASE("an allocation that fails while the loss is read between backward() an
         training.optimizer->zero_grad();
         const Tensor loss = training.loss(training.labels);
         loss.backward();
-        runtime::fail_allocation_after(n);
+        device::fail_allocation_after(n);
         try {
             loss.item();
         } catch (const MemoryError&) {
             ++failures;
         }
-        runtime::fail_allocation_after(0);
+        device::fail_allocation_after(0);
         CHECK(training.state() == expected[1]);
         training.step();
         CHECK(training.state() == expected[2]);
@@ -156,8 +156,8 @@ TEST_CASE("a compiler that fails: the step has not happened, and no plan is pois
         const std::int64_t hidden = optimizer.name == "SGD" ? 11 : 13;  // kernels of its own
         Training training(optimizer.make, 5, 7, hidden);
         std::vector<Bits> before = training.state();
-        runtime::clear_plan_cache();
-        runtime::clear_program_cache();
+        pipeline::clear_plan_cache();
+        pipeline::clear_program_cache();
         {
             const EnvironmentScope compiler("WEFT_CC", "/bin/false");
             for (int attempt = 0; attempt < 2; ++attempt) {

@@ -2,6 +2,7 @@
 #include "tests/support/differential.h"
 
 #include "backend/backend.h"
+#include "cells/state.h"
 #include "core/config.h"
 #include "core/str.h"
 #include "ir/build.h"
@@ -9,9 +10,8 @@
 #include "ir/walk.h"
 #include "kernel/lower.h"
 #include "kernel/optimise.h"
-#include "runtime/evaluate.h"
-#include "runtime/programs.h"
-#include "runtime/state.h"
+#include "pipeline/evaluate.h"
+#include "pipeline/programs.h"
 #include "tests/support/eager.h"
 #include "tests/support/random_leaves.h"
 
@@ -118,17 +118,17 @@ std::string to_string(const Mode& mode) {
 
 WordLists compute(const Roots& roots, const Mode& mode) {
     const ModeScope scope(mode);
-    runtime::Request request{.roots = mode.donate ? on_copies(roots) : roots};
+    pipeline::Request request{.roots = mode.donate ? on_copies(roots) : roots};
     if (mode.donate)
         request.dies = [&request](const ir::Storage& storage) {
             return std::none_of(request.roots.begin(), request.roots.end(),
                                 [&](const NodeRef& root) { return viewed_storage(root.get()) == &storage; });
         };
-    runtime::Result result;
+    pipeline::Result result;
     {
-        const std::lock_guard queue(runtime::run_lock());
+        const std::lock_guard queue(cells::run_lock());
         std::unique_lock graph(ir::graph_lock());
-        result = runtime::evaluate(request, graph);
+        result = pipeline::evaluate(request, graph);
     }
     WordLists words;
     for (std::size_t i = 0; i < roots.size(); ++i) {
@@ -376,7 +376,7 @@ void compile_together(std::span<const Roots> graphs, const Mode& mode) {
         for (const schedule::PlanStep& step : plan.steps)
             if (!step.kernel.custom) kernels.push_back(&step.kernel.graph);
     std::unique_lock graph(ir::graph_lock());
-    runtime::compile(kernels, runtime::current_target(), graph);
+    pipeline::compile(kernels, pipeline::current_target(), graph);
 }
 
 // ---- a smaller graph ------------------------------------------------------------------------------------------------
@@ -452,7 +452,7 @@ std::string describe(const Roots& roots, std::size_t root) {
             }
             kernel::Kernel plain = kernel::lower(step.kernel.graph);
             out << "plain:\n" << kernel::print(plain);
-            out << "optimised:\n" << kernel::print(kernel::optimise(std::move(plain), *runtime::current_target()));
+            out << "optimised:\n" << kernel::print(kernel::optimise(std::move(plain), *pipeline::current_target()));
         }
     } catch (const std::exception& error) {
         out << "no plan: " << error.what() << "\n";

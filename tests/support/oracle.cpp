@@ -2,15 +2,15 @@
 #include "tests/support/oracle.h"
 
 #include "ir/build.h"
-#include "runtime/evaluate.h"
+#include "pipeline/evaluate.h"
 #include "tests/support/eager.h"
 
 namespace weft::testing {
 namespace {
 
-runtime::Result evaluate_on_oracle(const runtime::Request& request, double jitter) {
+pipeline::Result evaluate_on_oracle(const pipeline::Request& request, double jitter) {
     const std::vector<std::vector<Word>> values = evaluate_eagerly(request.roots, jitter);
-    runtime::Result result;
+    pipeline::Result result;
     for (std::size_t i = 0; i < values.size(); ++i) {
         const ir::Node& root = *request.roots[i];
         const std::size_t width = size_of(root.dtype);
@@ -25,9 +25,9 @@ runtime::Result evaluate_on_oracle(const runtime::Request& request, double jitte
 }  // namespace
 
 OracleScope::OracleScope(double jitter) {
-    runtime::replace_evaluator(
-        [jitter](const runtime::Request& request) { return evaluate_on_oracle(request, jitter); });
+    pipeline::replace_evaluator(
+        [jitter](const pipeline::Request& request) { return evaluate_on_oracle(request, jitter); });
 }
-OracleScope::~OracleScope() { runtime::replace_evaluator({}); }
+OracleScope::~OracleScope() { pipeline::replace_evaluator({}); }
 
 }  // namespace weft::testing

@@ -17,18 +17,23 @@ VALUE_HEADERS = {"dtype.h", "shape.h", "error.h"}  # the bottom of the house: ev
 ROOMS = {
     "core": set(),
     "ir": {"core"},
-    "tensor": {"core", "ir"},
+    "numerics": {"core", "ir"},
+    "tensor": {"core", "ir", "numerics"},
     "grad": {"core", "ir"},
     "schedule": {"core", "ir"},
     "kernel": {"core", "ir"},
     "backend": {"core", "ir", "kernel"},
-    "runtime": {"core", "ir", "tensor", "grad", "schedule", "kernel", "backend"},
+    "device": {"core", "ir", "kernel", "backend"},
+    "pipeline": {"core", "ir", "schedule", "kernel", "backend", "device"},
+    "cells": {"core", "ir", "tensor", "grad", "schedule", "device", "pipeline"},
+    "tracing": {"core", "ir", "tensor", "schedule", "device", "pipeline", "cells"},
+    "inspect": {"core", "ir", "tensor", "schedule", "kernel", "pipeline", "cells"},
     "nn": set(),
     "optim": set(),
     "data": set(),
     "io": {"data"},  # its decoder of deflate, for zip archives
 }
-SEES_PUBLIC_API = {"tensor", "runtime", "nn", "optim", "data", "io"}  # all of <weft/...>, not only the value headers
+SEES_PUBLIC_API = {"tensor", "pipeline", "cells", "tracing", "inspect", "nn", "optim", "data", "io"}  # all of <weft/...>, not only the value headers
 
 # First folder of a third party's header -> the only places that may include it.
 THIRD_PARTY = {"asmjit": ("src/backend/x86/",), "nlohmann": ("src/io/",), "nanobind": ("python/src/",)}
@@ -133,8 +138,8 @@ def self_check():
         ("src/backend/registry.cpp", '#include "backend/ref/eval.h"', False),
         ("src/backend/c/emit.cpp", "#include <asmjit/x86.h>", True),
         ("src/backend/x86/emit.cpp", "#include <asmjit/x86.h>", False),
-        ("src/runtime/run.cpp", '#include "backend/ref/eval.h"', False),
-        ("src/runtime/run.cpp", '#include "nn/layer.h"', True),
+        ("src/pipeline/launch.cpp", '#include "backend/ref/eval.h"', False),
+        ("src/cells/run.cpp", '#include "nn/layer.h"', True),
         ("src/nn/layer.cpp", "#include <weft/tensor.h>", False),
         ("src/nn/layer.cpp", '#include "core/size.h"', True),
         ("src/io/file.cpp", "#include <nlohmann/json.hpp>", False),

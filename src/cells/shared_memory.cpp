@@ -1,0 +1,129 @@
+// cells/shared_memory.cpp: memory that another library may write at any time. What is recorded must not see later writes, so ops use
+// a copy: one for all ops between two runs, as long as the memory has not changed.
+#include "cells/state.h"
+#include "device/pool.h"
+#include "schedule/capture.h"
+
+#include "ir/build.h"
+
+#include <cstring>
+
+namespace weft::cells {
+namespace {
+
+using schedule::StorageView;
+
+std::byte* first_element(const StorageView& view) {
+    return static_cast<std::byte*>(view.storage->data) + view.offset * static_cast<std::int64_t>(size_of(view.dtype));
+}
+
+// Calls f(part, at, bytes) for pieces that are contiguous in the view and in a dense array, where `at` is the piece's place in that.
+// Stops when f says false.
+template <class F>
+bool for_each_piece(const StorageView& view, F&& f) {
+    const auto width = static_cast<std::int64_t>(size_of(view.dtype));
+    std::size_t axes = view.shape.size();
+    std::int64_t run = 1;  // elements of a piece
+    while (axes > 0 && (view.shape[axes - 1] == 1 || view.strides[axes - 1] == run)) run *= view.shape[--axes];
+    const std::int64_t pieces = run == 0 ? 0 : numel(view.shape) / run;
+    Dims index(axes, 0);
+    std::byte* part = first_element(view);
+    for (std::int64_t i = 0; i < pieces; ++i) {
+        if (!f(part, i * run * width, static_cast<std::size_t>(run * width))) return false;
+        for (std::size_t d = axes; d-- > 0;) {
+            part += view.strides[d] * width;
+            if (++index[d] < view.shape[d]) break;
+            part -= view.strides[d] * width * view.shape[d];
+            index[d] = 0;
+        }
+    }
+    return true;
+}
+
+bool equals(const StorageView& view, const std::byte* dense) {
+    return for_each_piece(view, [&](const std::byte* part, std::int64_t at, std::size_t bytes) {
+        return std::memcmp(part, dense + at, bytes) == 0;
+    });
+}
+
+void load(const StorageView& view, std::byte* dense) {
+    for_each_piece(view, [&](const std::byte* part, std::int64_t at, std::size_t bytes) {
+        std::memcpy(dense + at, part, bytes);
+        return true;
+    });
+}
+
+// Of the same shape and type.
+void store(const StorageView& from, const StorageView& to) {
+    std::vector<std::byte> dense;
+    const std::byte* elements = first_element(from);
+    if (!(from.strides == row_major_strides(from.shape))) {
+        dense.resize(static_cast<std::size_t>(numel(from.shape)) * size_of(from.dtype));
+        load(from, dense.data());
+        elements = dense.data();
+    }
+    for_each_piece(to, [&](std::byte* part, std::int64_t at, std::size_t bytes) {
+        std::memcpy(part, elements + at, bytes);
+        return true;
+    });
+}
+
+ir::NodeRef copy_of(Cell& cell, const StorageView& view) {
+    const std::int64_t bytes = numel(view.shape) * static_cast<std::int64_t>(size_of(view.dtype));
+    if (!cell.snapshot || !equals(view, static_cast<const std::byte*>(cell.snapshot->data))) {
+        cell.snapshot = device::allocate(bytes);
+        load(view, static_cast<std::byte*>(cell.snapshot->data));
+        state().with_snapshot.push_back(cell.weak_from_this());
+    }
+    return ir::buffer(cell.snapshot, view.dtype, view.shape, 0, row_major_strides(view.shape));
+}
+
+}  // namespace
+
+void drop_snapshots() {
+    for (const std::weak_ptr<Cell>& weak : state().with_snapshot)
+        if (const std::shared_ptr<Cell> cell = weak.lock()) cell->snapshot = nullptr;
+    state().with_snapshot.clear();
+}
+
+ir::NodeRef kept_in_place(const Cell& cell, const ir::NodeRef& buffer) {
+    if (!cell.shared || buffer == cell.shared) return buffer;
+    store(schedule::view_of(*buffer), schedule::view_of(*cell.shared));
+    return cell.shared;
+}
+
+bool can_write_memory(Cell& cell) {
+    const std::optional<StorageView> view = schedule::memory_of(current_node(cell));
+    if (!view) return false;
+    for (std::size_t d = 0; d < view->shape.size(); ++d)
+        if (view->strides[d] == 0 && view->shape[d] > 1) return false;
+    return true;
+}
+
+void write_memory(const Tensor& target, const ir::NodeRef& value) {
+    const Tensor asked[] = {make_tensor(value->needs_grad ? ir::detach(value) : value)};
+    const ir::NodeRef buffer = run(asked).front();
+    const std::lock_guard lock(ir::graph_lock());
+    Cell& cell = *target.cell();
+    store(schedule::view_of(*buffer), *schedule::memory_of(current_node(cell)));
+    Cell& base = cell.view ? *cell.view->base : cell;
+    mark_written(base);
+    ++base.binding;
+}
+
+}  // namespace weft::cells
+
+namespace weft {
+
+ir::NodeRef snapshot_of(Cell& cell) {
+    const ir::NodeRef node = current_node(cell);
+    if (!cell.view) {
+        const ir::NodeRef copy = cells::copy_of(cell, schedule::view_of(*cell.shared));
+        return cell.requires_grad ? ir::leaf(cell.id, copy) : copy;
+    }
+    if (!node->needs_grad)  // of a part, only that
+        if (const auto view = schedule::memory_of(node)) return cells::copy_of(cell, *view);
+    return cell.view->read(snapshot_of(*cell.view->base));
+}
+
+}  // namespace weft

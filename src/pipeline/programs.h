@@ -1,0 +1,34 @@
+// pipeline/programs.h: from KernelGraphs to programs: lower, optimise, compile; with a cache, so that equal kernels compile once.
+#pragma once
+
+#include "backend/backend.h"
+#include "ir/kernel_graph.h"
+#include "pipeline/target.h"
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace weft::pipeline {
+
+// A compiled kernel, and what is worth knowing about it.
+struct Compiled {
+    std::shared_ptr<const backend::Program> program;
+    std::string name;
+    std::vector<ir::CheckArg> checks;
+    std::vector<std::string> schedule;
+    std::int64_t chunks = 1;  // iterations of the parallel loop
+    std::size_t scratch_bytes = 0;
+    std::vector<int> unordered;  // donated parameters that must not share memory after all (kernel/proven.h)
+};
+
+// One per graph; what is not cached is compiled, on all threads and without the graph lock, which the caller holds.
+std::vector<std::shared_ptr<const Compiled>> compile(std::span<const ir::KernelGraph* const> graphs,
+                                                     const TargetRef& target,
+                                                     std::unique_lock<std::recursive_mutex>& graph);
+
+void clear_program_cache();
+
+}  // namespace weft::pipeline

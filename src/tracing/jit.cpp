@@ -1,0 +1,219 @@
+// tracing/jit.cpp: the captured function that a user holds: finds the recording that fits a call, or captures the call.
+#include <weft/jit.h>
+
+#include "cells/state.h"
+#include "core/config.h"
+#include "core/str.h"
+#include "tracing/recorder.h"
+
+#include <weft/error.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+namespace weft {
+
+using tracing::Fit;
+using tracing::layout_of;
+using tracing::Recording;
+using Memory = schedule::StorageView;
+
+namespace {
+
+constexpr std::size_t kMostRecordings = 16;
+constexpr int kMostAttempts = 8;  // other threads may write between the look at a cell and the run
+
+using Recordings = std::vector<std::shared_ptr<const Recording>>;
+
+int first_with_cell(std::span<const Tensor> inputs, std::size_t i) {
+    for (std::size_t j = 0; j < i; ++j)
+        if (inputs[j].cell() == inputs[i].cell()) return static_cast<int>(j);
+    return static_cast<int>(i);
+}
+
+tracing::Signature signature_of(std::span<const Tensor> inputs, std::span<const Memory> memory) {
+    tracing::Signature result{.inputs = {},
+                              .same_as = {},
+                              .grad_enabled = grad_enabled(),
+                              .default_dtype = default_dtype(),
+                              .target = pipeline::current_target(),
+                              .plain_convolution = config().plain_convolution};
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        result.inputs.push_back(layout_of(memory[i]));
+        result.same_as.push_back(first_with_cell(inputs, i));
+    }
+    return result;
+}
+
+// The same as comparing with signature_of(), without making one.
+bool matches(const tracing::Signature& signature, std::span<const Tensor> inputs, std::span<const Memory> memory) {
+    if (signature.inputs.size() != inputs.size() || signature.grad_enabled != grad_enabled()) return false;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const tracing::Layout& layout = signature.inputs[i];
+        if (layout.dtype != memory[i].dtype || !(layout.shape == memory[i].shape) ||
+            !(layout.strides == memory[i].strides) || signature.same_as[i] != first_with_cell(inputs, i))
+            return false;
+    }
+    return signature.default_dtype == default_dtype() && signature.plain_convolution == config().plain_convolution &&
+           signature.target == pipeline::current_target();
+}
+
+void check_inputs(std::span<const Tensor> inputs) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        if (!inputs[i].defined()) throw ValueError(str("jit: input ", i, " is undefined"));
+        if (grad_enabled() && inputs[i].requires_grad())
+            throw ValueError(str("jit: input ", i,
+                                 " requires a gradient, which does not pass through a captured function; close "
+                                 "over the tensor, or pass its detach()"));
+    }
+}
+
+// A loop that writes between captured calls stays bounded, as between plain ones: each call computes what is pending.
+void compute_outgoing() {
+    {
+        const std::lock_guard lock(ir::graph_lock());
+        bool any = false;
+        for (auto& [slot, entry] : cells::state().outbox())
+            if (entry.thread == cells::this_thread()) {
+                any = true;
+                entry.interrupted = false;  // what is left afterwards, the function has written
+            }
+        if (!any) return;
+    }
+    cells::run({});
+}
+
+// The memory of the inputs, which are computed if they are not.
+std::vector<Memory> memory_of_inputs(std::span<const Tensor> inputs) {
+    for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+        std::vector<Memory> result;
+        {
+            const std::lock_guard lock(ir::graph_lock());
+            for (const Tensor& input : inputs) {
+                std::optional<Memory> memory = schedule::memory_of(current_node(*input.cell()));
+                if (!memory) break;
+                result.push_back(std::move(*memory));
+            }
+        }
+        if (result.size() == inputs.size()) return result;
+        cells::run(inputs);
+    }
+    throw ValueError("jit: an input is written by another thread all the time");
+}
+
+}  // namespace
+
+struct Jit::State {
+    const Function function;
+    Recordings recordings;  // most recently used first; under the graph lock
+    std::atomic<std::int64_t> captures{0};
+
+    explicit State(Function f) : function(std::move(f)) {}
+
+    Recordings known() {
+        const std::lock_guard lock(ir::graph_lock());
+        return recordings;
+    }
+
+    void forget(const std::shared_ptr<const Recording>& recording) {
+        const std::lock_guard lock(ir::graph_lock());
+        std::erase(recordings, recording);
+    }
+
+    void use(const std::shared_ptr<const Recording>& recording) {
+        const std::lock_guard lock(ir::graph_lock());
+        const auto found = std::find(recordings.begin(), recordings.end(), recording);
+        if (found != recordings.end()) std::rotate(recordings.begin(), found, found + 1);
+    }
+
+    // A tensor that the function keeps is new in every call of it. If that is all, the next call needs no capture of
+    // its own.
+    void add(const std::shared_ptr<Recording>& made) {
+        const std::lock_guard lock(ir::graph_lock());
+        bool again = false;
+        std::erase_if(recordings, [&](const std::shared_ptr<const Recording>& old) {
+            if (!(old->signature == made->signature)) return false;
+            again = again || old->kept.size() == made->kept.size();
+            return !old->settled;
+        });
+        made->settled = made->settled && (made->kept.empty() || again);
+        recordings.insert(recordings.begin(), made);
+        if (recordings.size() > kMostRecordings) recordings.pop_back();
+    }
+
+    std::optional<std::vector<Tensor>> replay_known(std::span<const Tensor> inputs);
+    std::vector<Tensor> capture(std::span<const Tensor> inputs);
+};
+
+// Replays the recording that fits, if there is one.
+std::optional<std::vector<Tensor>> Jit::State::replay_known(std::span<const Tensor> inputs) {
+    const Recordings candidates = known();
+    compute_outgoing();
+    for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+        const std::vector<Memory> memory = memory_of_inputs(inputs);
+        std::vector<Tensor> pending;
+        {
+            const std::lock_guard queue(cells::run_lock());
+            const cells::InsideRun inside;
+            for (std::size_t i = 0; i < candidates.size() && pending.empty(); ++i) {
+                const std::shared_ptr<const Recording>& recording = candidates[i];
+                if (!recording->settled || !matches(recording->signature, inputs, memory)) continue;
+                tracing::Binding binding;
+                std::unique_lock lock(ir::graph_lock());
+                const Fit found = fit(*recording, inputs, memory, binding);
+                lock.unlock();
+                if (found == Fit::Dead) forget(recording);
+                for (std::shared_ptr<Cell>& cell : binding.pending) pending.emplace_back(std::move(cell));
+                if (found != Fit::Ready) continue;
+                if (i > 0) use(recording);
+                return replay(*recording, inputs, binding, true);
+            }
+        }
+        if (pending.empty()) return {};
+        cells::run(pending);
+    }
+    return {};
+}
+
+std::vector<Tensor> Jit::State::capture(std::span<const Tensor> inputs) {
+    compute_outgoing();  // what is pending is no part of the captured call
+    const std::vector<Memory> memory = memory_of_inputs(inputs);
+    tracing::Recorder recorder(inputs, memory, signature_of(inputs, memory));
+    ++captures;
+    const std::shared_ptr<Recording> made = recorder.record(function);
+    try {
+        const std::lock_guard queue(cells::run_lock());
+        const cells::InsideRun inside;
+        tracing::Binding binding;
+        std::unique_lock lock(ir::graph_lock());
+        const Fit found = fit(*made, inputs, memory, binding);
+        lock.unlock();
+        if (found != Fit::Ready)
+            throw ValueError(
+                "jit: tensors that the function uses were changed by another thread while it was captured");
+        std::vector<Tensor> result = replay(*made, inputs, binding, false);
+        add(made);
+        return result;
+    } catch (...) {
+        recorder.thaw();
+        throw;
+    }
+}
+
+Jit::Jit(Function function) : state_(std::make_shared<State>(std::move(function))) {
+    if (!state_->function) throw ValueError("jit: there is no function to capture");
+}
+
+std::int64_t Jit::captures() const { return state_->captures; }
+
+std::vector<Tensor> Jit::operator()(std::span<const Tensor> inputs) const {
+    check_inputs(inputs);
+    if (capturing) return state_->function(inputs);  // part of the function that is being captured
+    if (cells::running())
+        throw ValueError("jit: a captured function is called while a run is under way on this thread");
+    if (std::optional<std::vector<Tensor>> result = state_->replay_known(inputs)) return std::move(*result);
+    return state_->capture(inputs);
+}
+
+}  // namespace weft
