@@ -5,7 +5,7 @@
 #include "cells/recover.h"
 #include "cells/state.h"
 #include "device/pool.h"
-#include "pipeline/evaluate.h"
+#include "pipeline/pipeline.h"
 
 #include "pipeline/counters.h"
 

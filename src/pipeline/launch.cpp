@@ -58,7 +58,7 @@ Launch::Launch(const CachedPlan& plan, std::span<const Bound> leaves, std::span<
             taken_[v] = {taken_[value.whole].storage, taken_[value.whole].offset + value.offset};
     scratch_stride_ = (plan.scratch_bytes + 64 + 63) / 64 * 64;
     if (plan.scratch_bytes) scratch_ = device::allocate(static_cast<std::int64_t>(scratch_stride_) * threads_);
-    for (const int hole : plan.plan.holes) scalars_.push_back(constants[hole]);
+    for (const int constant : plan.plan.run_time_constants) scalars_.push_back(constants[constant]);
     for (const Word literal : plan.plan.literals) scalars_.push_back(literal);
 }
 

@@ -1,4 +1,4 @@
-// pipeline/plan_cache.h: finds the plan of a captured graph, or makes it. The whole key is compared. A constant that arrives with
+// pipeline/plan_cache.h: finds the plan of a captured graph. The whole key is compared. A constant that arrives with
 // a second value becomes a scalar of the plan, which then serves all later values.
 #pragma once
 
@@ -7,9 +7,6 @@
 #include "schedule/plan.h"
 
 #include <memory>
-#include <mutex>
-#include <set>
-#include <string>
 #include <vector>
 
 namespace weft::pipeline {
@@ -23,10 +20,13 @@ struct CachedPlan {
     std::vector<Word> constants;
 };
 
-// The caller holds the graph lock, and `graph` gives it back while kernels are compiled.
-std::shared_ptr<const CachedPlan> find_plan(const schedule::Captured& captured, const TargetRef& target,
-                                            std::unique_lock<std::recursive_mutex>& graph);
-
+// All under the graph lock.
+struct Found {
+    std::shared_ptr<const CachedPlan> plan;  // null: there is none, and …
+    std::vector<int> run_time_constants;     // … these constants differ from those of plans that are equal otherwise
+};
+Found find_plan(const schedule::Captured& captured, const TargetRef& target);
+void keep_plan(const std::shared_ptr<const CachedPlan>& made);
 void clear_plan_cache();
 
 }  // namespace weft::pipeline

@@ -303,11 +303,11 @@ Captured capture(std::span<const NodeRef> roots, const Dies& dies, std::span<con
     return captured;
 }
 
-CanonicalGraph canonical_graph(const Captured& captured, std::span<const int> holes) {
+CanonicalGraph canonical_graph(const Captured& captured, std::span<const int> run_time_constants) {
     CanonicalGraph graph;
-    std::unordered_map<int, int> slot_of_hole;
-    for (std::size_t h = 0; h < holes.size(); ++h)
-        slot_of_hole.emplace(holes[h], static_cast<int>(captured.scalars.size() + h));
+    std::unordered_map<int, int> slot_of;
+    for (std::size_t h = 0; h < run_time_constants.size(); ++h)
+        slot_of.emplace(run_time_constants[h], static_cast<int>(captured.scalars.size() + h));
     for (const Captured::Item& item : captured.items) {
         if (item.leaf >= 0) {
             const StorageView& view = captured.leaf(item.leaf);
@@ -316,10 +316,9 @@ CanonicalGraph canonical_graph(const Captured& captured, std::span<const int> ho
             continue;
         }
         const Node& node = *item.node;
-        const auto hole =
-            item.constant >= 0 && node.op == Op::Const ? slot_of_hole.find(item.constant) : slot_of_hole.end();
-        if (item.scalar >= 0 || hole != slot_of_hole.end()) {
-            const int slot = item.scalar >= 0 ? item.scalar : hole->second;
+        const auto scalar = item.constant >= 0 && node.op == Op::Const ? slot_of.find(item.constant) : slot_of.end();
+        if (item.scalar >= 0 || scalar != slot_of.end()) {
+            const int slot = item.scalar >= 0 ? item.scalar : scalar->second;
             graph.values.push_back(ir::graph().make(Op::ScalarParam, node.dtype, {}, {}, ir::SlotArg{slot, {}}));
             continue;
         }

@@ -74,12 +74,12 @@ using Dies = std::function<bool(const ir::Storage&)>;
 Captured capture(std::span<const NodeRef> roots, const Dies& dies, std::span<const NodeRef> keep = {},
                  std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
-// The graph with leaves as Params, Vars as ScalarParams, and the constants listed in `holes` as ScalarParams after those.
+// The graph with leaves as Params, Vars as ScalarParams, and the `run_time_constants` as ScalarParams after those.
 // `values[i]` is the node of items[i].
 struct CanonicalGraph {
     std::vector<NodeRef> values;
     std::vector<NodeRef> outputs;
 };
-CanonicalGraph canonical_graph(const Captured& captured, std::span<const int> holes);
+CanonicalGraph canonical_graph(const Captured& captured, std::span<const int> run_time_constants);
 
 }  // namespace weft::schedule

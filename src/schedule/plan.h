@@ -2,6 +2,7 @@
 // to leaves and scalars at each run.
 #pragma once
 
+#include "ir/rewrite.h"
 #include "schedule/capture.h"
 #include "schedule/fuse.h"
 
@@ -40,18 +41,28 @@ struct Plan {
     std::vector<PlanStep> steps;
     std::vector<int> outputs;               // per captured output: index into values
     std::vector<std::pair<int, int>> kept;  // (captured item, value): stored values worth keeping for a gradient
-    std::vector<int> holes;                 // constants that are bound like scalars
-    std::vector<Word> literals;             // numbers that kernels take as scalars, after those and the holes
+    std::vector<int> run_time_constants;    // constants that are bound like scalars
+    std::vector<Word> literals;             // numbers that kernels take as scalars, after all others
     std::vector<int> free_constants;        // constants that do not matter to the kernels (starts of boxes)
     std::size_t arena_bytes = 0;
-    std::string graph_text;  // the simplified graph, for explain() and WEFT_DEBUG=3
 };
 
 struct PlanOptions {
-    bool donate = false;           // outputs may take over the memory of leaves that die …
+    bool donate = false;           // outputs may take over the memory of leaves whose last use is in this run …
     std::vector<int> not_donated;  // … but for these: the order of a kernel that reads and writes them was not proven
-    bool keep_text = false;        // the plan keeps the simplified graph as text
 };
-Plan make_plan(const Captured& captured, std::vector<int> holes, const PlanOptions& options);
+
+// The "simplify" arrow: the captured graph with leaves as parameters and some constants as scalars, before and after the rules.
+struct SimplifiedGraph {
+    std::vector<int> run_time_constants;
+    CanonicalGraph canonical;
+    ir::Rewritten simple;
+};
+SimplifiedGraph simplified(const Captured& captured, std::vector<int> run_time_constants);
+
+// The "plan" arrow. Throws InternalError if what it made is not safe (schedule/verify_plan.h).
+struct StoredRoots;
+Plan plan_memory(const Captured& captured, const SimplifiedGraph& graph, const StoredRoots& roots, Schedule schedule,
+                 const PlanOptions& options);
 
 }  // namespace weft::schedule

@@ -5,6 +5,7 @@
 #include "cells/state.h"
 #include "ir/build.h"
 #include "ir/walk.h"
+#include "pipeline/pipeline.h"
 
 #include <weft/error.h>
 
@@ -278,7 +279,7 @@ Recording::Place Recorder::place_of(const ir::StorageRef& storage, std::int64_t 
 void Recorder::plan_it(std::unique_lock<std::recursive_mutex>& graph) {
     Recording& recording = *recording_;
     const schedule::Captured captured = schedule::capture(roots_, nullptr);
-    if (!captured.outputs.empty()) recording.plan = pipeline::find_plan(captured, recording.signature.target, graph);
+    if (!captured.outputs.empty()) recording.plan = pipeline::plan_for(captured, recording.signature.target, graph);
     std::vector<bool> used(stand_ins_.size(), false);
     for (const schedule::Captured::Leaf& leaf : captured.leaves) {
         const StorageView& view = captured.views[leaf.view];

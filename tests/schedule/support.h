@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/build.h"
+#include "pipeline/pipeline.h"
 #include "schedule/plan.h"
 #include "schedule/verify_plan.h"
 #include "support/random_leaves.h"
@@ -41,7 +42,7 @@ struct Case {
 
     explicit Case(std::vector<NodeRef> nodes, bool dies = true)
         : asked(std::move(nodes)), captured(schedule::capture(asked, [dies](const ir::Storage&) { return dies; })) {
-        plan = make_plan(captured, {}, {.donate = true});
+        plan = pipeline::make_plan(captured, {}, {.donate = true});
     }
     std::vector<NodeRef> roots() const {
         std::vector<NodeRef> result;

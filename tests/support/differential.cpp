@@ -10,7 +10,7 @@
 #include "ir/walk.h"
 #include "kernel/lower.h"
 #include "kernel/optimise.h"
-#include "pipeline/evaluate.h"
+#include "pipeline/pipeline.h"
 #include "pipeline/programs.h"
 #include "tests/support/eager.h"
 #include "tests/support/random_leaves.h"
@@ -359,7 +359,7 @@ schedule::Plan plan_of(const Roots& roots) {
     const std::lock_guard lock(ir::graph_lock());
     const schedule::Captured captured = schedule::capture(roots, nullptr);
     if (captured.outputs.empty()) return {};
-    return schedule::make_plan(captured, {}, {});
+    return pipeline::make_plan(captured, {}, {});
 }
 
 void compile_together(std::span<const Roots> graphs, const Mode& mode) {

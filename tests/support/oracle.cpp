@@ -2,7 +2,7 @@
 #include "tests/support/oracle.h"
 
 #include "ir/build.h"
-#include "pipeline/evaluate.h"
+#include "pipeline/pipeline.h"
 #include "tests/support/eager.h"
 
 namespace weft::testing {

@@ -1,7 +1,8 @@
-// pipeline/evaluate.h: the one door from cells to the compiler: computes a set of nodes in one plan.
+// pipeline/pipeline.h: the one way from cells to the compiler: computes a set of nodes in one plan.
 #pragma once
 
 #include "ir/node.h"
+#include "pipeline/plan_cache.h"
 #include "schedule/capture.h"
 
 #include <functional>
@@ -30,5 +31,14 @@ void replace_evaluator(Evaluator evaluator);
 // Throws what a user may see (IndexError of a Check, MemoryError, BackendError, Interrupted); then nothing has changed.
 // The caller holds the run lock, and the graph lock once, by `graph`: it is let go while kernels run.
 Result evaluate(const Request& request, std::unique_lock<std::recursive_mutex>& graph);
+
+// The plan of a captured graph, from the cache or made: simplify → fuse → plan → lower → optimise → compile. The caller holds the graph lock,
+// and `graph` gives it back while kernels are compiled.
+std::shared_ptr<const CachedPlan> plan_for(const schedule::Captured& captured, const TargetRef& target,
+                                           std::unique_lock<std::recursive_mutex>& graph);
+
+// … up to plan: kernels are not compiled.
+schedule::Plan make_plan(const schedule::Captured& captured, std::vector<int> run_time_constants,
+                         const schedule::PlanOptions& options);
 
 }  // namespace weft::pipeline

@@ -1,0 +1,143 @@
+// pipeline/pipeline.cpp: the pipeline: capture → look up → simplify → fuse → plan → lower → optimise → compile → launch. Each stage is a
+// function of its input and the target. Whatever can fail for want of something (memory, a compiler) fails before the first kernel.
+#include "pipeline/pipeline.h"
+
+#include "core/config.h"
+#include "core/unlocked.h"
+#include "ir/print.h"
+#include "pipeline/counters.h"
+#include "pipeline/launch.h"
+#include "schedule/cost.h"
+#include "schedule/stored_roots.h"
+
+#include <weft/error.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <iostream>
+#include <optional>
+
+namespace weft::pipeline {
+namespace {
+
+using GraphLock = std::unique_lock<std::recursive_mutex>;
+using schedule::Captured;
+using schedule::StorageView;
+
+Evaluator& replacement() {
+    static Evaluator& instance = *new Evaluator;
+    return instance;
+}
+
+StorageView root_memory(const Captured& captured, const schedule::RootValue& root, const CachedPlan* plan,
+                        const Launch* launch) {
+    StorageView view = root.view >= 0 ? captured.views[root.view] : launch->view(plan->plan.outputs[root.output]);
+    for (const ir::NodeRef& movement : root.views)
+        if (!ir::apply_view(*movement, view)) throw InternalError("a root's view does not fold");
+    return view;
+}
+
+void compile_steps(CachedPlan& made, GraphLock& graph) {
+    std::vector<const ir::KernelGraph*> graphs;
+    for (const schedule::PlanStep& step : made.plan.steps)
+        if (!step.kernel.custom) graphs.push_back(&step.kernel.graph);
+    const auto compiled = compile(graphs, made.target, graph);
+    made.kernels.clear();
+    std::size_t next = 0;
+    for (const schedule::PlanStep& step : made.plan.steps)
+        made.kernels.push_back(step.kernel.custom ? nullptr : compiled[next++]);
+    for (const auto& kernel : compiled) made.scratch_bytes = std::max(made.scratch_bytes, kernel->scratch_bytes);
+}
+
+// Leaves that a kernel reads and writes without a proof that it reads first: the plan must do without donating them.
+bool refuse_unproven(const CachedPlan& made, std::vector<int>& refused) {
+    const std::size_t before = refused.size();
+    for (std::size_t s = 0; s < made.kernels.size(); ++s)
+        if (made.kernels[s])
+            for (const int param : made.kernels[s]->unordered)
+                refused.push_back(made.plan.values[made.plan.steps[s].values[param]].leaf);
+    count(counter_cells().donations_refused, static_cast<std::int64_t>(refused.size() - before));
+    return refused.size() > before;
+}
+
+}  // namespace
+
+void replace_evaluator(Evaluator evaluator) { replacement() = std::move(evaluator); }
+
+schedule::Plan make_plan(const Captured& captured, std::vector<int> run_time_constants,
+                         const schedule::PlanOptions& options) {
+    const schedule::SimplifiedGraph graph = schedule::simplified(captured, std::move(run_time_constants));
+    if (config().debug >= 3) std::clog << "-- graph, simplified\n" << ir::print_graph(graph.simple.roots);
+    const schedule::StoredRoots roots = schedule::choose_stored_roots(captured, graph.canonical, graph.simple, options);
+    schedule::Schedule kernels = schedule::fuse(roots.nodes, roots.boxes);
+    schedule::Plan plan = schedule::plan_memory(captured, graph, roots, std::move(kernels), options);
+    // Once donated memory is written, a run goes to its end. Where that may take long, an interrupt could not be heard: nothing is
+    // donated.
+    constexpr double kLongest = 0.1;
+    if (!options.donate || schedule::seconds_after_donation(plan) <= kLongest) return plan;
+    return make_plan(captured, graph.run_time_constants, {});
+}
+
+std::shared_ptr<const CachedPlan> plan_for(const Captured& captured, const TargetRef& target, GraphLock& graph) {
+    Found found = find_plan(captured, target);
+    if (found.plan) return found.plan;
+    const auto start = std::chrono::steady_clock::now();
+    auto made = std::make_shared<CachedPlan>();
+    made->target = target;
+    schedule::PlanOptions options{.donate = target->donate};
+    do {
+        made->plan = make_plan(captured, found.run_time_constants, options);
+        compile_steps(*made, graph);  // lower, optimise, compile: pipeline/programs.cpp
+    } while (refuse_unproven(*made, options.not_donated));
+    made->key.assign(captured.key.begin(), captured.key.end());
+    made->constants.assign(captured.constants.begin(), captured.constants.end());
+    keep_plan(made);
+    count(counter_cells().plans_made);
+    const auto took = std::chrono::steady_clock::now() - start;
+    count(counter_cells().compile_nanoseconds, std::chrono::duration_cast<std::chrono::nanoseconds>(took).count());
+    return made;
+}
+
+Result evaluate(const Request& request, std::unique_lock<std::recursive_mutex>& graph) {
+    if (replacement()) return replacement()(request);
+    std::array<std::byte, 8192> room;  // enough for a small graph
+    std::pmr::monotonic_buffer_resource memory(room.data(), room.size());
+    static const schedule::Dies none;
+    const TargetRef target = current_target();
+    const Captured captured =
+        schedule::capture(request.roots, target->donate ? request.dies : none, request.keep, &memory);
+    std::shared_ptr<const CachedPlan> plan;
+    if (!captured.outputs.empty()) plan = plan_for(captured, target, graph);
+
+    std::pmr::vector<Bound> leaves(&memory);
+    std::optional<Launch> launch;
+    if (plan) {
+        const Unlocked building_goes_on(graph);
+        leaves.reserve(captured.leaves.size());
+        for (const Captured::Leaf& leaf : captured.leaves)
+            leaves.push_back({captured.views[leaf.view].storage, captured.views[leaf.view].offset});
+        count(counter_cells().runs);
+        launch.emplace(*plan, leaves, captured.constants, captured.scalars);
+        launch->run();
+    }
+    Result result;
+    result.values.reserve(captured.roots.size());
+    for (const schedule::RootValue& root : captured.roots)
+        result.values.push_back(
+            schedule::buffer_of(root_memory(captured, root, plan.get(), launch ? &*launch : nullptr)));
+    if (plan)
+        for (const auto& [item, value] : plan->plan.kept) {
+            const ir::NodeRef node(captured.items[item].node);
+            StorageView view = launch->view(value);
+            Dims strides;
+            if (!ir::reshape_strides(view.shape, view.strides, node->shape, strides))
+                throw InternalError("a kept value's view does not fold");
+            view.shape = node->shape;
+            view.strides = strides;
+            result.kept.emplace_back(node, schedule::buffer_of(view));
+        }
+    return result;
+}
+
+}  // namespace weft::pipeline

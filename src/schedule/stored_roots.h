@@ -1,0 +1,28 @@
+// schedule/stored_roots.h: what each output of a graph is stored as: between simplify and fuse.
+#pragma once
+
+#include "schedule/box_leaves.h"
+#include "schedule/capture.h"
+#include "schedule/fuse.h"
+
+#include <unordered_map>
+#include <vector>
+
+namespace weft::schedule {
+
+struct StoredRoots {
+    struct Output {
+        NodeRef node;   // what is stored for it; or a Param, which is there already
+        int leaf = -1;  // a box in this leaf's memory (x[i] = v), of the Insert `insert`
+        NodeRef insert;
+        int first_constant = -1;  // where it begins: constants[first_constant …], one per axis
+    };
+    std::vector<Output> outputs;  // of the graph, in its order
+    std::vector<NodeRef> nodes;   // what kernels must store: no two equal
+    RootBoxes boxes;
+};
+
+StoredRoots choose_stored_roots(const Captured& captured, const CanonicalGraph& canonical, const ir::Rewritten& simple,
+                                const PlanOptions& options);
+
+}  // namespace weft::schedule
