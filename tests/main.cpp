@@ -8,10 +8,12 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <iostream>
 
 int main(int argc, char** argv) {
     weft::dense::limit_level(weft::allowed_level(weft::config().cpu));
+    if (const char* device = std::getenv("WEFT_TEST_DEVICE")) weft::set_default_device(device);
     const int result = doctest::Context(argc, argv).run();
     const weft::Counters counters = weft::counters();
     if (counters.donations_refused > 0)

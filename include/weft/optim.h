@@ -58,7 +58,8 @@ protected:
     void add_group(std::vector<Tensor> parameters, double lr);
     void check_range(std::string_view what, double value, double low, double below) const;
     void check_moments(double beta1, double beta2, double eps, double weight_decay) const;  // of Adam and its kin
-    void fill_slots();  // those that have a start and no value yet, in memory of their own
+    void fill_slots();
+    void follow_parameters();  // those that have a start and no value yet, in memory of their own
 
     // With which number a slot of this group's parameters starts; none: it is not used, or starts with the first gradient.
     virtual std::optional<double> start(std::size_t group, std::size_t slot) const = 0;

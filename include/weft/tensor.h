@@ -2,6 +2,7 @@
 // arithmetic; realize(), item(), to_vector(), printing and bool run it. The free functions are in weft/ops.h.
 #pragma once
 
+#include <weft/device.h>
 #include <weft/dtype.h>
 #include <weft/error.h>
 #include <weft/shape.h>
@@ -64,8 +65,11 @@ struct MemoryView {
     const void* data = nullptr;  // the first element
     DType dtype = f32;
     Shape shape;
-    Dims strides;  // in elements
+    Dims strides;   // in elements
+    Device device;  // whose memory it is: of others than the CPU, `data` is an address that only the device can use
 };
+// Copies a part of such memory, whatever the device.
+std::vector<std::byte> read_memory(const MemoryView& memory, const std::byte* begin, const std::byte* end);
 
 class Tensor {
 public:
@@ -78,6 +82,7 @@ public:
     // ---- facts; none of these runs anything
     Shape shape() const;  // by value: a run or a write gives the handle another node
     DType dtype() const;
+    Device device() const;
     int rank() const { return static_cast<int>(shape().size()); }
     std::int64_t size(int axis) const;  // negative axes count from the end
     std::int64_t numel() const;
@@ -104,6 +109,7 @@ public:
     void backward(const Tensor& gradient = {}, bool retain_graph = false, bool create_graph = false) const;
     Tensor detach() const;  // shares the value (writes are seen), gives no gradient
     Tensor data() const { return detach(); }
+    void set_data(const Tensor& value);  // takes over value, shape, type and device; a gradient is asked for as before
 
     // ---- views: share memory with this tensor; writing through one writes this tensor
     Tensor operator[](std::int64_t i) const;
@@ -139,6 +145,7 @@ public:
 
     // ---- the most common ops as methods; weft/ops.h has all of them as functions
     Tensor to(DType dtype) const;
+    Tensor to(Device device) const;  // itself if it is there; else a copy, whose gradient comes back
     Tensor contiguous() const;
     Tensor clone() const;
     Tensor sum(const Axes& axes = {}, bool keepdim = false) const;  // no axes: all of them

@@ -43,8 +43,7 @@ PyObject* get_data(PyObject* self, void*) {
 int set_data(PyObject* self, PyObject* value, void*) {
     return guarded([&] {
         if (!value || !is_tensor(value)) wrong_type({"data", "value"}, "a Tensor", value ? value : Py_None);
-        Tensor target = tensor_in(self).detach();
-        target.assign(tensor_in(value));
+        nb::inst_ptr<Tensor>(self)->set_data(tensor_in(value));
         return Py_None;
     })
                ? 0

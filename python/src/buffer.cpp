@@ -102,6 +102,9 @@ int export_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     auto result = std::make_unique<Export>();
     if (!guarded([&] {
             const Tensor tensor = tensor_in(self);
+            if (tensor.device() != cpu)
+                raise(PyExc_TypeError,
+                      "a tensor on " + tensor.device().name() + " has no memory that NumPy can read; use cpu() first");
             result->memory = without_gil([&] { return tensor.memory(); });
             return Py_None;
         })) {

@@ -203,14 +203,23 @@ Converter<std::vector<MaybeTensor>>::Converter(PyObject* object, const Site& sit
         value.push_back(Converter<MaybeTensor>(PyTuple_GetItem(items.ptr(), i), site).get());
 }
 
-Converter<Device>::Converter(PyObject* object, const Site& site) {
-    if (object == Py_None) return;
+Device to_device(PyObject* object, const Site& site) {
     const nb::object text = nb::steal(PyObject_Str(object));
     if (!text.is_valid()) throw nb::python_error();
-    const std::string_view name = to_text(text.ptr(), site);
-    if (name != "cpu" && name != "cpu:0")
-        raise(PyExc_RuntimeError,
-              std::string(site.function) + "(): there is no device '" + std::string(name) + "'; Weft runs on 'cpu'");
+    try {
+        const Device device(to_text(text.ptr(), site));
+        check_available(device);
+        return device;
+    } catch (const ValueError&) {
+        raise(PyExc_RuntimeError, std::string(site.function) + "(): there is no device '" +
+                                      std::string(to_text(text.ptr(), site)) + "'; Weft runs on 'cpu'");
+    }
+}
+
+Converter<OnDevice>::Converter(PyObject* object, const Site& site) {
+    if (object == Py_None) return;
+    wanted_.wanted = to_device(object, site);
+    scope_ = std::make_unique<DeviceScope>(*wanted_.wanted);
 }
 
 // ---- tensors ---------------------------------------------------------------------------------------------------------

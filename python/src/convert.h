@@ -10,6 +10,7 @@
 #include <weft/sorting.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -205,13 +206,23 @@ struct Converter<std::vector<MaybeTensor>> {
     std::vector<MaybeTensor> value;
 };
 
-// What asks for a device is checked and needs no value: tensors live on the CPU.
-struct Device {};
-template <>
-struct Converter<Device> {
-    Converter(PyObject* object, const Site& site);
-    Device get() const { return {}; }
+// The argument `device`. While the call lasts, new tensors are made there.
+struct OnDevice {
+    std::optional<Device> wanted;
+    Device or_that_of(const Tensor& tensor) const { return wanted.value_or(tensor.device()); }
 };
+template <>
+class Converter<OnDevice> {
+public:
+    Converter(PyObject* object, const Site& site);
+    OnDevice get() const { return wanted_; }
+
+private:
+    OnDevice wanted_;
+    std::unique_ptr<DeviceScope> scope_;
+};
+// A device by its name or weft.device; throws RuntimeError if it is not there.
+Device to_device(PyObject* object, const Site& site);
 
 // ---- results ---------------------------------------------------------------------------------------------------------
 

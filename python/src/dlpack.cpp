@@ -111,6 +111,8 @@ void drop(PyObject* capsule, const char* name) {
 nb::object exported(const Tensor& self, nb::handle max_version, std::optional<bool> copy) {
     if (self.requires_grad() && grad_enabled())
         throw GradError("__dlpack__(): the tensor requires a gradient; use detach()");
+    if (self.device() != cpu)
+        raise(PyExc_BufferError, "__dlpack__(): the tensor is on " + self.device().name() + "; use cpu() first");
     bool versioned = false;
     if (!max_version.is_none())
         versioned =

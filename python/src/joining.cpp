@@ -68,12 +68,12 @@ void bind_diagonals(nb::module_& m, nb::handle t) {
          [](const Tensor& x, std::int64_t offset, int a, int b) { return diag_embed(x, offset, a, b); });
     function(m, "tril_indices", "row, col, offset=0, *, dtype=None, device=None",
              "Where the lower triangle is: rows and columns.",
-             [](std::int64_t rows, std::int64_t columns, std::int64_t offset, std::optional<DType> dtype, Device) {
+             [](std::int64_t rows, std::int64_t columns, std::int64_t offset, std::optional<DType> dtype, OnDevice) {
                  return tril_indices(rows, columns, offset, dtype.value_or(i64));
              });
     function(m, "triu_indices", "row, col, offset=0, *, dtype=None, device=None",
              "Where the upper triangle is: rows and columns.",
-             [](std::int64_t rows, std::int64_t columns, std::int64_t offset, std::optional<DType> dtype, Device) {
+             [](std::int64_t rows, std::int64_t columns, std::int64_t offset, std::optional<DType> dtype, OnDevice) {
                  return triu_indices(rows, columns, offset, dtype.value_or(i64));
              });
     both(m, t, "kron", "other", "Every element times all of the other tensor.",

@@ -103,7 +103,8 @@ void bind_questions(nb::module_& m, nb::handle t) {
         return without_gil([&] { return ne(x.detach(), 0).item<bool>(); });
     });
     method(t, "ndimension", "", "The number of axes.", [](const Tensor& x) { return std::int64_t{x.rank()}; });
-    method(t, "get_device", "", "-1: the CPU.", [](const Tensor&) { return std::int64_t{-1}; });
+    method(t, "get_device", "", "The number of its device; -1: the CPU.",
+           [](const Tensor& x) { return x.device() == cpu ? std::int64_t{-1} : std::int64_t{x.device().index()}; });
     both(m, t, "narrow_copy", "dim, start, length", "A copy of a part along an axis.",
          [](const Tensor& x, int dim, std::int64_t start, std::int64_t length) {
              return x.narrow(dim, start, length).clone();

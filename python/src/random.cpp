@@ -63,32 +63,35 @@ void bind_uniform_and_normal(nb::module_& m) {
                generator_in(self, {"set_state", "self"}).core->set_state(state_from(state, "set_state"));
            });
     function(m, "rand", "*size, generator=None, dtype=None, device=None, requires_grad=False", "Uniform in [0, 1).",
-             [](const Dims& size, nb::handle generator, std::optional<DType> dtype, Device, bool requires_grad) {
+             [](const Dims& size, nb::handle generator, std::optional<DType> dtype, OnDevice, bool requires_grad) {
                  const Drawing drawing(generator, "rand");
                  return leaf_if(rand(size, dtype.value_or(default_dtype())), requires_grad);
              });
     function(m, "randn", "*size, generator=None, dtype=None, device=None, requires_grad=False",
              "Normal, with mean 0 and variance 1.",
-             [](const Dims& size, nb::handle generator, std::optional<DType> dtype, Device, bool requires_grad) {
+             [](const Dims& size, nb::handle generator, std::optional<DType> dtype, OnDevice, bool requires_grad) {
                  const Drawing drawing(generator, "randn");
                  return leaf_if(randn(size, dtype.value_or(default_dtype())), requires_grad);
              });
     function(m, "rand_like", "input, *, generator=None, dtype=None, device=None, requires_grad=False",
              "Uniform in [0, 1), of a tensor's shape and type.",
-             [](const Tensor& x, nb::handle generator, std::optional<DType> dtype, Device, bool requires_grad) {
+             [](const Tensor& x, nb::handle generator, std::optional<DType> dtype, OnDevice on, bool requires_grad) {
+                 const DeviceScope there(on.or_that_of(x));
                  const Drawing drawing(generator, "rand_like");
                  return leaf_if(rand(x.shape(), dtype.value_or(x.dtype())), requires_grad);
              });
     function(m, "randn_like", "input, *, generator=None, dtype=None, device=None, requires_grad=False",
              "Normal, of a tensor's shape and type.",
-             [](const Tensor& x, nb::handle generator, std::optional<DType> dtype, Device, bool requires_grad) {
+             [](const Tensor& x, nb::handle generator, std::optional<DType> dtype, OnDevice on, bool requires_grad) {
+                 const DeviceScope there(on.or_that_of(x));
                  const Drawing drawing(generator, "randn_like");
                  return leaf_if(randn(x.shape(), dtype.value_or(x.dtype())), requires_grad);
              });
     function(m, "randint_like", "input, low, high=None, *, generator=None, dtype=None, device=None",
              "Integers in [low, high), of a tensor's shape and type; randint_like(x, 10) starts at 0.",
              [](const Tensor& x, std::int64_t low, std::optional<std::int64_t> high, nb::handle generator,
-                std::optional<DType> dtype, Device) {
+                std::optional<DType> dtype, OnDevice on) {
+                 const DeviceScope there(on.or_that_of(x));
                  const Drawing drawing(generator, "randint_like");
                  const DType type = dtype.value_or(x.dtype());
                  const Tensor drawn = randint(high ? low : 0, high.value_or(low), x.shape(), is_int(type) ? type : i64);
@@ -96,7 +99,7 @@ void bind_uniform_and_normal(nb::module_& m) {
              });
     function(m, "randperm", "n, *, generator=None, dtype=None, device=None",
              "The numbers 0 … n - 1 in random order. Runs the graph.",
-             [](std::int64_t n, nb::handle generator, std::optional<DType> dtype, Device) {
+             [](std::int64_t n, nb::handle generator, std::optional<DType> dtype, OnDevice) {
                  const Drawing drawing(generator, "randperm");
                  const Tensor result = without_gil([&] { return randperm(n); });
                  return dtype && *dtype != i64 ? result.to(*dtype) : result;
@@ -105,7 +108,7 @@ void bind_uniform_and_normal(nb::module_& m) {
              "low=None, high=None, size=None, *, generator=None, dtype=None, device=None, requires_grad=False",
              "Integers in [low, high): randint(10, (3,)) or randint(0, 10, (3,)).",
              [](nb::handle low, nb::handle high, nb::handle size, nb::handle generator, std::optional<DType> dtype,
-                Device, bool requires_grad) {
+                OnDevice, bool requires_grad) {
                  if (low.is_none() && high.is_none()) raise(PyExc_TypeError, "randint() needs the argument 'high'");
                  const bool alone = !low.is_none() && (size.is_none() || high.is_none());  // randint(10, (3,))
                  const nb::handle shape = size.is_none() ? high : size, most = alone ? low : high;
@@ -142,7 +145,7 @@ void bind_distributions(nb::module_& m, nb::handle t) {
              "mean=0.0, std=1.0, size=None, *, generator=None, dtype=None, device=None, requires_grad=False",
              "Normal, with a mean and a standard deviation for each element, or of this size.",
              [](const Operand& mean, const Operand& deviation, nb::handle size, nb::handle generator,
-                std::optional<DType> dtype, Device, bool requires_grad) {
+                std::optional<DType> dtype, OnDevice, bool requires_grad) {
                  const Drawing drawing(generator, "normal");
                  return leaf_if(normal_of(mean, deviation, size, dtype), requires_grad);
              });
@@ -150,7 +153,7 @@ void bind_distributions(nb::module_& m, nb::handle t) {
              "size, mean=0.0, std=1.0, a=-2.0, b=2.0, *, generator=None, dtype=None, device=None, requires_grad=False",
              "Normal, but none outside of [a, b].",
              [](const Dims& size, double mean, double deviation, double a, double b, nb::handle generator,
-                std::optional<DType> dtype, Device, bool requires_grad) {
+                std::optional<DType> dtype, OnDevice, bool requires_grad) {
                  const Drawing drawing(generator, "truncated_normal");
                  return leaf_if(truncated_normal(size, mean, deviation, a, b, dtype.value_or(f32)), requires_grad);
              });

@@ -11,6 +11,7 @@ namespace weft::python {
 
 namespace {
 
+PyObject* device_type = nullptr;    // weft.device
 PyObject* device_object = nullptr;  // weft.device("cpu")
 
 // ---- values ----------------------------------------------------------------------------------------------------------
@@ -49,7 +50,7 @@ PyObject* list_of(const MemoryView& memory, std::size_t axis, const std::byte* a
 }
 
 nb::object values_of(const Tensor& self) {
-    const MemoryView memory = without_gil([&] { return self.memory(); });
+    const MemoryView memory = without_gil([&] { return self.to(cpu).memory(); });
     return nb::steal(list_of(memory, 0, static_cast<const std::byte*>(memory.data)));
 }
 
@@ -57,7 +58,7 @@ nb::object item_of(const Tensor& self) {
     if (self.numel() != 1)
         throw ValueError("item(): a tensor of the shape " + to_string(self.shape()) + " has " +
                          std::to_string(self.numel()) + " elements; exactly one is needed");
-    const MemoryView memory = without_gil([&] { return self.memory(); });
+    const MemoryView memory = without_gil([&] { return self.to(cpu).memory(); });
     return nb::steal(element(memory.dtype, static_cast<const std::byte*>(memory.data)));
 }
 
@@ -84,22 +85,37 @@ nb::object numpy_of(nb::handle self, bool force = false) {
 
 // ---- conversions -----------------------------------------------------------------------------------------------------
 
-bool names_device(PyObject* object) { return PyUnicode_Check(object) || Py_TYPE(object) == Py_TYPE(device_object); }
+bool names_device(PyObject* object) {
+    return PyUnicode_Check(object) || reinterpret_cast<PyObject*>(Py_TYPE(object)) == device_type;
+}
+
+nb::object device_of(const Tensor& self) {
+    const Device device = self.device();
+    if (device == cpu) return nb::borrow(device_object);
+    return nb::handle(device_type)(device.name());
+}
 
 // to(dtype), to("cpu"), to(device, dtype), to(other)
-Tensor converted(const Tensor& self, nb::handle rest, std::optional<DType> dtype, bool copy) {
+Tensor converted(const Tensor& self, nb::handle rest, std::optional<DType> dtype, std::optional<Device> device,
+                 bool copy) {
     const nb::object arguments = nb::steal(PySequence_Tuple(rest.ptr()));
     int flags = 0;  // by position: non_blocking, then copy
     for (const nb::handle argument : nb::borrow<nb::tuple>(arguments)) {
         const Site site{"to", "dtype"};
         if (PyBool_Check(argument.ptr())) copy = ++flags == 2 ? argument.ptr() == Py_True : copy;
         else if (argument.is_none()) continue;  // no other device, no other type
-        else if (names_device(argument.ptr())) Converter<Device>(argument.ptr(), {"to", "device"});
-        else if (is_tensor(argument.ptr())) dtype = tensor_in(argument.ptr()).dtype();
+        else if (names_device(argument.ptr())) device = to_device(argument.ptr(), {"to", "device"});
+        else if (is_tensor(argument.ptr()))
+            dtype = tensor_in(argument.ptr()).dtype(), device = tensor_in(argument.ptr()).device();
         else dtype = to_dtype(argument.ptr(), site);
     }
-    if (dtype && *dtype != self.dtype()) return self.to(*dtype);
-    return copy ? self.clone() : self;
+    // The narrower type travels.
+    const DType type = dtype.value_or(self.dtype());
+    const bool first = size_of(type) < size_of(self.dtype());
+    Tensor result = first ? self.to(type) : self;
+    if (device && *device != self.device()) result = result.to(*device), copy = false;
+    if (type != result.dtype()) return result.to(type);
+    return copy && type == self.dtype() ? self.clone() : result;
 }
 
 template <DType dtype>
@@ -133,13 +149,13 @@ void bind_facts(nb::class_<Tensor>& tensor) {
     tensor.def_prop_ro(
         "ndim", [](const Tensor& self) { return self.rank(); }, "The number of axes.");
     tensor.def_prop_ro(
-        "device", [](const Tensor&) { return nb::borrow(device_object); }, "Where it lives: the CPU.");
+        "device", [](const Tensor& self) { return device_of(self); }, "Where it lives and is computed.");
     tensor.def_prop_ro(
         "itemsize", [](const Tensor& self) { return size_of(self.dtype()); }, "Bytes per element.");
     tensor.def_prop_ro(
         "nbytes", [](const Tensor& self) { return size_of(self.dtype()) * self.numel(); }, "Bytes in all.");
-    tensor.def_prop_ro("is_cuda", [](const Tensor&) { return false; });
-    tensor.def_prop_ro("is_cpu", [](const Tensor&) { return true; });
+    tensor.def_prop_ro("is_cuda", [](const Tensor& self) { return self.device().type() == "cuda"; });
+    tensor.def_prop_ro("is_cpu", [](const Tensor& self) { return self.device() == cpu; });
     for (const char* name : {"is_sparse", "is_xpu", "is_mps", "is_meta", "is_mkldnn", "is_quantized", "is_nested"})
         tensor.def_prop_ro(name, [](const Tensor&) { return false; });
     method(tensor, "size", "dim=None", "The sizes, or the size along one axis.",
@@ -213,13 +229,16 @@ nb::object bind_tensor(nb::module_& m) {
     bind_values(tensor);
 
     method(tensor, "to", "*args=(), dtype=None, device=None, copy=False, non_blocking=False",
-           "The values in another element type; `to(dtype)`, `to('cpu')`, `to(other)`.",
-           [](const Tensor& self, nb::handle rest, std::optional<DType> dtype, Device, bool copy, bool) {
-               return converted(self, rest, dtype, copy);
+           "The values in another element type, or on another device: `to(dtype)`, `to('cpu')`, `to(other)`.",
+           [](const Tensor& self, nb::handle rest, std::optional<DType> dtype, OnDevice on, bool copy, bool) {
+               return converted(self, rest, dtype, on.wanted, copy);
            });
     method(tensor, "type_as", "other", "The values in the other tensor's element type.",
            [](const Tensor& self, const Tensor& other) { return self.to(other.dtype()); });
-    method(tensor, "cpu", "", "The tensor itself.", [](nb::handle self) { return nb::borrow(self); });
+    method(tensor, "cpu", "", "The tensor in the CPU's memory: itself if it is there.", [](nb::handle self) {
+        const Tensor& tensor = tensor_in(self.ptr());
+        return tensor.device() == cpu ? nb::borrow(self) : nb::steal(to_python(tensor.to(cpu)));
+    });
     bind_cast<f32>(tensor, "float");
     bind_cast<f64>(tensor, "double");
     bind_cast<f16>(tensor, "half");
@@ -236,8 +255,26 @@ nb::object bind_tensor(nb::module_& m) {
            [](const Tensor& self) { return self.contiguous(); });
     function(m, "_set_overriding_type", "type", "Objects of this type take functions over that they are given to.",
              [](nb::handle type) { detail::overriding_type = reinterpret_cast<PyTypeObject*>(type.inc_ref().ptr()); });
-    function(m, "_set_device", "device", "Tells the module the object of Tensor.device.",
-             [](nb::handle device) { device_object = device.inc_ref().ptr(); });
+    function(m, "_set_device_type", "type", "Tells the module the type of Tensor.device.", [](nb::handle type) {
+        device_type = type.inc_ref().ptr();
+        device_object = type("cpu").release().ptr();
+    });
+    function(m, "_enter_device", "device",
+             "Where this thread makes new tensors from now on; gives what it was, or None.", [](nb::handle device) {
+                 const std::optional<Device> before = scope_device(
+                     device.is_none() ? std::nullopt : std::optional(to_device(device.ptr(), {"device", "device"})));
+                 return before ? nb::object(nb::str(before->name().c_str())) : nb::none();
+             });
+    function(m, "get_default_device", "", "Where new tensors are made.",
+             [] { return nb::handle(device_type)(default_device().name()); });
+    function(m, "set_default_device", "device", "Sets where new tensors are made: the CPU until then, and for None.",
+             [](nb::handle device) {
+                 set_default_device(device.is_none() ? cpu : to_device(device.ptr(), {"set_default_device", "device"}));
+             });
+    function(m, "_check_device", "name, device", "Raises where a device is not there; None is the default.",
+             [](std::string_view function, nb::handle device) {
+                 if (!device.is_none()) to_device(device.ptr(), {std::string(function).c_str(), "device"});
+             });
     return tensor;
 }
 

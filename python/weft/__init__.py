@@ -21,7 +21,7 @@ except ImportError as error:
     raise ImportError(f"weft has no compiled module for this Python ({this}); install it with this Python's pip ({error})") from error
 
 _weft._set_size_type(_types.Size)
-_weft._set_device(_types.device("cpu"))
+_weft._set_device_type(_types.device)
 _weft._set_values_and_indices(_types.ValuesAndIndices)
 _weft._set_min_and_max(_types.MinAndMax)
 _weft._set_mantissa_and_exponent(_types.MantissaAndExponent)

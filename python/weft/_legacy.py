@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _weft
-from ._types import Size, check_device, device
+from ._types import Size, on_device
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ Tensor = _weft.Tensor
 
 __all__ = [
     "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor",
-    "ShortTensor", "get_default_device", "is_inference", "is_storage", "set_default_device", "set_default_tensor_type",
+    "ShortTensor", "is_inference", "is_storage", "set_default_tensor_type",
 ]  # fmt: skip
 
 
@@ -45,8 +45,8 @@ class _TensorType(type):
     is_cuda = False
 
     def __call__(cls, *args: Any, device: Any = None) -> Tensor:
-        check_device(cls.__name__, device)
-        return _made(cls.__name__, cls.dtype, args)
+        with on_device(cls.__name__, device):
+            return _made(cls.__name__, cls.dtype, args)
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype
@@ -65,16 +65,6 @@ LongTensor, BoolTensor = _type("LongTensor", _weft.int64), _type("BoolTensor", _
 
 
 # ---- settings --------------------------------------------------------------------------------------------------------
-
-
-def get_default_device() -> device:
-    """Where tensors are made: the CPU."""
-    return device("cpu")
-
-
-def set_default_device(device: Any) -> None:
-    """Sets where tensors are made: 'cpu' is the only device."""
-    check_device("set_default_device", device)
 
 
 def set_default_tensor_type(t: Any) -> None:
@@ -101,8 +91,8 @@ def is_storage(obj: object) -> bool:
 
 def _new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     """A tensor of this one's type: of sizes (zeros), or of data."""
-    check_device("new", device)
-    return _made("new", self.dtype, args)
+    with on_device("new", self.device if device is None else device):
+        return _made("new", self.dtype, args)
 
 
 def _check_callable(name: str, function: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from . import _weft
-from ._types import check_device, device as _device
+from ._types import device as _device
 
 __all__ = ["Generator"]
 
@@ -18,7 +18,7 @@ class Generator(_weft._Generator):
     """
 
     def __init__(self, device: str | _device = "cpu") -> None:
-        check_device("Generator", device)
+        _weft._check_device("Generator", device)
         self.device = _device(device)
         super().__init__()
         self.manual_seed(67280421310721)

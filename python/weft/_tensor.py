@@ -37,7 +37,7 @@ _CODES = {
 
 
 def _reduce(self: Tensor, protocol: int | None = None) -> Any:
-    value = self.detach().clone()
+    value = self.detach().cpu().clone()
     values = memoryview(value.view(_weft.uint16) if self.dtype in _HALVES else value).tobytes()
     return _rebuild, (values, self.dtype, self.requires_grad, type(self), tuple(self.shape))
 
@@ -82,9 +82,9 @@ def _array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
 
 
 def _to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
-    """The tensor itself: there is one device, the CPU."""
+    """The tensor on another device; itself if it is there."""
     if stream is not None:
-        raise ValueError("to_device(): the CPU has no streams")
+        raise ValueError("to_device(): there are no streams to choose from")
     return self.to(str(device))
 
 

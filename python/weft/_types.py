@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections import namedtuple
+
+from . import _weft
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any
+    from typing import Any, TypeVar
 
+    _F = TypeVar("_F")
     _Ints = tuple[int, ...]
 else:
     _Ints = tuple
@@ -42,13 +46,14 @@ class Size(_Ints):
 
 
 class device:
-    """Where a tensor lives: the CPU. Other devices have names, too, so that programs can ask; a tensor cannot go there.
+    """Where a tensor lives and is computed: the CPU. Other devices have names, too, so that programs can ask; a tensor cannot go there.
+    Tensors that are made in a `with` block of it, or in a function that it decorates, live there.
 
     >>> weft.device("cuda:0" if weft.cuda.is_available() else "cpu")
     device(type='cpu')
     """
 
-    __slots__ = ("type", "index")
+    __slots__ = ("type", "index", "_before")
     type: str
     index: int | None
 
@@ -57,6 +62,7 @@ class device:
         if name not in _DEVICES or (number and (index is not None or not number.isdecimal())):
             raise RuntimeError(f"device(): there is no device '{type}'; Weft runs on 'cpu'")
         self.type, self.index = name, int(number) if number else index
+        self._before: list[Any] = []
 
     def __repr__(self) -> str:
         return f"device(type='{self.type}'" + (")" if self.index is None else f", index={self.index})")
@@ -73,25 +79,59 @@ class device:
     def __reduce__(self) -> Any:
         return device, (self.type, self.index)
 
-    def __enter__(self) -> device:  # tensors that are made in the block live there
-        check_device("device", self)
+    def __enter__(self) -> device:
+        self._before.append(_weft._enter_device(self))
         return self
 
     def __exit__(self, *_: object) -> None:
-        pass
+        _weft._enter_device(self._before.pop())
 
     def __call__(self, function: Any) -> Any:
-        with self:
-            return function
+        @functools.wraps(function)
+        def there(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return there
 
 
-def check_device(function: str, wanted: Any, error: Any = RuntimeError) -> None:
-    """Raises where a tensor is to live elsewhere than on the CPU."""
-    if wanted is not None and str(wanted) not in ("cpu", "cpu:0"):
-        raise error(f"{function}(): there is no device '{wanted}'; Weft runs on 'cpu'")
+class on_device:
+    """A block whose new tensors live on a function's argument `device`; None changes nothing."""
+
+    __slots__ = ("_scope",)
+
+    def __init__(self, function: str, wanted: Any) -> None:
+        _weft._check_device(function, wanted)
+        self._scope = None if wanted is None else device(wanted)
+
+    def __enter__(self) -> None:
+        if self._scope is not None:
+            self._scope.__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        if self._scope is not None:
+            self._scope.__exit__()
 
 
-_DEVICES = ("cpu", "cuda", "mps", "xpu", "meta", "hpu", "xla", "mtia", "ipu", "vulkan", "privateuseone")
+def makes_on_device(function: _F) -> _F:
+    """Decorates a function, often a constructor, whose argument `device` says where the tensors that it makes live."""
+    code: Any = function.__code__  # type: ignore[attr-defined]
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    place = names.index("device") if names.index("device") < code.co_argcount else len(names)
+    shown = function.__qualname__.partition(".")[0]  # type: ignore[attr-defined]
+
+    @functools.wraps(function)  # type: ignore[arg-type]
+    def there(*args: Any, **kwargs: Any) -> Any:
+        wanted = args[place] if len(args) > place else kwargs.get("device")
+        if wanted is None:
+            return function(*args, **kwargs)  # type: ignore[operator]
+        with on_device(shown, wanted):
+            return function(*args, **kwargs)  # type: ignore[operator]
+
+    return there  # type: ignore[return-value]
+
+
+_DEVICES = ("cpu", "cuda", "guarded", "mps", "xpu", "meta", "hpu", "xla", "mtia", "ipu", "vulkan", "privateuseone")
 
 
 class _Named:

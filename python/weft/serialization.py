@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from . import _weft
-from ._types import Size, check_device, device
+from ._types import Size, device
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,19 +69,19 @@ def load(
     """Reads what save() or torch.save() wrote: tensors, numbers, strings and containers of them. A file that asks for more is refused,
     unless it is trusted: `weights_only=False` runs whatever code the file holds. With a `pickle_module` of your own that is the default,
     and with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1 in the environment; TORCH_FORCE_WEIGHTS_ONLY_LOAD=1 never trusts a file.
-    Tensors live on the CPU whatever `map_location` says. With `mmap=True` they read the file's memory where it lies, without a copy."""
+    Tensors live on the CPU, or on the device that `map_location` names. With `mmap=True` they read the file's memory where it lies, without a copy."""
     weights_only = _weights_only(weights_only, pickle_module is None)
     if weights_only and pickle_module is not None:
         raise RuntimeError("load(): weights_only=True cannot vouch for a pickle_module of your own; leave one of them out")
     if isinstance(map_location, (str, device)):
-        check_device("load", map_location)
+        _weft._check_device("load", map_location)
     maker = _Maker(trusted=not weights_only)
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)
         if pickle_module is not None and _is_pickle(path):
             with open(path, "rb") as file:
                 return pickle_module.load(file)
-        return _reading(maker, lambda: _weft._read_file(path, bool(mmap), maker.allowed(), maker))
+        return _placed(_reading(maker, lambda: _weft._read_file(path, bool(mmap), maker.allowed(), maker)), map_location)
     if not hasattr(f, "read"):
         raise TypeError(f"load(): argument 'f' must be a path or an open binary file, not {type(f).__name__}")
     start = f.tell() if f.seekable() else None
@@ -93,6 +93,24 @@ def load(
     found, taken = _reading(maker, lambda: _weft._read_bytes(data, maker.allowed(), maker))
     if start is not None:
         f.seek(start + taken)  # several objects may lie in one file, one after the other
+    return _placed(found, map_location)
+
+
+def _placed(found: Any, location: Any) -> Any:
+    """What was read, with its tensors on another device than the CPU if load() was asked for one."""
+    from .nn.module import Module
+
+    if not isinstance(location, (str, device)) or device(location).type == "cpu":
+        return found
+    if isinstance(found, (_weft.Tensor, Module)):
+        return found.to(location)
+    if isinstance(found, dict):
+        for key, value in found.items():
+            found[key] = _placed(value, location)
+    elif isinstance(found, list):
+        found[:] = [_placed(value, location) for value in found]
+    elif type(found) is tuple:
+        return tuple(_placed(value, location) for value in found)
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import _weft
 from ._tensor import Tensor
-from ._types import Size, check_device, sparse_coo
+from ._types import Size, makes_on_device, sparse_coo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -249,10 +249,10 @@ class SparseTensor:
         return SparseTensor, (self._i, self._v, tuple(self._size), self._is_coalesced)
 
 
+@makes_on_device
 def sparse_coo_tensor(indices: Any, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None, pin_memory: bool = False,
                       requires_grad: bool = False, check_invariants: Any = None, is_coalesced: Any = None) -> SparseTensor:  # fmt: skip
     """A sparse tensor of coordinates, a column each, and their values. Without `size` it is as large as the coordinates need."""
-    check_device("sparse_coo_tensor", device)
     if values is None:  # sparse_coo_tensor(size): nothing is stored
         size = tuple(indices)
         return SparseTensor(_weft.zeros(len(size), 0, dtype=_weft.int64), _weft.zeros(0, dtype=dtype), size, True)

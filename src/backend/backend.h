@@ -21,16 +21,22 @@ struct CheckRecord {
     bool (*stop)() = nullptr;  // loops that poll end when it says so; once it has, it says so again. Null: never
 };
 
+// A compiled kernel. Only its own kind of device knows how to run it.
 class Program {
 public:
     virtual ~Program() = default;
+    virtual std::string source() const = 0;   // readable source (C), or what comes nearest; WEFT_DEBUG=4
+    virtual std::string machine() const = 0;  // machine code as text, empty if there is none; WEFT_DEBUG=5
+};
+
+// One that the host runs, chunk by chunk.
+class HostProgram : public Program {
+public:
     // Runs iterations [begin, end) of the kernel's Parallel loop (or the whole body, for [0, 1)). `buffers` are the parameters'
     // pointers, `scalars` the run-time scalars as words, `scratch` a 64-byte aligned block of Kernel::scratch_bytes.
     // Threads may call it at the same time with disjoint ranges.
     virtual void run(void* const* buffers, const Word* scalars, std::int64_t begin, std::int64_t end,
                      std::byte* scratch, CheckRecord* check) const = 0;
-    virtual std::string source() const = 0;   // readable source (C), or what comes nearest; WEFT_DEBUG=4
-    virtual std::string machine() const = 0;  // machine code as text, empty if there is none; WEFT_DEBUG=5
 };
 
 // What of a program is kept as text, for WEFT_DEBUG=4 and 5.

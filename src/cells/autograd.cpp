@@ -147,7 +147,7 @@ NodeRef seen_by_leaf_hooks(const Cell& leaf, const NodeRef& gradient) {
 void set_new_gradient(Cell& leaf, const NodeRef& value) {
     const Tensor made(std::make_shared<Cell>());
     Cell& cell = *made.cell();
-    cell.node = value;
+    cell.node = other_devices() && leaf.node ? ir::made_on(value, leaf.node->device) : value;
     state().list(cell);
     state().note_write(cell, nullptr);
     cells::Outgoing& entry = *state().entry_of(cell);

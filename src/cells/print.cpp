@@ -167,6 +167,7 @@ std::ostream& operator<<(std::ostream& out, const Tensor& tensor) {
         printer.write(out, 0, 0, std::string_view("tensor(").size());
     }
     if (dtype != default_dtype() && (numel(shape) == 0 || (dtype != i64 && dtype != bool_))) out << ", dtype=" << dtype;
+    if (tensor.device() != cpu) out << ", device='" << tensor.device().name() << '\'';
     if (const std::string name = grad_fn_name(tensor); !name.empty()) out << ", grad_fn=<" << name << '>';
     else if (tensor.requires_grad()) out << ", requires_grad=True";
     return out << ')';

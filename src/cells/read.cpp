@@ -2,7 +2,9 @@
 #include "cells/state.h"
 #include "core/str.h"
 #include "core/word.h"
+#include "device/device.h"
 #include "ir/build.h"
+#include "pipeline/pipeline.h"
 
 #include <weft/error.h>
 
@@ -17,8 +19,14 @@ NodeRef computed(const Tensor& tensor) { return cells::run(std::span<const Tenso
 
 const std::byte* first_element(const ir::Node& buffer) {
     const auto& arg = buffer.as<ir::BufferArg>();
-    return static_cast<const std::byte*>(arg.storage->data) +
-           arg.offset * static_cast<std::int64_t>(size_of(buffer.dtype));
+    return ir::host_bytes(*arg.storage) + arg.offset * static_cast<std::int64_t>(size_of(buffer.dtype));
+}
+
+// Of a device's memory: only that device can use it.
+const void* address_of(const ir::Node& buffer) {
+    const auto& arg = buffer.as<ir::BufferArg>();
+    const std::int64_t offset = arg.offset * static_cast<std::int64_t>(size_of(buffer.dtype));
+    return reinterpret_cast<const void*>(arg.storage->address + static_cast<std::uintptr_t>(offset));
 }
 
 bool is_dense(const ir::Node& buffer) {
@@ -30,6 +38,14 @@ bool is_dense(const ir::Node& buffer) {
         expected *= buffer.shape[d];
     }
     return true;
+}
+
+// Where the host can read it: another device's elements as a dense copy.
+NodeRef on_host(const Tensor& tensor) {
+    NodeRef buffer = computed(tensor);
+    if (buffer->device == kCpu || buffer->device == kAnyDevice) return buffer;
+    if (!is_dense(*buffer)) buffer = computed(make_tensor(ir::contiguous(buffer)));
+    return pipeline::moved(*buffer, kCpu);
 }
 
 // Calls f(address) for each element in row-major order.
@@ -68,13 +84,13 @@ void check_one_element(const Tensor& tensor, std::string_view call) {
 template <class T>
 T Tensor::item() const {
     check_one_element(*this, "item()");
-    const NodeRef buffer = computed(*this);
+    const NodeRef buffer = on_host(*this);
     return convert<T>(buffer->dtype, first_element(*buffer));
 }
 
 template <class T>
 std::vector<T> Tensor::to_vector() const {
-    const NodeRef buffer = computed(*this);
+    const NodeRef buffer = on_host(*this);
     std::vector<T> result(static_cast<std::size_t>(numel()));
     if constexpr (!std::is_same_v<T, bool>) {
         if (dtype_of<T>() == buffer->dtype && is_dense(*buffer)) {
@@ -113,19 +129,27 @@ Tensor::operator bool() const {
 MemoryView Tensor::memory() const {
     const NodeRef buffer = computed(*this);
     const auto& arg = buffer->as<ir::BufferArg>();
-    return {arg.storage, first_element(*buffer), buffer->dtype, buffer->shape, arg.strides};
+    return {arg.storage, address_of(*buffer), buffer->dtype, buffer->shape, arg.strides, device()};
+}
+
+std::vector<std::byte> read_memory(const MemoryView& memory, const std::byte* begin, const std::byte* end) {
+    const auto& storage = *static_cast<const ir::Storage*>(memory.owner.get());
+    std::vector<std::byte> bytes(static_cast<std::size_t>(end - begin));
+    const auto offset = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(begin) - storage.address);
+    device::runtime_of(storage.device).read(storage, offset, bytes.data(), bytes.size());
+    return bytes;
 }
 
 const void* Tensor::data_ptr() const {
     NodeRef buffer = computed(*this);
-    if (is_dense(*buffer)) return first_element(*buffer);
+    if (is_dense(*buffer)) return address_of(*buffer);
     const Tensor dense = make_tensor(ir::contiguous(buffer));
     buffer = computed(dense);
     const std::lock_guard lock(ir::graph_lock());
     const NodeRef value = cells::stripped(current_node(*cell_));
     if (value->op != ir::Op::Buffer) value->realized = buffer;
     cells::bind(*cell_, buffer);
-    return first_element(*buffer);
+    return address_of(*buffer);
 }
 
 Tensor scalar_variable(double value, DType dtype, std::function<double()> redraw) {

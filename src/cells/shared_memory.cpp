@@ -14,7 +14,7 @@ namespace {
 using schedule::StorageView;
 
 std::byte* first_element(const StorageView& view) {
-    return static_cast<std::byte*>(view.storage->data) + view.offset * static_cast<std::int64_t>(size_of(view.dtype));
+    return ir::host_bytes(*view.storage) + view.offset * static_cast<std::int64_t>(size_of(view.dtype));
 }
 
 // Calls f(part, at, bytes) for pieces that are contiguous in the view and in a dense array, where `at` is the piece's place in that.
@@ -70,9 +70,9 @@ void store(const StorageView& from, const StorageView& to) {
 
 ir::NodeRef copy_of(Cell& cell, const StorageView& view) {
     const std::int64_t bytes = numel(view.shape) * static_cast<std::int64_t>(size_of(view.dtype));
-    if (!cell.snapshot || !equals(view, static_cast<const std::byte*>(cell.snapshot->data))) {
+    if (!cell.snapshot || !equals(view, ir::host_bytes(*cell.snapshot))) {
         cell.snapshot = device::allocate(bytes);
-        load(view, static_cast<std::byte*>(cell.snapshot->data));
+        load(view, ir::host_bytes(*cell.snapshot));
         state().with_snapshot.push_back(cell.weak_from_this());
     }
     return ir::buffer(cell.snapshot, view.dtype, view.shape, 0, row_major_strides(view.shape));

@@ -3,6 +3,7 @@
 #include "cells/state.h"
 
 #include "cells/companions.h"
+#include "device/device.h"
 #include "device/pool.h"
 #include "device/threads.h"
 #include "ir/build.h"
@@ -66,7 +67,14 @@ Cell::~Cell() {
     if (id != 0) state().leaves.erase(id);
 }
 
-ir::StorageRef new_storage(std::int64_t bytes) { return device::allocate(bytes); }
+void check_available(Device device) { device::runtime_of(device.number()); }
+
+ir::StorageRef new_storage(std::span<const std::byte> elements) {
+    device::DeviceRuntime& runtime = device::runtime_of(default_device().number());
+    ir::StorageRef storage = runtime.allocate(static_cast<std::int64_t>(elements.size()));
+    runtime.write(*storage, 0, elements.data(), elements.size());
+    return storage;
+}
 void list_cell(Cell& cell) { state().list(cell); }
 void unlist_cell(Cell& cell) { state().unlist(cell); }
 

@@ -114,9 +114,9 @@ Tensor& Tensor::assign(const Operand& value) {
     {
         std::unique_lock lock(ir::graph_lock());
         const NodeRef self = current_node(*cell_);
-        const NodeRef node = value.is_scalar()
-                                 ? ir::like(self, value.scalar())
-                                 : ir::expand(ir::cast(node_of(value.tensor()), self->dtype), self->shape);
+        NodeRef node = value.is_scalar() ? ir::like(self, value.scalar())
+                                         : ir::expand(ir::cast(node_of(value.tensor()), self->dtype), self->shape);
+        if (other_devices()) node = ir::to_device(ir::made_on(node, self->device), self->device);
         if (goes_to_memory(*cell_, *node)) {
             lock.unlock();
             cells::write_memory(*this, node);
@@ -127,6 +127,25 @@ Tensor& Tensor::assign(const Operand& value) {
     if (writes_shared(*cell_)) cells::run(std::span<const Tensor>(this, 1));
     else relieve(*this);
     return *this;
+}
+
+void Tensor::set_data(const Tensor& value) {
+    if (!defined() || !value.defined()) throw ValueError("set_data(): a tensor is undefined");
+    if (shape() == value.shape() && dtype() == value.dtype() && device() == value.device()) {
+        detach().assign(value);
+        return;
+    }
+    const std::lock_guard lock(ir::graph_lock());
+    if (cell_->requires_grad && !is_float(value.dtype()))
+        throw DTypeError(str("set_data(): self requires a gradient, and only floats have one, not ", value.dtype()));
+    NodeRef node = node_of(value);
+    if (node->needs_grad) node = ir::detach(node);
+    if (cell_->view) {  // of these elements it is not
+        cells::state().unlist(*cell_);
+        cell_->view = nullptr;
+    }
+    cell_->shared = nullptr;
+    rebind(*cell_, cell_->requires_grad ? ir::leaf(cell_->id, node) : node);
 }
 
 Tensor& Tensor::add_(const Operand& other) { return store(*this, add(*this, other), other, "add_"); }

@@ -234,7 +234,7 @@ Pool& pool() {
 
 struct PooledStorage final : ir::Storage {
     explicit PooledStorage(std::size_t wanted) : block(pool().take(wanted)) {
-        data = block.start();
+        address = reinterpret_cast<std::uintptr_t>(block.start());
         bytes = wanted;
     }
     ~PooledStorage() override { pool().give(block); }

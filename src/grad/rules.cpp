@@ -361,6 +361,7 @@ constexpr Row kRules[] = {
     {Op::WithGrad, grad_with_grad},
     {Op::Custom, grad_custom},
     {Op::Part, grad_custom},  // for the sources of its Custom
+    {Op::ToDevice, [](N out, N g) { return Grads{to_device(g, out->source().device == kAnyDevice ? kCpu : out->source().device)}; }},
 
     {Op::Param, kNone}, {Op::ScalarParam, kNone}, {Op::LoopVar, kNone}, {Op::Load, kNone}, {Op::Fma, kNone}, {Op::Scale, kNone}, {Op::Lookup, kNone},
 };

@@ -106,7 +106,7 @@ Explanation explain(const Tensor& tensor) {
     if (captured.outputs.empty()) return result;
     const schedule::CanonicalGraph canonical = schedule::canonical_graph(captured, {});
     result.graph = ir::print_graph(schedule::simplify(canonical.outputs).roots);
-    const auto plan = pipeline::plan_for(captured, pipeline::current_target(), lock);
+    const auto plan = pipeline::plan_for(captured, device::current_target(), lock);
     for (std::size_t s = 0; s < plan->plan.steps.size(); ++s)
         result.kernels.push_back(
             explain_kernel(plan->plan, plan->plan.steps[s], plan->kernels[s].get(), *plan->target));

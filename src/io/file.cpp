@@ -131,7 +131,7 @@ Tensor tensor_over(const std::byte* first, const Shape& shape, DType dtype, std:
 }
 
 Elements elements_of(const Tensor& tensor) {
-    const Tensor held = tensor.detach().clone();
+    const Tensor held = tensor.detach().to(cpu).clone();
     const void* memory = held.data_ptr();
     const auto bytes = static_cast<std::size_t>(held.numel()) * size_of(held.dtype());
     return {held, {static_cast<const std::byte*>(memory), bytes}};

@@ -181,6 +181,11 @@ private:
         }
         all.push_back({objects[refs[0]].tensor, {low, high}});
         owners_.push_back(views[0].owner);
+        if (views[0].device != cpu) {
+            const auto copy = std::make_shared<std::vector<std::byte>>(read_memory(views[0], low, high));
+            all.back().bytes = *copy;
+            owners_.push_back(copy);
+        }
     }
 
     std::vector<std::shared_ptr<const void>> owners_;

@@ -7,6 +7,7 @@
 #include "ir/contraction.h"
 #include "ir/custom.h"
 #include "ir/verify.h"
+#include "ir/walk.h"
 
 #include <weft/error.h>
 
@@ -43,7 +44,9 @@ const Node* constant_under(const NodeRef& x) {
 Word value_of(const Node* constant) { return constant->as<ConstArg>().value; }
 
 // A view of equal elements is the same element in another shape.
-NodeRef reshaped_constant(const Node* c, const Shape& shape) { return constant(c->dtype, value_of(c), shape); }
+NodeRef reshaped_constant(const Node* c, const Shape& shape) {
+    return constant(c->dtype, value_of(c), shape, c->device);
+}
 
 bool folds(Op op, DType t) {
     if (is_float(t) && (op == Op::Pow || op == Op::IDiv)) return false;  // not exact: the kernel computes it
@@ -83,29 +86,29 @@ void check_axis(Op op, std::int64_t axis, const NodeRef& x) {
 
 // ---- leaves ---------------------------------------------------------------------------------------------------------
 
-NodeRef constant_word(DType dtype, Word value, const Shape& shape) {
+NodeRef constant_word(DType dtype, Word value, const Shape& shape, std::uint8_t device) {
     const Word canonical = bitcast_word(dtype, dtype, value);  // bits beyond the width would split equal constants
-    const NodeRef scalar = graph().make(Op::Const, dtype, {}, {}, ConstArg{canonical});
+    const NodeRef scalar = graph().make(Op::Const, dtype, {}, {}, ConstArg{canonical}, device);
     if (shape.empty()) return scalar;
     const Shape ones(shape.size(), 1);
     const NodeRef point = graph().make(Op::Reshape, dtype, ones, {scalar});
     return shape == ones ? point : graph().make(Op::Expand, dtype, shape, {point});
 }
 
-NodeRef constant(DType dtype, const Scalar& value, const Shape& shape) {
-    return constant(dtype, scalar_word(dtype, value), shape);
+NodeRef constant(DType dtype, const Scalar& value, const Shape& shape, std::uint8_t device) {
+    return constant(dtype, scalar_word(dtype, value), shape, device);
 }
 
-NodeRef like(const NodeRef& x, const Scalar& value) { return constant(x->dtype, value, x->shape); }
+NodeRef like(const NodeRef& x, const Scalar& value) { return constant(x->dtype, value, x->shape, x->device); }
 
 NodeRef variable(DType dtype, Word value, std::shared_ptr<const std::function<Word()>> redraw) {
     return graph().make(Op::Var, dtype, {}, {},
                         VarArg{fresh_id(), bitcast_word(dtype, dtype, value), std::move(redraw)});
 }
 
-NodeRef iota(std::int64_t size) {
+NodeRef iota(std::int64_t size, std::uint8_t device) {
     require(size >= 0, Op::Iota, "size ", size);
-    return graph().make(Op::Iota, DType::I64, {size}, {});
+    return graph().make(Op::Iota, DType::I64, {size}, {}, {}, device);
 }
 
 NodeRef buffer(StorageRef storage, DType dtype, const Shape& shape, std::int64_t offset, const Dims& strides) {
@@ -120,7 +123,8 @@ NodeRef buffer(StorageRef storage, DType dtype, const Shape& shape, std::int64_t
         const std::int64_t held = static_cast<std::int64_t>(storage->bytes / size_of(dtype));
         require(first >= 0 && last < held, Op::Buffer, "elements ", first, " … ", last, " of a storage of ", held);
     }
-    return graph().make(Op::Buffer, dtype, shape, {}, BufferArg{std::move(storage), offset, strides});
+    const std::uint8_t device = storage->device;
+    return graph().make(Op::Buffer, dtype, shape, {}, BufferArg{std::move(storage), offset, strides}, device);
 }
 
 // ---- elementwise ----------------------------------------------------------------------------------------------------
@@ -132,12 +136,23 @@ NodeRef unary(Op op, const NodeRef& x) {
     require(accepts(op, x->dtype), op, "not defined for ", x->dtype);
     if (const Node* c = constant_under(x); c && folds(op, x->dtype)) {
         const Word value = value_of(c);
-        return constant(x->dtype, info(op).eval(x->dtype, &value), x->shape);
+        return constant(x->dtype, info(op).eval(x->dtype, &value), x->shape, x->device);
     }
     return graph().make(op, x->dtype, x->shape, {x});
 }
 
+namespace {
+
+// A number on the CPU goes with tensors of any device, as in PyTorch.
+bool is_number_elsewhere(const NodeRef& x, std::uint8_t device) {
+    return x->shape.empty() && x->device == kCpu && device != kCpu && device != kAnyDevice;
+}
+
+}  // namespace
+
 NodeRef binary(Op op, const NodeRef& a, const NodeRef& b) {
+    if (is_number_elsewhere(a, b->device)) return binary(op, to_device(a, b->device), b);
+    if (is_number_elsewhere(b, a->device)) return binary(op, a, to_device(b, a->device));
     const OpKind kind = info(op).kind;
     require(kind == OpKind::Binary || kind == OpKind::Compare, op, "not binary");
     require(a->dtype == b->dtype, op, "operands of ", a->dtype, " and ", b->dtype);
@@ -151,7 +166,7 @@ NodeRef binary(Op op, const NodeRef& a, const NodeRef& b) {
     const Node *ca = constant_under(a), *cb = constant_under(b);
     if (ca && cb && folds(op, a->dtype)) {
         const Word values[] = {value_of(ca), value_of(cb)};
-        return constant(result, info(op).eval(a->dtype, values), shape);
+        return constant(result, info(op).eval(a->dtype, values), shape, common_device(op, {a, b}));
     }
     return graph().make(op, result, shape, {expand(a, shape), expand(b, shape)});
 }
@@ -164,6 +179,8 @@ NodeRef product(const NodeRef& a, const NodeRef& b, const FusedArg& arg) {
 }
 
 NodeRef where(const NodeRef& condition, const NodeRef& a, const NodeRef& b) {
+    if (is_number_elsewhere(a, condition->device)) return where(condition, to_device(a, condition->device), b);
+    if (is_number_elsewhere(b, condition->device)) return where(condition, a, to_device(b, condition->device));
     require(condition->dtype == DType::Bool, Op::Where, "a condition of ", condition->dtype);
     require(a->dtype == b->dtype, Op::Where, "branches of ", a->dtype, " and ", b->dtype);
     Shape shape;
@@ -180,14 +197,15 @@ NodeRef threefry(Op word, const NodeRef& low, const NodeRef& high, const NodeRef
     const Node *const x = constant_under(low), *const y = constant_under(high), *const k = constant_under(key);
     if (x && y && k) {
         const Word words[] = {value_of(x), value_of(y), value_of(k)};
-        return constant(DType::U32, info(word).eval(DType::U32, words), shape);
+        return constant(DType::U32, info(word).eval(DType::U32, words), shape, common_device(word, {low, high, key}));
     }
     return graph().make(word, DType::U32, shape, {expand(low, shape), expand(high, shape), expand(key, shape)});
 }
 
 NodeRef cast(const NodeRef& x, DType to) {
     if (x->dtype == to) return x;
-    if (const Node* c = constant_under(x)) return constant(to, cast_word(x->dtype, to, value_of(c)), x->shape);
+    if (const Node* c = constant_under(x))
+        return constant(to, cast_word(x->dtype, to, value_of(c)), x->shape, x->device);
     return graph().make(Op::Cast, to, x->shape, {x});
 }
 
@@ -195,7 +213,8 @@ NodeRef bitcast(const NodeRef& x, DType to) {
     if (x->dtype == to) return x;
     require(size_of(x->dtype) == size_of(to), Op::Bitcast, x->dtype, " and ", to, " differ in width");
     require(!is_bool(to), Op::Bitcast, "a bool has two bit patterns only");
-    if (const Node* c = constant_under(x)) return constant(to, bitcast_word(x->dtype, to, value_of(c)), x->shape);
+    if (const Node* c = constant_under(x))
+        return constant(to, bitcast_word(x->dtype, to, value_of(c)), x->shape, x->device);
     return graph().make(Op::Bitcast, to, x->shape, {x});
 }
 
@@ -279,7 +298,7 @@ NodeRef pad(const NodeRef& x, const Dims& before, const Dims& after) {
         shape.push_back(checked_add(checked_add(before[d], x->shape[d]), after[d]));
     }
     if (shape == x->shape) return x;
-    if (numel(x->shape) == 0) return with_unused(constant(x->dtype, Word{0}, shape), x);
+    if (numel(x->shape) == 0) return with_unused(constant(x->dtype, Word{0}, shape, x->device), x);
     if (const Node* c = constant_under(x); c && value_of(c) == 0) return reshaped_constant(c, shape);
     numel(shape);  // throws where the size does not fit 63 bits
     return graph().make(Op::Pad, x->dtype, shape, {x}, BoxArg{before});
@@ -337,7 +356,7 @@ NodeRef unskew(const NodeRef& x, const SkewArg& arg, std::int64_t inputs) {
     if (skew_changes_nothing(x, arg, inputs)) return x;
     Shape shape = x->shape;
     shape[arg.axis] = inputs;
-    if (numel(x->shape) == 0) return with_unused(constant(x->dtype, Word{0}, shape), x);
+    if (numel(x->shape) == 0) return with_unused(constant(x->dtype, Word{0}, shape, x->device), x);
     if (const Node* c = constant_under(x); c && value_of(c) == 0) return reshaped_constant(c, shape);
     numel(shape);  // throws where the size does not fit 63 bits
     return graph().make(Op::Unskew, x->dtype, shape, {x}, arg);
@@ -436,6 +455,18 @@ NodeRef leaf(std::uint64_t cell, const NodeRef& value) {
     return graph().make(Op::Leaf, value->dtype, value->shape, {value}, LeafArg{cell});
 }
 
+NodeRef to_device(const NodeRef& x, std::uint8_t device) {
+    if (x->device == device) return x;
+    return graph().make(Op::ToDevice, x->dtype, x->shape, {x}, {}, device);
+}
+
+NodeRef made_on(const NodeRef& x, std::uint8_t device) {
+    if (x->device != kAnyDevice || device == kAnyDevice) return x;
+    return rebuild(std::span(&x, 1), [&](const Node& node, const Sources& sources) {
+        return graph().make(node.op, node.dtype, node.shape, sources, node.arg, sources.empty() ? device : node.device);
+    })[0];
+}
+
 NodeRef detach(const NodeRef& x) { return x->op == Op::Detach ? x : graph().make(Op::Detach, x->dtype, x->shape, {x}); }
 
 NodeRef with_grad(const NodeRef& value, std::span<const NodeRef> inputs, std::shared_ptr<const GradRuleObject> rule) {
@@ -478,7 +509,7 @@ Shape broadcast_shapes(const Shape& a, const Shape& b) {
 }
 
 NodeRef with_sources(const Node& node, Sources sources) {
-    return graph().make(node.op, node.dtype, node.shape, std::move(sources), node.arg);
+    return graph().make(node.op, node.dtype, node.shape, std::move(sources), node.arg, node.device);
 }
 
 }  // namespace weft::ir

@@ -11,17 +11,18 @@
 namespace weft::ir {
 
 // leaves
-NodeRef constant(DType dtype, const Scalar& value, const Shape& shape = {});  // a Const, expanded to the shape
-NodeRef constant_word(DType dtype, Word value, const Shape& shape = {});      // the same, from the element's bits
+// A Const, expanded to the shape; the same, from the element's bits. A user's tensor has a device, a constant inside an op has none.
+NodeRef constant(DType dtype, const Scalar& value, const Shape& shape = {}, std::uint8_t device = kAnyDevice);
+NodeRef constant_word(DType dtype, Word value, const Shape& shape = {}, std::uint8_t device = kAnyDevice);
 // Only a Word is taken for bits: a plain overload would catch every int and double too, since those convert to it.
 template <std::same_as<Word> Bits>
-NodeRef constant(DType dtype, Bits value, const Shape& shape = {}) {
-    return constant_word(dtype, value, shape);
+NodeRef constant(DType dtype, Bits value, const Shape& shape = {}, std::uint8_t device = kAnyDevice) {
+    return constant_word(dtype, value, shape, device);
 }
 NodeRef like(const NodeRef& x, const Scalar& value);  // a constant of x's dtype and shape
 NodeRef variable(DType dtype, Word value,
                  std::shared_ptr<const std::function<Word()>> redraw = nullptr);  // a fresh Var
-NodeRef iota(std::int64_t size);                                                  // i64[size]: 0, 1, 2 …
+NodeRef iota(std::int64_t size, std::uint8_t device = kAnyDevice);                // i64[size]: 0, 1, 2 …
 NodeRef buffer(StorageRef storage, DType dtype, const Shape& shape, std::int64_t offset, const Dims& strides);
 
 // elementwise; operands have one dtype and shapes that broadcast (aligned right, size 1 stretches)
@@ -70,6 +71,9 @@ NodeRef check(const NodeRef& value, std::int64_t low, std::int64_t high, std::st
 
 // markers
 NodeRef contiguous(const NodeRef& x);
+NodeRef to_device(const NodeRef& x, std::uint8_t device);  // x itself if it is there
+// What is made of constants alone is computed anywhere: the same, computed there. Others are as they are.
+NodeRef made_on(const NodeRef& x, std::uint8_t device);
 NodeRef leaf(std::uint64_t cell, const NodeRef& value);
 NodeRef detach(const NodeRef& x);
 NodeRef with_grad(const NodeRef& value, std::span<const NodeRef> inputs, std::shared_ptr<const GradRuleObject> rule);

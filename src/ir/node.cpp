@@ -144,19 +144,33 @@ std::string to_string(const Arg& arg, DType dtype) {
 
 Interner::~Interner() = default;
 
-NodeRef Interner::make(Op op, DType dtype, Shape shape, Sources sources, Arg arg) {
+std::uint8_t common_device(Op op, const Sources& sources) {
+    std::uint8_t device = kAnyDevice;
+    for (const NodeRef& source : sources) {
+        if (source->device == device || source->device == kAnyDevice) continue;
+        if (device != kAnyDevice)
+            throw ValueError(str(name_of(op), ": one operand is on ", Device::of_number(device).name(),
+                                 " and another on ", Device::of_number(source->device).name(),
+                                 "; move one of them with to()"));
+        device = source->device;
+    }
+    return device;
+}
+
+NodeRef Interner::make(Op op, DType dtype, Shape shape, Sources sources, Arg arg, std::uint8_t device) {
+    if (!sources.empty() && op != Op::ToDevice) device = common_device(op, sources);
     if (!bytes_fit(shape))
         throw_too_large(
             str(name_of(op), " would have the shape ", shape, ", whose number of bytes does not fit 63 bits"));
     std::uint64_t h = mix(static_cast<std::uint64_t>(op) * 16 + static_cast<std::uint64_t>(dtype), hash_dims(shape));
     for (const NodeRef& source : sources) h = mix(h, pointer_bits(source.get()));
-    h = mix(h, hash_of(arg));
+    h = mix(h, hash_of(arg) + device);
 
     std::unique_lock<std::recursive_mutex> lock;
     if (shared_) lock = std::unique_lock(graph_lock());
     for (Node* node = buckets_[h & (buckets_.size() - 1)]; node; node = node->next_in_bucket_) {
-        if (node->hash != h || node->op != op || node->dtype != dtype || !(node->shape == shape) ||
-            !(node->sources == sources) || !equal(node->arg, arg))
+        if (node->hash != h || node->op != op || node->dtype != dtype || node->device != device ||
+            !(node->shape == shape) || !(node->sources == sources) || !equal(node->arg, arg))
             continue;
         // A node whose count has reached zero is about to be freed by a thread that waits for the lock: leave it alone.
         std::uint32_t count = node->references_.load(std::memory_order_relaxed);
@@ -164,7 +178,8 @@ NodeRef Interner::make(Op op, DType dtype, Shape shape, Sources sources, Arg arg
             if (node->references_.compare_exchange_weak(count, count + 1)) return NodeRef::adopt(node);
     }
     if (count_ >= buckets_.size()) rehash();
-    Node* node = new (allocate()) Node(op, dtype, std::move(shape), std::move(sources), std::move(arg), h, this);
+    Node* node =
+        new (allocate()) Node(op, dtype, std::move(shape), std::move(sources), std::move(arg), h, device, this);
     Node*& bucket = buckets_[h & (buckets_.size() - 1)];
     node->next_in_bucket_ = bucket;
     bucket = node;
@@ -230,6 +245,13 @@ bool Node::derives_need() const {
     if (op == Op::Leaf) return true;
     for (std::size_t i = op == Op::WithGrad ? 1 : 0; i < sources.size(); ++i)
         if (sources[i]->needs_grad) return true;
+    return false;
+}
+
+bool Node::derives_crossing() const {
+    if (op == Op::ToDevice) return true;
+    for (const NodeRef& source : sources)
+        if (source->crosses && !source->realized) return true;
     return false;
 }
 

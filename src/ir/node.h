@@ -109,8 +109,10 @@ public:
     const Sources sources;
     const Arg arg;
     const std::uint64_t hash;
+    const std::uint8_t device;  // where it is computed (core/device.h); any: wherever it is used
     // Both follow from the above: a Leaf is reachable through floats without passing a Detach; ops on the longest way to memory.
     const bool needs_grad;
+    const bool crosses;  // something below it, or it itself, was to be moved between devices when it was made
     const std::uint32_t depth;
 
     std::int64_t size(int axis) const { return shape[axis < 0 ? axis + shape.size() : axis]; }
@@ -135,18 +137,22 @@ public:
 private:
     friend class Interner;
     friend class NodeRef;
-    Node(Op op, DType dtype, Shape shape, Sources sources, Arg arg, std::uint64_t hash, Interner* home)
+    Node(Op op, DType dtype, Shape shape, Sources sources, Arg arg, std::uint64_t hash, std::uint8_t device,
+         Interner* home)
         : op(op),
           dtype(dtype),
           shape(std::move(shape)),
           sources(std::move(sources)),
           arg(std::move(arg)),
           hash(hash),
+          device(device),
           needs_grad(derives_need()),
+          crosses(derives_crossing()),
           depth(derives_depth()),
           home_(home) {}
     ~Node() = default;
     bool derives_need() const;
+    bool derives_crossing() const;
     std::uint32_t derives_depth() const;
     static void destroy(const Node* node) noexcept;
 
@@ -157,6 +163,9 @@ private:
 };
 
 // Makes nodes unique. The tensor graph has one (graph()), guarded by graph_lock(); every compilation has its own.
+// Where an op on these is computed; any: all of them can be anywhere. Throws ValueError if they are on different devices.
+std::uint8_t common_device(Op op, const Sources& sources);
+
 class Interner {
 public:
     explicit Interner(bool shared = false) : shared_(shared) { buckets_.resize(64); }
@@ -164,7 +173,8 @@ public:
     Interner(const Interner&) = delete;
     Interner& operator=(const Interner&) = delete;
 
-    NodeRef make(Op op, DType dtype, Shape shape, Sources sources, Arg arg = {});
+    // `device`: of a leaf, and of a ToDevice; others are where their sources are. Throws ValueError if those are on different devices.
+    NodeRef make(Op op, DType dtype, Shape shape, Sources sources, Arg arg = {}, std::uint8_t device = kAnyDevice);
     void forget(const Node& node);  // later equal expressions become a node of their own
     std::size_t live() const { return live_; }
 

@@ -28,7 +28,7 @@ enum class Op : std::uint8_t {
     // data-dependent indices
     Gather, Scatter, Check,
     // markers
-    Contiguous, Leaf, Detach, WithGrad, Custom, Part,
+    Contiguous, Leaf, Detach, WithGrad, Custom, Part, ToDevice,
     // only inside kernels
     Param, ScalarParam, LoopVar, Load, Fma, Scale, Lookup,
 };

@@ -312,6 +312,7 @@ constexpr OpInfo kOps[] = {
     {.op = Op::WithGrad, .name = "withgrad", .kind = Marker, .arity = -1, .cost = 0},
     {.op = Op::Custom, .name = "custom", .kind = Marker, .arity = -1},
     {.op = Op::Part, .name = "part", .kind = Marker, .arity = 1, .cost = 0},
+    {.op = Op::ToDevice, .name = "to_device", .kind = Marker, .arity = 1, .cost = 0},
 
     {.op = Op::Param, .name = "param", .kind = Leaf, .arity = 0},
     {.op = Op::ScalarParam, .name = "scalar", .kind = Leaf, .arity = 0},

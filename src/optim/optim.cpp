@@ -91,6 +91,17 @@ void Optimizer::fill_slots() {
     }
 }
 
+// The state of a parameter that was moved or converted since goes with it.
+void Optimizer::follow_parameters() {
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+        const Device device = parameters_[i].device();
+        const DType dtype = parameters_[i].dtype();
+        for (Tensor& slot : slots_[i])
+            if (slot.defined() && (slot.device() != device || slot.dtype() != dtype))
+                slot = slot.to(device).to(dtype).realize();
+    }
+}
+
 std::span<const Tensor> Optimizer::parameters(std::size_t group) const {
     const Group& g = groups_.at(group);
     return std::span(parameters_).subspan(g.first, g.count);
@@ -109,6 +120,7 @@ void Optimizer::set_lr(std::size_t group, double lr) {
 
 void Optimizer::step() {
     const NoGrad no_grad;
+    follow_parameters();
     drawn_.clear();
     turn_ = std::make_shared<Turn>();
     const Clock clock_before = *clock_;

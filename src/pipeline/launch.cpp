@@ -2,9 +2,7 @@
 // kernel.
 #include "pipeline/launch.h"
 
-#include "core/interrupt.h"
 #include "core/str.h"
-#include "device/pool.h"
 #include "device/threads.h"
 #include "ir/custom.h"
 #include "pipeline/counters.h"
@@ -13,7 +11,6 @@
 #include <weft/error.h>
 
 #include <algorithm>
-#include <mutex>
 
 namespace weft::pipeline {
 
@@ -24,40 +21,23 @@ using schedule::StorageView;
 namespace {
 
 void check_there(const Bound& leaf) {
-    if (!leaf.storage->data && leaf.storage->bytes)
+    if (leaf.storage->placeholder)
         throw ValueError("a tensor that a function writes while jit captures it, on another thread, has no value yet");
 }
 
-// The failed Check of the lowest chunk.
-struct FirstFailure {
-    std::mutex mutex;
-    std::int64_t chunk = INT64_MAX;
-    backend::CheckRecord record;
-
-    void add(const backend::CheckRecord& failed, std::int64_t at) {
-        const std::lock_guard lock(mutex);
-        if (at < chunk) chunk = at, record = failed;
-    }
-    void raise(const Compiled& kernel) const {
-        const ir::CheckArg& check = kernel.checks.at(record.code - 1);
-        throw IndexError(str(check.what, "; got ", record.value));
-    }
-};
-
 }  // namespace
 
-Launch::Launch(const CachedPlan& plan, std::span<const Bound> leaves, std::span<const Word> constants,
-               std::span<const Word> scalars)
-    : plan_(plan), leaves_(leaves), constants_(constants), threads_(plan.target->threads), scalars_(scalars) {
+Launch::Launch(device::DeviceRuntime& device, const CachedPlan& plan, std::span<const Bound> leaves,
+               std::span<const Word> constants, std::span<const Word> scalars)
+    : device_(device), plan_(plan), leaves_(leaves), constants_(constants), scalars_(scalars) {
     for (const Bound& leaf : leaves) check_there(leaf);
-    if (plan.plan.arena_bytes) arena_ = device::allocate(static_cast<std::int64_t>(plan.plan.arena_bytes));
+    if (plan.plan.arena_bytes) arena_ = device_.allocate(static_cast<std::int64_t>(plan.plan.arena_bytes));
     taken_.reserve(plan.plan.values.size());
     for (const PlanValue& value : plan.plan.values) taken_.push_back(take(value));
     for (std::size_t v = 0; v < taken_.size(); ++v)
         if (const PlanValue& value = plan.plan.values[v]; value.where == PlanValue::Where::Inside)
             taken_[v] = {taken_[value.whole].storage, taken_[value.whole].offset + value.offset};
-    scratch_stride_ = (plan.scratch_bytes + 64 + 63) / 64 * 64;
-    if (plan.scratch_bytes) scratch_ = device::allocate(static_cast<std::int64_t>(scratch_stride_) * threads_);
+    if (plan.scratch_bytes) scratch_ = device_.allocate_scratch(plan.scratch_bytes, *plan.target);
     for (const int constant : plan.plan.run_time_constants) scalars_.push_back(constants[constant]);
     for (const Word literal : plan.plan.literals) scalars_.push_back(literal);
 }
@@ -67,9 +47,9 @@ Bound Launch::take(const PlanValue& value) const {
         case PlanValue::Where::Leaf:
         case PlanValue::Where::Donated:
         case PlanValue::Where::Inside: return {};
-        case PlanValue::Where::Output: return {device::allocate(value.bytes), 0};
+        case PlanValue::Where::Output: return {device_.allocate(value.bytes), 0};
         case PlanValue::Where::Arena:
-            return {arena_ ? arena_ : device::allocate(0),
+            return {arena_ ? arena_ : device_.allocate(0),
                     value.arena_offset / static_cast<std::int64_t>(size_of(value.dtype))};
     }
     __builtin_unreachable();
@@ -95,7 +75,8 @@ void* Launch::pointer(int value) const {
     if (info.first_constant >= 0)
         for (std::size_t d = 0; d < info.shape.size(); ++d)
             offset += static_cast<std::int64_t>(constants_[info.first_constant + d]) * info.strides[d];
-    return static_cast<std::byte*>(base.storage->data) + offset * static_cast<std::int64_t>(size_of(info.dtype));
+    const std::int64_t bytes = offset * static_cast<std::int64_t>(size_of(info.dtype));
+    return reinterpret_cast<void*>(base.storage->address + static_cast<std::uintptr_t>(bytes));
 }
 
 void Launch::run() {
@@ -106,30 +87,65 @@ void Launch::run() {
     }
 }
 
+// Host functions read and write the host's memory: on other devices, copies of it.
+class Launch::HostValues {
+public:
+    HostValues(const Launch& launch, const PlanStep& step, std::size_t sources) : launch_(launch), step_(step) {
+        copies_.resize(launch.device_.is_host() ? 0 : step.values.size());
+        for (std::size_t v = 0; v < step.values.size(); ++v)
+            pointers_.push_back(copies_.empty() ? launch.pointer(step.values[v]) : copied(v, v < sources));
+    }
+    void* operator[](std::size_t v) const { return pointers_[v]; }
+
+    void write_back(std::size_t sources) const {
+        for (std::size_t v = sources; v < copies_.size(); ++v) {
+            const auto [storage, offset] = place(v);
+            launch_.device_.write(*storage, offset, copies_[v].data(), copies_[v].size());
+        }
+    }
+
+private:
+    const PlanValue& value(std::size_t v) const { return launch_.plan_.plan.values[step_.values[v]]; }
+    std::pair<const ir::Storage*, std::int64_t> place(std::size_t v) const {
+        const Bound& bound = launch_.bound(step_.values[v]);
+        return {bound.storage.get(), bound.offset * static_cast<std::int64_t>(size_of(value(v).dtype))};
+    }
+    void* copied(std::size_t v, bool is_source) {
+        copies_[v].resize(static_cast<std::size_t>(numel(value(v).shape)) * size_of(value(v).dtype));
+        const auto [storage, offset] = place(v);
+        if (is_source) launch_.device_.read(*storage, offset, copies_[v].data(), copies_[v].size());
+        return copies_[v].data();
+    }
+
+    const Launch& launch_;
+    const PlanStep& step_;
+    std::vector<void*> pointers_;
+    std::vector<std::vector<std::byte>> copies_;  // empty on the host
+};
+
 void Launch::run_custom(const PlanStep& step) {
     const ir::Node& node = *step.kernel.custom;
     const std::string name = str("custom ", ir::to_string(node.arg, node.dtype));
     const KernelTimer timer(name, step, 1);
+    const HostValues values(*this, step, node.sources.size());
     std::vector<const void*> sources;
     std::vector<void*> results;
     for (std::size_t v = 0; v < step.values.size(); ++v)
-        if (v < node.sources.size()) sources.push_back(pointer(step.values[v]));
-        else results.push_back(pointer(step.values[v]));
+        if (v < node.sources.size()) sources.push_back(values[v]);
+        else results.push_back(values[v]);
     const auto for_each = [&](std::int64_t count, const std::function<void(std::int64_t)>& f) {
         const auto chunk = [&](std::int64_t begin, std::int64_t end, int) {
             for (std::int64_t i = begin; i < end; ++i) f(i);
         };
-        device::run_chunks(count, chunk, chunk_options(count > 1));
+        device::run_chunks(count, chunk,
+                           {.threads = plan_.target->threads,
+                            .parallel = count > 1,
+                            .keep_subnormals = plan_.target->numerics.keep_subnormals,
+                            .interruptible = !committed_});
     };
     node.as<ir::CustomArg>().function->run({node, sources, results, for_each});
+    values.write_back(node.sources.size());
     count(counter_cells().kernels_launched);
-}
-
-device::ChunkOptions Launch::chunk_options(bool parallel) const {
-    return {.threads = threads_,
-            .parallel = parallel,
-            .keep_subnormals = plan_.target->numerics.keep_subnormals,
-            .interruptible = !committed_};
 }
 
 bool Launch::writes_donated(const PlanStep& step) const {
@@ -143,21 +159,17 @@ void Launch::run_kernel(const PlanStep& step, const Compiled& kernel) {
     for (const int value : step.values) pointers_.push_back(pointer(value));
     kernel_scalars_.clear();
     for (const int slot : step.kernel.scalar_slots) kernel_scalars_.push_back(scalars_[slot]);
-    FirstFailure failure;
-    const auto chunk = [&](std::int64_t begin, std::int64_t end, int thread) {
-        std::byte* scratch =
-            scratch_ ? static_cast<std::byte*>(scratch_->data) + scratch_stride_ * static_cast<std::size_t>(thread)
-                     : nullptr;
-        backend::CheckRecord record{.stop = stop_wanted};
-        kernel.program->run(pointers_.data(), kernel_scalars_.data(), begin, end, scratch, &record);
-        throw_if_stopped();  // then it has ended early
-        if (record.code) failure.add(record, begin);
-    };
     committed_ = committed_ || writes_donated(step);
-    device::run_chunks(kernel.chunks, chunk, chunk_options(kernel.chunks > 1));
     count(counter_cells().kernels_launched);
     if (step.kernel.contraction) count(counter_cells().contractions_launched);
-    if (failure.record.code) failure.raise(kernel);
+    device_.launch({.program = *kernel.program,
+                    .target = *plan_.target,
+                    .buffers = {pointers_.data(), pointers_.size()},
+                    .scalars = {kernel_scalars_.data(), kernel_scalars_.size()},
+                    .checks = kernel.checks,
+                    .chunks = kernel.chunks,
+                    .scratch = scratch_.get(),
+                    .interruptible = !committed_});
 }
 
 }  // namespace weft::pipeline

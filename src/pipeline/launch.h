@@ -2,8 +2,7 @@
 // both end here.
 #pragma once
 
-#include "backend/backend.h"
-#include "device/threads.h"
+#include "device/device.h"
 #include "pipeline/plan_cache.h"
 
 #include <span>
@@ -21,27 +20,27 @@ class Launch {
 public:
     // Takes the memory; throws MemoryError, and ValueError for a leaf that only stands in for a value (see
     // tracing::Placeholder). The spans live as long as this.
-    Launch(const CachedPlan& plan, std::span<const Bound> leaves, std::span<const Word> constants,
-           std::span<const Word> scalars);
+    Launch(device::DeviceRuntime& device, const CachedPlan& plan, std::span<const Bound> leaves,
+           std::span<const Word> constants, std::span<const Word> scalars);
 
     void run();  // throws IndexError of a Check, or Interrupted
     schedule::StorageView view(int value) const;
     const Bound& bound(int value) const;
 
 private:
+    class HostValues;
+
     Bound take(const schedule::PlanValue& value) const;
     void* pointer(int value) const;
     bool writes_donated(const schedule::PlanStep& step) const;
-    device::ChunkOptions chunk_options(bool parallel) const;
     void run_custom(const schedule::PlanStep& step);
     void run_kernel(const schedule::PlanStep& step, const Compiled& kernel);
 
+    device::DeviceRuntime& device_;
     const CachedPlan& plan_;
     const std::span<const Bound> leaves_;
     const std::span<const Word> constants_;
     ir::StorageRef arena_, scratch_;
-    std::size_t scratch_stride_ = 0;
-    const int threads_;              // of this run, whatever is set meanwhile: each has its part of the scratch memory
     InlineVector<Bound, 16> taken_;  // per value of the plan; empty for a leaf
     bool committed_ = false;  // memory that was handed over has been written: from here on the run goes to its end
     InlineVector<Word, 16> scalars_;

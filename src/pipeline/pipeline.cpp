@@ -4,7 +4,9 @@
 
 #include "core/config.h"
 #include "core/unlocked.h"
+#include "ir/build.h"
 #include "ir/print.h"
+#include "ir/walk.h"
 #include "pipeline/counters.h"
 #include "pipeline/launch.h"
 #include "schedule/cost.h"
@@ -16,6 +18,7 @@
 #include <array>
 #include <chrono>
 #include <iostream>
+#include <map>
 #include <optional>
 
 namespace weft::pipeline {
@@ -79,7 +82,8 @@ schedule::Plan make_plan(const Captured& captured, std::vector<int> run_time_con
     return make_plan(captured, graph.run_time_constants, {});
 }
 
-std::shared_ptr<const CachedPlan> plan_for(const Captured& captured, const TargetRef& target, GraphLock& graph) {
+std::shared_ptr<const CachedPlan> plan_for(const Captured& captured, const device::TargetRef& target,
+                                           GraphLock& graph) {
     Found found = find_plan(captured, target);
     if (found.plan) return found.plan;
     const auto start = std::chrono::steady_clock::now();
@@ -99,12 +103,15 @@ std::shared_ptr<const CachedPlan> plan_for(const Captured& captured, const Targe
     return made;
 }
 
-Result evaluate(const Request& request, std::unique_lock<std::recursive_mutex>& graph) {
-    if (replacement()) return replacement()(request);
+namespace {
+
+// One plan on one device.
+Result evaluate_on(std::uint8_t number, const Request& request, GraphLock& graph) {
     std::array<std::byte, 8192> room;  // enough for a small graph
     std::pmr::monotonic_buffer_resource memory(room.data(), room.size());
     static const schedule::Dies none;
-    const TargetRef target = current_target();
+    device::DeviceRuntime& device = device::runtime_of(number);
+    const device::TargetRef target = device.target();
     const Captured captured =
         schedule::capture(request.roots, target->donate ? request.dies : none, request.keep, &memory);
     std::shared_ptr<const CachedPlan> plan;
@@ -118,7 +125,7 @@ Result evaluate(const Request& request, std::unique_lock<std::recursive_mutex>& 
         for (const Captured::Leaf& leaf : captured.leaves)
             leaves.push_back({captured.views[leaf.view].storage, captured.views[leaf.view].offset});
         count(counter_cells().runs);
-        launch.emplace(*plan, leaves, captured.constants, captured.scalars);
+        launch.emplace(device, *plan, leaves, captured.constants, captured.scalars);
         launch->run();
     }
     Result result;
@@ -138,6 +145,97 @@ Result evaluate(const Request& request, std::unique_lock<std::recursive_mutex>& 
             result.kept.emplace_back(node, schedule::buffer_of(view));
         }
     return result;
+}
+
+std::uint8_t device_of(const ir::Node& node) { return node.device == kAnyDevice ? kCpu : node.device; }
+
+// What is to be moved between devices below these roots, and is not yet.
+std::vector<ir::NodeRef> pending_moves(std::span<const ir::NodeRef> roots) {
+    std::vector<ir::NodeRef> moves;
+    for (const ir::Node* node :
+         ir::topological_order(roots, [](const ir::Node& n) { return !n.in_memory() && n.crosses; }))
+        if (node->op == ir::Op::ToDevice && !node->realized) moves.emplace_back(node);
+    return moves;
+}
+
+void remember(const ir::NodeRef& node, const ir::NodeRef& buffer) {
+    node->realized = buffer;
+    ir::graph().forget(*node);
+}
+
+// The part of a request that one device can answer.
+Request part_for(std::uint8_t device, const Request& request) {
+    Request part;
+    for (const ir::NodeRef& node : request.keep)
+        if (device_of(*node) == device && !node->in_memory()) part.keep.push_back(node);
+    return part;
+}
+
+// What was stored on the way is memory to the runs that follow.
+void add_kept(Result& result, Result&& computed) {
+    for (auto& [node, buffer] : computed.kept) {
+        node->realized = buffer;
+        result.kept.emplace_back(std::move(node), std::move(buffer));
+    }
+}
+
+// The first of them, sources before users, whose own sources wait for no other move: their sources are computed, and copied.
+void move_first(std::span<const ir::NodeRef> moves, const Request& request, Result& result, GraphLock& graph) {
+    const std::uint8_t from = device_of(moves[0]->source());
+    Request part = part_for(from, request);
+    std::vector<ir::NodeRef> moving;
+    for (const ir::NodeRef& move : moves) {
+        if (device_of(move->source()) != from || !pending_moves(std::span(&move->sources[0], 1)).empty()) continue;
+        moving.push_back(move);
+        part.roots.push_back(ir::contiguous(move->sources[0]));
+    }
+    Result computed = evaluate_on(from, part, graph);
+    for (std::size_t i = 0; i < moving.size(); ++i) {
+        remember(moving[i], moved(*computed.values[i], moving[i]->device));
+        const ir::NodeRef& source = moving[i]->sources[0];
+        if (!source->in_memory()) source->realized = computed.values[i];
+    }
+    add_kept(result, std::move(computed));
+}
+
+// A plan has one device. What is to be moved is computed and copied first, and is memory to the runs that use it.
+Result evaluate_across(const Request& request, GraphLock& graph) {
+    Result result;
+    for (;;) {
+        const std::vector<ir::NodeRef> moves = pending_moves(request.roots);
+        if (moves.empty()) break;
+        move_first(moves, request, result, graph);
+    }
+    std::map<std::uint8_t, std::vector<std::size_t>> by_device;
+    for (std::size_t i = 0; i < request.roots.size(); ++i) by_device[device_of(*request.roots[i])].push_back(i);
+    result.values.resize(request.roots.size());
+    for (const auto& [device, indices] : by_device) {
+        Request part = part_for(device, request);
+        for (const std::size_t i : indices) part.roots.push_back(request.roots[i]);
+        if (by_device.size() == 1) part.dies = request.dies;  // else another of the runs may still read it
+        Result computed = evaluate_on(device, part, graph);
+        for (std::size_t i = 0; i < indices.size(); ++i) result.values[indices[i]] = std::move(computed.values[i]);
+        add_kept(result, std::move(computed));
+    }
+    return result;
+}
+
+}  // namespace
+
+ir::NodeRef moved(const ir::Node& buffer, std::uint8_t device) {
+    const auto& arg = buffer.as<ir::BufferArg>();
+    const auto first = arg.offset * static_cast<std::int64_t>(size_of(buffer.dtype));
+    ir::StorageRef storage = device::runtime_of(device).allocate(ir::bytes_of(buffer));
+    device::transfer(*arg.storage, first, *storage, static_cast<std::size_t>(ir::bytes_of(buffer)));
+    return ir::buffer(std::move(storage), buffer.dtype, buffer.shape, 0, row_major_strides(buffer.shape));
+}
+
+Result evaluate(const Request& request, GraphLock& graph) {
+    if (replacement()) return replacement()(request);
+    const std::uint8_t device = request.roots.empty() ? kCpu : device_of(*request.roots[0]);
+    const bool one = std::all_of(request.roots.begin(), request.roots.end(),
+                                 [&](const ir::NodeRef& root) { return device_of(*root) == device && !root->crosses; });
+    return one ? evaluate_on(device, request, graph) : evaluate_across(request, graph);
 }
 
 }  // namespace weft::pipeline

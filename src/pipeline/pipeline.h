@@ -32,9 +32,12 @@ void replace_evaluator(Evaluator evaluator);
 // The caller holds the run lock, and the graph lock once, by `graph`: it is let go while kernels run.
 Result evaluate(const Request& request, std::unique_lock<std::recursive_mutex>& graph);
 
+// A dense Buffer's elements, copied to another device.
+ir::NodeRef moved(const ir::Node& buffer, std::uint8_t device);
+
 // The plan of a captured graph, from the cache or made: simplify → fuse → plan → lower → optimise → compile. The caller holds the graph lock,
 // and `graph` gives it back while kernels are compiled.
-std::shared_ptr<const CachedPlan> plan_for(const schedule::Captured& captured, const TargetRef& target,
+std::shared_ptr<const CachedPlan> plan_for(const schedule::Captured& captured, const device::TargetRef& target,
                                            std::unique_lock<std::recursive_mutex>& graph);
 
 // … up to plan: kernels are not compiled.

@@ -1,6 +1,6 @@
 // pipeline/system_info.cpp: what this machine is and how Weft uses it, for reports.
 #include "backend/backend.h"
-#include "pipeline/target.h"
+#include "device/target.h"
 
 #include <weft/debug.h>
 
@@ -27,7 +27,7 @@ std::int64_t cache_bytes(int which) { return std::max(0L, sysconf(which)); }
 }  // namespace
 
 SystemInfo system_info() {
-    const pipeline::TargetRef target = pipeline::current_target();
+    const device::TargetRef target = device::current_target();
     return {.cpu = cpu_model(),
             .level = level_name(target->level),
             .backend = backend::named(*target).describe(*target),

@@ -329,7 +329,9 @@ CanonicalGraph canonical_graph(const Captured& captured, std::span<const int> ru
                 node.op != Op::Custom || leaf < 0 || ir::is_dense(captured.leaf(leaf));  // C++ reads dense arrays
             sources.push_back(as_is ? graph.values[operand] : ir::contiguous(graph.values[operand]));
         }
-        graph.values.push_back(ir::with_sources(node, std::move(sources)));
+        // A plan is for one device, whichever: its nodes do not say.
+        if (sources.empty()) graph.values.push_back(ir::graph().make(node.op, node.dtype, node.shape, {}, node.arg));
+        else graph.values.push_back(ir::with_sources(node, std::move(sources)));
     }
     for (const int item : captured.output_items) graph.outputs.push_back(graph.values[item]);
     return graph;

@@ -136,6 +136,7 @@ Tensor make_selection(const Tensor& x, const std::function<ir::NodeRef(const ir:
 // ---- new cells -------------------------------------------------------------------------------------------------------
 
 Tensor make_tensor(ir::NodeRef node) {
+    if (node->device == kAnyDevice && other_devices()) node = ir::made_on(node, default_device().number());
     if (!recording && node->needs_grad) node = ir::detach(node);
     Tensor result(std::make_shared<Cell>());
     {

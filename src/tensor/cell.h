@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 
 namespace weft {
 
@@ -120,9 +121,9 @@ Tensor make_view(const Tensor& base, ReadView read, WriteView write, bool detach
 inline bool needs_grad(const ir::NodeRef& node) { return node->needs_grad; }
 
 // Declared here for the tensor room, defined in src/runtime, which alone knows the pool and the outbox.
-ir::StorageRef new_storage(std::int64_t bytes);  // pooled memory, contents arbitrary; throws MemoryError
-ir::NodeRef snapshot_of(Cell& cell);             // the value of one that reads_shared(), copied; under the graph lock
-void list_cell(Cell& cell);                      // "this cell is a view or not yet computed"
+ir::StorageRef new_storage(std::span<const std::byte> elements);  // a copy on the default device; throws MemoryError
+ir::NodeRef snapshot_of(Cell& cell);  // the value of one that reads_shared(), copied; under the graph lock
+void list_cell(Cell& cell);           // "this cell is a view or not yet computed"
 void unlist_cell(Cell& cell);
 bool inside_run();                   // whether this thread computes a graph just now
 void relieve(const Tensor& newest);  // runs the graph if very much is pending

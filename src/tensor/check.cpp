@@ -40,6 +40,24 @@ Checker::Checker(std::string_view function, std::initializer_list<Argument> argu
         if (const auto* tensors = std::get_if<std::span<const Tensor>>(&argument.value))
             for (const Tensor& tensor : *tensors) value(tensor.defined(), "one of ", argument.name, " is undefined");
     }
+    if (other_devices()) make_constants_there();
+}
+
+// Where the operands are, which must be one place; a number on the CPU goes anywhere.
+void Checker::make_constants_there() {
+    const Tensor* first = nullptr;
+    const auto look_at = [&](const Tensor& operand) {
+        if (!operand.defined() || (operand.rank() == 0 && operand.device() == cpu)) return;
+        if (!first) first = &operand;
+        value(operand.device() == first->device(), "one operand is on ", first->device().name(), " and another on ",
+              operand.device().name(), "; move one of them with to()");
+    };
+    for (const Argument& argument : arguments_) {
+        if (const auto* tensor = std::get_if<const Tensor*>(&argument.value); tensor && *tensor) look_at(**tensor);
+        if (const auto* tensors = std::get_if<std::span<const Tensor>>(&argument.value))
+            for (const Tensor& tensor : *tensors) look_at(tensor);
+    }
+    if (first) there_.emplace(first->device());
 }
 
 namespace {

@@ -10,6 +10,7 @@
 #include <weft/tensor.h>
 
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -77,9 +78,11 @@ public:
 
 private:
     std::string message(const std::string& problem) const { return str(call(), ": ", problem); }
+    void make_constants_there();
 
     std::string_view function_;
     InlineVector<Argument, 4> arguments_;
+    std::optional<DeviceScope> there_;  // where the operands are: what the op makes besides belongs there, too
 };
 
 std::string to_string(const Scalar& scalar);

@@ -22,6 +22,8 @@ std::int64_t bytes_of(DType dtype, const Shape& shape) {
     return checked_mul(numel(shape), static_cast<std::int64_t>(size_of(dtype)));
 }
 
+std::uint8_t here() { return default_device().number(); }
+
 Tensor of_storage(ir::StorageRef storage, DType dtype, const Shape& shape) {
     return make_tensor(ir::buffer(std::move(storage), dtype, shape, 0, row_major_strides(shape)));
 }
@@ -64,7 +66,7 @@ void store_nested(const Nested& values, DType dtype, std::span<const std::int64_
 
 struct ForeignStorage final : ir::Storage {
     ForeignStorage(void* memory, std::size_t size, std::shared_ptr<void> owner) : owner(std::move(owner)) {
-        data = memory;
+        address = reinterpret_cast<std::uintptr_t>(memory);
         bytes = size;
         foreign = true;
     }
@@ -78,12 +80,12 @@ Tensor tensor(const Nested& values, std::optional<DType> dtype) {
     const Shape shape = shape_of_nested(values);
     if (!values.is_list) {
         check_number(values.scalar, type);
-        return make_tensor(ir::constant(type, values.scalar));
+        return make_tensor(ir::constant(type, values.scalar, {}, here()));
     }
-    const ir::StorageRef storage = new_storage(bytes_of(type, shape));
-    auto* out = static_cast<std::byte*>(storage->data);
+    std::vector<std::byte> elements(static_cast<std::size_t>(bytes_of(type, shape)));
+    std::byte* out = elements.data();
     store_nested(values, type, shape, out);
-    return of_storage(storage, type, shape);
+    return of_storage(new_storage(elements), type, shape);
 }
 
 void check_count(std::size_t count, DType dtype, const Shape& shape) {
@@ -97,9 +99,8 @@ Tensor from_bytes(const void* elements, DType dtype, const Shape& shape) {
     const Checker check("from_bytes", {{"dtype", dtype}, {"shape", shape}});
     check.sizes(shape);
     check.value(elements != nullptr || numel(shape) == 0, "there are no elements");
-    const ir::StorageRef storage = new_storage(bytes_of(dtype, shape));
-    if (numel(shape) > 0) std::memcpy(storage->data, elements, static_cast<std::size_t>(bytes_of(dtype, shape)));
-    return of_storage(storage, dtype, shape);
+    const auto bytes = static_cast<std::size_t>(bytes_of(dtype, shape));
+    return of_storage(new_storage({static_cast<const std::byte*>(elements), bytes}), dtype, shape);
 }
 
 namespace {
@@ -145,22 +146,31 @@ Tensor from_shared_memory(void* elements, const Shape& shape, const Dims& stride
 Tensor full(const Shape& shape, Scalar value, std::optional<DType> dtype) {
     const Checker check("full", {{"shape", shape}, {"value", Operand(value)}});
     check.sizes(shape);
-    return make_tensor(ir::expand(as_node(value, dtype.value_or(value.dtype()), check), shape));
+    const DType type = dtype.value_or(value.dtype());
+    check.value(fits(value, type), to_string(value), " does not fit ", type);
+    return make_tensor(ir::constant(type, value, shape, here()));
 }
 
 Tensor zeros(const Shape& shape, DType dtype) {
     Checker("zeros", {{"shape", shape}}).sizes(shape);
-    return make_tensor(ir::constant(dtype, Scalar(0), shape));
+    return make_tensor(ir::constant(dtype, Scalar(0), shape, here()));
 }
 
 Tensor ones(const Shape& shape, DType dtype) {
     Checker("ones", {{"shape", shape}}).sizes(shape);
-    return make_tensor(ir::constant(dtype, Scalar(1), shape));
+    return make_tensor(ir::constant(dtype, Scalar(1), shape, here()));
 }
 
-Tensor zeros_like(const Tensor& x, std::optional<DType> dtype) { return zeros(x.shape(), dtype.value_or(x.dtype())); }
-Tensor ones_like(const Tensor& x, std::optional<DType> dtype) { return ones(x.shape(), dtype.value_or(x.dtype())); }
+Tensor zeros_like(const Tensor& x, std::optional<DType> dtype) {
+    const DeviceScope scope(x.device());
+    return zeros(x.shape(), dtype.value_or(x.dtype()));
+}
+Tensor ones_like(const Tensor& x, std::optional<DType> dtype) {
+    const DeviceScope scope(x.device());
+    return ones(x.shape(), dtype.value_or(x.dtype()));
+}
 Tensor full_like(const Tensor& x, Scalar value, std::optional<DType> dtype) {
+    const DeviceScope scope(x.device());
     return full(x.shape(), value, dtype.value_or(x.dtype()));
 }
 
@@ -180,7 +190,7 @@ Tensor integer_range(const Checker& check, std::int64_t start, std::int64_t stop
     check.value(!__builtin_sub_overflow(stop, start, &distance), "the range is too long");
     const bool empty = distance == 0 || (distance < 0) != (step < 0);
     const std::int64_t length = empty ? 0 : ceil_div(distance, step);
-    const NodeRef index = ir::iota(length);
+    const NodeRef index = ir::iota(length, here());
     NodeRef value = step == 1 ? index : index * nodes::number(index, step);
     if (start != 0) value = value + nodes::number(index, start);
     return make_tensor(ir::cast(value, dtype));
@@ -198,7 +208,7 @@ Tensor arange(Scalar start, Scalar stop, Scalar step, std::optional<DType> dtype
     if (whole) return integer_range(check, start.as_int(), stop.as_int(), step.as_int(), dtype.value_or(DType::I64));
     // Computed in f64: in f32 the steps of a long range would drift.
     const std::int64_t length = range_length(check, start.as_double(), stop.as_double(), step.as_double());
-    const NodeRef index = ir::cast(ir::iota(length), DType::F64);
+    const NodeRef index = ir::cast(ir::iota(length, here()), DType::F64);
     const NodeRef value = nodes::number(index, start.as_double()) + index * nodes::number(index, step.as_double());
     return make_tensor(ir::cast(value, dtype.value_or(default_dtype())));
 }
@@ -208,7 +218,7 @@ Tensor linspace(double start, double stop, std::int64_t count, DType dtype) {
     check.value(count >= 0, "the count must not be negative");
     if (count <= 1) return full({count}, start, dtype);
     // From the nearer end, so that both ends are exact.
-    const NodeRef index = ir::iota(count), i = ir::cast(index, DType::F64);
+    const NodeRef index = ir::iota(count, here()), i = ir::cast(index, DType::F64);
     const NodeRef step = nodes::number(i, (stop - start) / static_cast<double>(count - 1));
     const NodeRef left = nodes::number(i, start) + i * step;
     const NodeRef right = nodes::number(i, stop) - (nodes::number(i, static_cast<double>(count - 1)) - i) * step;

@@ -30,6 +30,10 @@ DType Tensor::dtype() const {
     return read_fact(*this, [](const ir::Node& node) { return node.dtype; });
 }
 
+Device Tensor::device() const {
+    return read_fact(*this, [](const ir::Node& node) { return Device::of_number(node.device); });
+}
+
 std::int64_t Tensor::numel() const {
     return read_fact(*this, [](const ir::Node& node) { return weft::numel(node.shape); });
 }
@@ -43,6 +47,12 @@ std::int64_t Tensor::size(int axis) const {
 Tensor& Tensor::fill_(Scalar value) { return assign(value); }
 
 Tensor Tensor::to(DType dtype) const { return weft::cast(*this, dtype); }
+
+Tensor Tensor::to(Device device) const {
+    if (this->device() == device) return *this;
+    check_available(device);
+    return make_tensor(ir::to_device(node_of(*this), device.number()));
+}
 Tensor Tensor::contiguous() const { return weft::contiguous(*this); }
 Tensor Tensor::clone() const { return weft::clone(*this); }
 Tensor Tensor::sum(const Axes& axes, bool keepdim) const { return weft::sum(*this, axes, keepdim); }

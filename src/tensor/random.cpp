@@ -39,7 +39,7 @@ RandomWords halves_of(const NodeRef& u64_value) {
 RandomWords random_words(std::int64_t blocks) {  // `blocks` pairs of words, 1-d
     const auto [key, counter] = draw(blocks);
     const RandomWords start = halves_of(counter);
-    const NodeRef index = ir::iota(blocks);
+    const NodeRef index = ir::iota(blocks, default_device().number());
     const NodeRef low = start.first + ir::cast(index, DType::U32);
     NodeRef high = start.second + ir::cast(ir::less(low, start.first), DType::U32);  // the carry
     if (blocks > std::int64_t{1} << 32)

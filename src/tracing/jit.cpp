@@ -37,7 +37,7 @@ tracing::Signature signature_of(std::span<const Tensor> inputs, std::span<const 
                               .same_as = {},
                               .grad_enabled = grad_enabled(),
                               .default_dtype = default_dtype(),
-                              .target = pipeline::current_target(),
+                              .target = device::current_target(),
                               .plain_convolution = config().plain_convolution};
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         result.inputs.push_back(layout_of(memory[i]));
@@ -51,12 +51,13 @@ bool matches(const tracing::Signature& signature, std::span<const Tensor> inputs
     if (signature.inputs.size() != inputs.size() || signature.grad_enabled != grad_enabled()) return false;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         const tracing::Layout& layout = signature.inputs[i];
-        if (layout.dtype != memory[i].dtype || !(layout.shape == memory[i].shape) ||
-            !(layout.strides == memory[i].strides) || signature.same_as[i] != first_with_cell(inputs, i))
+        if (layout.device != memory[i].storage->device || layout.dtype != memory[i].dtype ||
+            !(layout.shape == memory[i].shape) || !(layout.strides == memory[i].strides) ||
+            signature.same_as[i] != first_with_cell(inputs, i))
             return false;
     }
     return signature.default_dtype == default_dtype() && signature.plain_convolution == config().plain_convolution &&
-           signature.target == pipeline::current_target();
+           signature.target == device::current_target();
 }
 
 void check_inputs(std::span<const Tensor> inputs) {

@@ -3,6 +3,7 @@
 #include "tracing/recorder.h"
 
 #include "cells/state.h"
+#include "core/str.h"
 #include "ir/build.h"
 #include "ir/walk.h"
 #include "pipeline/pipeline.h"
@@ -68,7 +69,8 @@ ir::NodeRef Recorder::placeholder(int slot, const Layout& layout, std::int64_t& 
         if (span < 0) offset -= span;
         reach += std::abs(span);
     }
-    auto storage = std::make_shared<Placeholder>(slot, static_cast<std::size_t>(reach) * size_of(layout.dtype));
+    auto storage =
+        std::make_shared<Placeholder>(slot, static_cast<std::size_t>(reach) * size_of(layout.dtype), layout.device);
     return ir::buffer(std::move(storage), layout.dtype, layout.shape, offset, layout.strides);
 }
 
@@ -97,8 +99,10 @@ Recorder::StandIn& Recorder::find(Cell& cell) {
     if (cell.view) return made;
     // A value that is not computed yet will be, densely, before it is needed.
     if (const ir::NodeRef buffer = cells::stored_value(cell.node))
-        made.layout = {buffer->dtype, buffer->shape, buffer->as<ir::BufferArg>().strides};
-    else made.layout = {cell.node->dtype, cell.node->shape, row_major_strides(cell.node->shape)};
+        made.layout = {buffer->device, buffer->dtype, buffer->shape, buffer->as<ir::BufferArg>().strides};
+    else
+        made.layout = {Device::of_number(cell.node->device).number(), cell.node->dtype, cell.node->shape,
+                       row_major_strides(cell.node->shape)};
     made.node = placeholder(slot_of(next), made.layout, made.offset);
     if (cell.requires_grad) made.node = ir::leaf(cell.id, made.node);
     else if (cell.node->needs_grad) made.node = without_history(made.node);
@@ -276,10 +280,26 @@ Recording::Place Recorder::place_of(const ir::StorageRef& storage, std::int64_t 
     return {at->slot, offset - (index < 0 ? offsets_[at->slot] : stand_ins_[index].offset), nullptr};
 }
 
+std::uint8_t Recorder::common_device() const {
+    std::uint8_t device = kAnyDevice;
+    for (const ir::NodeRef& root : roots_) {
+        if (root->crosses)
+            throw ValueError("jit: the function moves a tensor from one device to another; move it before the call");
+        if (root->device == kAnyDevice || root->device == device) continue;
+        if (device != kAnyDevice)
+            throw ValueError(str("jit: the function computes on ", Device::of_number(device).name(), " and on ",
+                                 Device::of_number(root->device).name(), "; let each have a function of its own"));
+        device = root->device;
+    }
+    return device == kAnyDevice ? kCpu : device;
+}
+
 void Recorder::plan_it(std::unique_lock<std::recursive_mutex>& graph) {
     Recording& recording = *recording_;
+    recording.device = common_device();
     const schedule::Captured captured = schedule::capture(roots_, nullptr);
-    if (!captured.outputs.empty()) recording.plan = pipeline::plan_for(captured, recording.signature.target, graph);
+    if (!captured.outputs.empty())
+        recording.plan = pipeline::plan_for(captured, device::runtime_of(recording.device).target(), graph);
     std::vector<bool> used(stand_ins_.size(), false);
     for (const schedule::Captured::Leaf& leaf : captured.leaves) {
         const StorageView& view = captured.views[leaf.view];

@@ -14,9 +14,10 @@ namespace weft::tracing {
 // A storage without memory, in the place of a slot's (an input's, a watched cell's). A run that meets one refuses.
 class Placeholder final : public ir::Storage {
 public:
-    Placeholder(int slot, std::size_t size) : slot(slot) {
+    Placeholder(int slot, std::size_t size, std::uint8_t on) : slot(slot) {
+        device = on;
         bytes = size;
-        foreign = true;
+        foreign = placeholder = true;
     }
     const int slot;
 };
@@ -62,6 +63,7 @@ private:
     void undo();
     // … and in terms of memory.
     void plan_it(std::unique_lock<std::recursive_mutex>& graph);
+    std::uint8_t common_device() const;  // of all that is to be computed
     void note_watched(const std::vector<bool>& used);
     Recording::Place place_of(const ir::StorageRef& storage, std::int64_t offset, std::vector<bool>& used) const;
     void compute_pending();

@@ -197,7 +197,7 @@ std::vector<Tensor> replay(const Recording& recording, std::span<const Tensor> i
     std::optional<pipeline::Launch> launch;
     if (recording.plan) {
         pipeline::count(pipeline::counter_cells().runs);
-        launch.emplace(*recording.plan, leaves, recording.constants, scalars);
+        launch.emplace(device::runtime_of(recording.device), *recording.plan, leaves, recording.constants, scalars);
         launch->run();
     }
     const std::lock_guard lock(ir::graph_lock());

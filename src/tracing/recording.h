@@ -19,6 +19,7 @@ namespace weft::tracing {
 
 // Memory without its address.
 struct Layout {
+    std::uint8_t device = kCpu;
     DType dtype = DType::F32;
     Shape shape;
     Dims strides;
@@ -31,7 +32,7 @@ struct Signature {
     std::vector<int> same_as;  // per input: the first input with the same cell
     bool grad_enabled = true;
     DType default_dtype = DType::F32;
-    pipeline::TargetRef target;  // equal ones are one object
+    device::TargetRef target;  // equal ones are one object
     bool plain_convolution = false;
     friend bool operator==(const Signature&, const Signature&) = default;
 };
@@ -82,6 +83,7 @@ struct Recording {
 
     Signature signature;
     std::vector<Watched> watched;
+    std::uint8_t device = kCpu;                        // that it runs on
     std::shared_ptr<const pipeline::CachedPlan> plan;  // null: nothing to compute
     std::vector<Place> leaves;
     std::vector<Word> constants, scalars;
@@ -94,7 +96,9 @@ struct Recording {
     bool settled = true;  // false: the next call captures again, since the function set up state of its own
 };
 
-inline Layout layout_of(const schedule::StorageView& view) { return {view.dtype, view.shape, view.strides}; }
+inline Layout layout_of(const schedule::StorageView& view) {
+    return {view.storage ? view.storage->device : kCpu, view.dtype, view.shape, view.strides};
+}
 
 enum class Fit { Ready, Pending, Other, Dead };  // Other: another recording may fit; Dead: this one never will again
 

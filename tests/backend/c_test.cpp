@@ -303,7 +303,8 @@ TEST_CASE("c: programs outlive the kernel, and threads may compile and run at th
             }
             std::vector<float> x(40, 2), out(40);
             void* pointers[] = {x.data(), out.data()};
-            for (int repeat = 0; repeat < 100; ++repeat) program->run(pointers, nullptr, 0, 40, nullptr, nullptr);
+            for (int repeat = 0; repeat < 100; ++repeat)
+                static_cast<const backend::HostProgram&>(*program).run(pointers, nullptr, 0, 40, nullptr, nullptr);
             if (out == std::vector<float>(40, static_cast<float>(2 * (10 + t % 2)))) ++right;
         });
     for (std::thread& thread : threads) thread.join();

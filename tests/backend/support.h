@@ -133,8 +133,8 @@ inline Result run_program(const backend::Program& program, const Kernel& k, std:
     std::memset(scratch.get(), 0x7f, k.scratch_bytes + 64);
     const std::int64_t extent = kernel::parallel_extent(k), step = chunk ? chunk : std::max<std::int64_t>(extent, 1);
     for (std::int64_t begin = 0; begin < extent; begin += step)
-        program.run(pointers.data(), scalars.data(), begin, std::min(extent, begin + step), scratch.get(),
-                    &result.check);
+        static_cast<const backend::HostProgram&>(program).run(
+            pointers.data(), scalars.data(), begin, std::min(extent, begin + step), scratch.get(), &result.check);
     for (const Memory& memory : result.memories) CHECK(memory.guard_is_whole());
     return result;
 }

@@ -46,6 +46,7 @@ TEST_CASE("item and bool need exactly one element, and say what there is") {
 }
 
 TEST_CASE("data_ptr is dense, memory is as it lies and stays alive") {
+    const DeviceScope host(cpu);
     const Tensor x = tensor({{1, 2}, {3, 4}}, f32);
     const auto* transposed = static_cast<const float*>(x.t().contiguous().data_ptr());
     CHECK(transposed[1] == 3);

@@ -212,6 +212,7 @@ TEST_CASE("a failed run takes back the writes that need what failed, and no othe
 }
 
 TEST_CASE("when memory runs out, nothing is lost") {
+    const DeviceScope host(cpu);
     Tensor x = stored({1, 2});
     const Tensor held = x.clone().realize();
     const Tensor also = x;
@@ -227,6 +228,7 @@ TEST_CASE("when memory runs out, nothing is lost") {
 }
 
 TEST_CASE("a write takes the memory of the old value over, unless somebody still sees it") {
+    const DeviceScope host(cpu);
     Tensor x = (stored({1, 2, 3}) + 0.5).realize();
     const void* const memory = x.data_ptr();
     x *= 2;

@@ -18,20 +18,20 @@ using namespace weft::device;
 
 namespace {
 
-std::uintptr_t address(const ir::StorageRef& s) { return reinterpret_cast<std::uintptr_t>(s->data); }
+std::uintptr_t address(const ir::StorageRef& s) { return s->address; }
 
 }  // namespace
 
 TEST_CASE("a freed block is used again, by an allocation of its size class") {
     trim_pool();
     auto a = allocate(100'000);
-    const void* const data = a->data;
+    const std::uintptr_t place = a->address;
     CHECK(a->bytes == 100'000);
     CHECK_FALSE(a->foreign);
     a.reset();
     const auto before = pool_stats();
     const auto b = allocate(100'001);
-    CHECK(b->data == data);
+    CHECK(b->address == place);
     CHECK(pool_stats().fresh_allocations == before.fresh_allocations);
     CHECK(pool_stats().allocations == before.allocations + 1);
 }
@@ -39,9 +39,9 @@ TEST_CASE("a freed block is used again, by an allocation of its size class") {
 TEST_CASE("every block is aligned to a cache line and wholly usable") {
     for (const std::int64_t bytes : {0, 1, 63, 64, 65, 4096, 16384, 100'000, 2'097'152, 5'000'001}) {
         const auto s = allocate(bytes);
-        REQUIRE(s->data != nullptr);
+        REQUIRE(s->address != 0);
         CHECK(address(s) % 64 == 0);
-        std::memset(s->data, 0xa5, s->bytes);
+        std::memset(ir::host_bytes(*s), 0xa5, s->bytes);
     }
 }
 
@@ -124,9 +124,9 @@ TEST_CASE("many threads allocate, write and free at once") {
             std::vector<ir::StorageRef> held(16);
             for (int i = 0; i < 2000; ++i) {
                 auto& slot = held[random() % held.size()];
-                if (slot && static_cast<unsigned char*>(slot->data)[slot->bytes - 1] != t) ++wrong;
+                if (slot && ir::host_bytes(*slot)[slot->bytes - 1] != static_cast<std::byte>(t)) ++wrong;
                 slot = allocate(1 + random() % 50'000);
-                std::memset(slot->data, t, slot->bytes);
+                std::memset(ir::host_bytes(*slot), t, slot->bytes);
             }
         });
     }

@@ -212,6 +212,7 @@ TEST_CASE("a value that is used by everything after it is computed once, or chea
 }
 
 TEST_CASE("rows that depend on rows before them: a hundred softmaxes in a chain") {
+    const DeviceScope host(cpu);
     const auto chain = [](int length, const Tensor& start) {
         Tensor x = start;
         for (int i = 0; i < length; ++i) x = softmax(x * 2) + 0.5f;
@@ -225,6 +226,7 @@ TEST_CASE("rows that depend on rows before them: a hundred softmaxes in a chain"
 // ---- convolutions: no fusion may multiply their work ----------------------------------------------------------------
 
 TEST_CASE("a convolution under a pool is computed once") {
+    const DeviceScope host(cpu);
     const Tensor x = data({2, 3, 12, 12}, 1), w = data({4, 3, 3, 3}, 2), b = data({4}, 3);
     check_work({avg_pool2d(conv2d(x, w, b), 2)});
     check_work({avg_pool2d(relu(conv2d(x, w, b, {.padding = 1})), 3, {.stride = 1})});
@@ -234,6 +236,7 @@ TEST_CASE("a convolution under a pool is computed once") {
 }
 
 TEST_CASE("gradients of convolutions do no more multiply-adds than they say") {
+    const DeviceScope host(cpu);
     for (const int stride : {1, 2}) {
         CAPTURE(stride);
         Tensor x = data({2, 3, 11, 11}, 1), w = data({4, 3, 3, 3}, 2);
@@ -263,6 +266,7 @@ TEST_CASE("a reduction is not repeated along an axis that it does not depend on"
 }
 
 TEST_CASE("products with a reduction's result are summed where they are made, never stored") {
+    const DeviceScope host(cpu);
     const auto largest_output = [](const std::vector<Tensor>& tensors) {
         std::int64_t largest = 0;
         for (const schedule::PlanStep& step : plan(tensors).plan.steps)

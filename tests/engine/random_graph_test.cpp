@@ -87,6 +87,7 @@ void report(std::uint64_t seed, const Roots& roots, bool with_c) {
 }
 
 TEST_CASE("random graphs have the same bits however they are computed, and the oracle's values") {
+    const DeviceScope host(cpu);
     const std::uint64_t first = from_environment("WEFT_SEED", kBaseSeed);
     const std::uint64_t count = from_environment("WEFT_RANDOM_GRAPHS", kGraphs);
     const bool with_c = use_c();
@@ -109,6 +110,7 @@ TEST_CASE("random graphs have the same bits however they are computed, and the o
 
 // The first value is compiled in, the second makes a plan with a scalar in its place, the third is served by that plan.
 TEST_CASE("a constant that comes with another value gives the bits of a plan made for it") {
+    const DeviceScope host(cpu);
     const std::uint64_t first = from_environment("WEFT_SEED", kBaseSeed) + 1000000;
     int hits = 0;
     for (std::uint64_t seed = first; seed < first + 400; ++seed) {

@@ -132,6 +132,7 @@ TEST_CASE("every n-th element of padded rows, and parts that take turns in memor
 }
 
 TEST_CASE("windows that do not overlap: their gradients only move values") {
+    const DeviceScope host(cpu);
     for (const std::int64_t window : {1, 2, 3})
         for (const std::int64_t stride : {2, 3, 4})
             for (const std::int64_t size : {12, 13}) {

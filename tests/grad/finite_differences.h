@@ -52,7 +52,7 @@ using Function = std::function<ir::NodeRef(const Inputs&)>;
 // d(loss)/d(input) by central differences: the input's buffer is changed in place, and the graph computed anew.
 inline std::vector<double> differences(const ir::NodeRef& loss, const ir::NodeRef& input) {
     constexpr double kStep = 1e-5;
-    auto* values = static_cast<double*>(input->as<ir::BufferArg>().storage->data);
+    auto* values = reinterpret_cast<double*>(input->as<ir::BufferArg>().storage->address);
     std::vector<double> result;
     for (std::int64_t i = 0; i < numel(input->shape); ++i) {
         const double value = values[i];

@@ -82,6 +82,8 @@ void add_movement(std::vector<Case>& cases) {
         }
     add("strided slice", {7, 1}, [](const NodeRef& x) { return skew(x, {0, 1, 3, 1}, 2); });
     add("skew to nothing", {4, 2}, [](const NodeRef& x) { return skew(x, {0, 1, 1, 1}, 0); });
+    add("to_device", {2, 2},
+        [](const NodeRef& x) { return to_device(to_device(x, Device("guarded").number()), kCpu); });
     add("contiguous", {2, 2}, [](const NodeRef& x) { return contiguous(x); });
     add("sliding window", {6}, [](const NodeRef& x) {
         return reduce(Op::Add, skew(expand(reshape(x, {6, 1}), {6, 3}), {0, 1, 1, 1}, 4), {1});

@@ -293,6 +293,7 @@ LINE_ALONE("S91: foreign memory is read when the graph runs and never written; m
 }
 
 LINE_ALONE("S98: an op sees shared memory as it is at the call, a read as it is then; a write in place writes it") {
+    const DeviceScope host(cpu);
     const BackendScope scope("ref");
     std::array<float, 4> foreign = {1, 2, 3, 4};
     Tensor x = from_shared_memory(foreign.data(), {2, 2}, {2, 1}, f32, nullptr);

@@ -80,7 +80,7 @@ Roots on_copies(const Roots& roots) {
         ir::StorageRef& copy = copies[arg.storage.get()];
         if (!copy) {
             const auto fresh = std::make_shared<HostStorage>(arg.storage->bytes);
-            std::memcpy(fresh->data, arg.storage->data, arg.storage->bytes);
+            std::memcpy(ir::host_bytes(*fresh), ir::host_bytes(*arg.storage), arg.storage->bytes);
             copy = fresh;
         }
         return ir::buffer(copy, node.dtype, node.shape, arg.offset, arg.strides);
@@ -376,7 +376,7 @@ void compile_together(std::span<const Roots> graphs, const Mode& mode) {
         for (const schedule::PlanStep& step : plan.steps)
             if (!step.kernel.custom) kernels.push_back(&step.kernel.graph);
     std::unique_lock graph(ir::graph_lock());
-    pipeline::compile(kernels, pipeline::current_target(), graph);
+    pipeline::compile(kernels, device::current_target(), graph);
 }
 
 // ---- a smaller graph ------------------------------------------------------------------------------------------------
@@ -452,7 +452,7 @@ std::string describe(const Roots& roots, std::size_t root) {
             }
             kernel::Kernel plain = kernel::lower(step.kernel.graph);
             out << "plain:\n" << kernel::print(plain);
-            out << "optimised:\n" << kernel::print(kernel::optimise(std::move(plain), *pipeline::current_target()));
+            out << "optimised:\n" << kernel::print(kernel::optimise(std::move(plain), *device::current_target()));
         }
     } catch (const std::exception& error) {
         out << "no plan: " << error.what() << "\n";

@@ -1,5 +1,6 @@
 // tests/support/eager.cpp: one function per op, each a loop over the result's elements.
 #include "tests/support/eager.h"
+#include "device/device.h"
 
 #include "core/checked.h"
 #include "core/str.h"
@@ -312,7 +313,13 @@ Words check_words(const Node& node, const Words& from) {
 Words buffer_words(const Node& node) {
     const auto& [storage, offset, strides] = node.as<BufferArg>();
     Words words(numel(node.shape));
-    const auto* bytes = static_cast<const std::byte*>(storage->data);
+    std::vector<std::byte> copy;  // of another device's memory
+    const std::byte* bytes = storage->device == kCpu ? ir::host_bytes(*storage) : nullptr;
+    if (!bytes) {
+        copy.resize(storage->bytes);
+        device::runtime_of(storage->device).read(*storage, 0, copy.data(), copy.size());
+        bytes = copy.data();
+    }
     for_each_index(node.shape, [&, offset = offset, &strides = strides](const Dims& index, std::int64_t position) {
         const std::int64_t element = offset + flat(index, strides);
         words[position] = load_word(node.dtype, bytes + element * static_cast<std::int64_t>(size_of(node.dtype)));
@@ -381,6 +388,7 @@ Value compute(const Node& node, const Values& values) {
         case Op::Scatter: return {scatter_words(node, *in[0], *in[1], *in[2])};
         case Op::Check: return {check_words(node, *in[0])};
         case Op::Reshape:
+        case Op::ToDevice:
         case Op::Contiguous:
         case Op::Leaf:
         case Op::Detach:

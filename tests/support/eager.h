@@ -22,7 +22,7 @@ std::vector<double> evaluate_to_doubles(const ir::NodeRef& node);
 // Memory for Buffer nodes in tests.
 struct HostStorage : ir::Storage {
     explicit HostStorage(std::size_t size) : memory(size) {
-        data = memory.data();
+        address = reinterpret_cast<std::uintptr_t>(memory.data());
         bytes = size;
     }
     std::vector<std::byte> memory;

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "backend/backend.h"
-#include "pipeline/target.h"
+#include "device/target.h"
 
 namespace weft::testing {
 
-inline const Target& here() { return *pipeline::current_target(); }  // targets are never forgotten
+inline const Target& here() { return *device::current_target(); }  // targets are never forgotten
 inline CpuLevel level_here() { return here().level; }
 
 // The backend of this name for this machine, and a target that names it.

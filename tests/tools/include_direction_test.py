@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 MAX_LINES = 1000
-VALUE_HEADERS = {"dtype.h", "shape.h", "error.h"}  # the bottom of the house: every room may include them
+VALUE_HEADERS = {"device.h", "dtype.h", "shape.h", "error.h"}  # the bottom of the house: every room may include them
 
 # Room of src/ -> rooms it may include besides itself.
 ROOMS = {

@@ -18,7 +18,7 @@ import weft
 from .. import _weft
 from .._functions import finfo as finfo, iinfo as iinfo
 from .._tensor import Tensor
-from .._types import check_device, device as _Device
+from .._types import device as _Device
 from ._info import Info, broadcast_shapes, can_cast as can_cast, isdtype as isdtype, result_type as result_type
 from ._sets import unique_all as unique_all, unique_counts as unique_counts, unique_inverse as unique_inverse, unique_values as unique_values
 
@@ -88,7 +88,6 @@ def asarray(
 
     `copy`: True always makes a copy, False never does (ValueError where one is needed), None shares where that is possible.
     """
-    _check_device("asarray", device)
     if copy:
         result: Tensor = _weft.tensor(obj.detach() if isinstance(obj, Tensor) else obj, dtype=dtype)
     elif isinstance(obj, Tensor):
@@ -104,11 +103,18 @@ def asarray(
             if copy is False:
                 raise ValueError(f"asarray(): {result.dtype!r} as {dtype!r} needs a copy, which copy=False forbids")
             result = _weft.as_tensor(obj, dtype=dtype)
+    result = _moved("asarray", result, device)
     return result.requires_grad_() if requires_grad else result
 
 
-def _check_device(function: str, device: Device) -> None:
-    check_device(function, device, ValueError)
+def _moved(function: str, x: Tensor, device: Device) -> Tensor:
+    """`x` on the device that a function was asked for."""
+    if device is None:
+        return x
+    try:
+        return x.to(device)
+    except RuntimeError as error:
+        raise ValueError(str(error).replace("to()", f"{function}()")) from None
 
 
 def arange(start: Number, /, stop: Number | None = None, step: Number = 1, *, dtype: DType | None = None, device: Device = None) -> Tensor:
@@ -145,7 +151,6 @@ def eye(
     n_rows: builtins.int, n_cols: builtins.int | None = None, /, *, k: builtins.int = 0, dtype: DType | None = None, device: Device = None
 ) -> Tensor:
     """Ones on the k-th diagonal."""
-    _check_device("eye", device)
     columns = n_rows if n_cols is None else n_cols
     rows = _weft.arange(n_rows).reshape(-1, 1)
     return (_weft.arange(columns) - rows == k).to(_weft.float32 if dtype is None else dtype)
@@ -182,8 +187,7 @@ def triu(x: Tensor, /, *, k: builtins.int = 0) -> Tensor:
 
 def from_dlpack(x: Any, /, *, device: Device = None, copy: builtins.bool | None = None) -> Tensor:
     """A tensor over the memory of any object with DLPack; copy=True makes a copy."""
-    _check_device("from_dlpack", device)
-    result = _weft.from_dlpack(x)
+    result = _moved("from_dlpack", _weft.from_dlpack(x), device)
     return _weft.tensor(result) if copy else result
 
 
@@ -192,7 +196,7 @@ def from_dlpack(x: Any, /, *, device: Device = None, copy: builtins.bool | None 
 
 def astype(x: Tensor, dtype: DType, /, *, copy: builtins.bool = True, device: Device = None) -> Tensor:
     """The values in another element type; copy=False gives the tensor itself where it has that type."""
-    _check_device("astype", device)
+    x = _moved("astype", x, device)
     if x.dtype is dtype:
         return x.clone() if copy else x
     return x.to(dtype)

@@ -87,7 +87,7 @@ class Info:
 
     def default_device(self) -> _Device:
         """Where tensors are made."""
-        return _Device("cpu")
+        return _weft.get_default_device()
 
     def devices(self) -> list[_Device]:
         """All devices."""

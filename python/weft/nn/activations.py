@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._types import makes_on_device
 from . import functional as F
 from ._start import filled
 from .module import Module
@@ -88,6 +89,7 @@ class RReLU(Module):
 class PReLU(Module):
     """x, or weight * x where x is negative; one weight for all channels, or one for each."""
 
+    @makes_on_device
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
         self.num_parameters, self.init = num_parameters, init

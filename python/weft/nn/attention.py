@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 
+from .._types import makes_on_device
 from . import functional as F
 from . import init
 from ._start import empty
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 class MultiheadAttention(Module):
     """Query (L, n, embed), key (S, n, kdim) and value (S, n, vdim) to (L, n, embed), and the weights; n first with batch_first."""
 
+    @makes_on_device
     def __init__(
         self,
         embed_dim: int,
@@ -97,6 +99,7 @@ def activation_of(layer: str, activation: Any) -> Any:
 class TransformerEncoderLayer(Module):
     """Self attention and two linear layers, each with a normalised sum around it: (length, n, d_model) → the same."""
 
+    @makes_on_device
     def __init__(
         self,
         d_model: int,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from .._types import makes_on_device
 from . import functional as F
 from ._start import empty, fan_in_uniform_
 from .module import Module
@@ -94,6 +95,7 @@ class _Conv(Module):
 
 
 class _ForwardConv(_Conv):
+    @makes_on_device
     def __init__(
         self,
         in_channels: int,
@@ -149,6 +151,7 @@ class Conv3d(_ForwardConv):
 class _TransposedConv(_Conv):
     _transposed = True
 
+    @makes_on_device
     def __init__(
         self,
         in_channels: int,

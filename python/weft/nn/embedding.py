@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._types import makes_on_device
 from .._modes import no_grad
 from . import functional as F
 from . import init
@@ -61,6 +62,7 @@ class _Table(Module):
 class Embedding(_Table):
     """Rows of a table, by index: (…) → (…, embedding_dim). The row `padding_idx` starts as 0 and gets no gradient."""
 
+    @makes_on_device
     def __init__(
         self,
         num_embeddings: int,
@@ -103,6 +105,7 @@ class Embedding(_Table):
 class EmbeddingBag(_Table):
     """Sums, means or maxima of bags of rows: (bags, size), or (indices) and offsets, → (bags, embedding_dim)."""
 
+    @makes_on_device
     def __init__(
         self,
         num_embeddings: int,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._types import makes_on_device
 from .. import _weft
 from ._start import empty, filled
 from .conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
@@ -74,6 +75,7 @@ class LazyLinear(LazyModuleMixin, Linear):
 
     cls_to_become = Linear
 
+    @makes_on_device
     def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         Linear.__init__(self, 0, out_features, bias, dtype=dtype)
         self._put_off(("weight", "bias"), dtype=dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._types import makes_on_device
 from . import functional as F
 from ._start import empty, fan_in_uniform_
 from .module import Module
@@ -26,6 +27,7 @@ class Identity(Module):
 class Linear(Module):
     """x times weight transposed, plus bias: (…, in) → (…, out)."""
 
+    @makes_on_device
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
@@ -48,6 +50,7 @@ class Linear(Module):
 class Bilinear(Module):
     """x1ᵀ W x2 + bias for each output: (…, in1), (…, in2) → (…, out)."""
 
+    @makes_on_device
     def __init__(
         self,
         in1_features: int,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 
+from .._types import makes_on_device
 from .. import _weft
 from . import functional as F
 from .containers import ModuleList, Sequential
@@ -103,6 +104,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     >>> loss(hidden, labels).loss.backward()
     """
 
+    @makes_on_device
     def __init__(
         self,
         in_features: int,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import _weft
 from .._modes import no_grad
 from .._tensor import Tensor
+from .._types import device as _device
 from .parameter import Parameter, UninitializedParameter
 
 TYPE_CHECKING = False
@@ -368,30 +369,41 @@ class Module:
         fn(self)
         return self
 
-    def _convert(self, dtype: Any) -> Self:
-        memo = {}
-        for module in self.modules():
-            for name, param in module._parameters.items():
-                if param is not None and param.is_floating_point() and param.dtype is not dtype:
-                    if id(param) not in memo:
-                        lazy = isinstance(param, UninitializedParameter)
-                        memo[id(param)] = param.to(dtype) if lazy else Parameter(param.detach().to(dtype), param.requires_grad)
-                    module._parameters[name] = memo[id(param)]
+    def _apply(self, fn: Any, recurse: bool = True) -> Self:
+        """Replaces parameters, their gradients and buffers by `fn` of them. Parameters stay the same objects, so an optimizer still has them."""
+        for module in self.modules() if recurse else [self]:
+            for key, param in module._parameters.items():
+                if param is None:
+                    continue
+                value = fn(param.detach())
+                if isinstance(param, UninitializedParameter):
+                    module._parameters[key] = value
+                    continue
+                if value.dtype is not param.dtype or value.device != param.device:
+                    if param.grad is not None:
+                        grad, param.grad = fn(param.grad.detach()), None
+                        param.data = value
+                        param.grad = grad
+                    else:
+                        param.data = value
             for name, value in module._buffers.items():
-                if value is not None and value.is_floating_point():
-                    module._buffers[name] = value.to(dtype)
+                if value is not None:
+                    module._buffers[name] = fn(value)
         return self
 
-    def to(self, *args: Any, **kwargs: Any) -> Any:
-        """Converts floating-point parameters and buffers: `to(weft.float64)`. A device must be the CPU."""
-        from .. import zeros
+    def _convert(self, dtype: Any, device: Any = None) -> Self:
+        return self._apply(lambda t: t.to(device, dtype if t.is_floating_point() else None))
 
-        target = zeros(1).to(*args, **kwargs).dtype
-        given = (
-            any(not isinstance(arg, str) and type(arg).__name__ != "device" for arg in args)
-            or kwargs.get("dtype") is not None
-        )
-        return self._convert(target) if given else self
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """Moves parameters and buffers, and converts those with floats: `to(weft.float64)`, `to("cpu")`, `to(device, dtype)`, `to(tensor)`."""
+        kwargs.pop("memory_format", None)
+        for like in [arg for arg in args if isinstance(arg, Tensor)]:
+            return self._convert(like.dtype, like.device)
+        target = _weft.zeros(1, dtype=_weft.bool).to(*args, **kwargs)
+        if target.dtype is not _weft.bool and not target.is_floating_point():
+            raise TypeError(f"to(): modules are converted to types of floats only, not {target.dtype!r}")
+        named = kwargs.get("device") is not None or any(isinstance(arg, (str, _device)) for arg in args)
+        return self._convert(None if target.dtype is _weft.bool else target.dtype, target.device if named else None)
 
     def float(self) -> Any:
         from .. import float32
@@ -409,7 +421,7 @@ class Module:
         return self._convert(float16)
 
     def cpu(self) -> Self:
-        return self
+        return self._convert(None, "cpu")
 
     def share_memory(self) -> Self:
         """Moves parameters and buffers into memory that processes forked later share: Tensor.share_memory_()."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._types import makes_on_device
 from .. import _weft
 from .._weft import functional as core
 from . import functional as F
@@ -55,6 +56,7 @@ class _ChannelNorm(Module):
 
 
 class _BatchNorm(_ChannelNorm):
+    @makes_on_device
     def __init__(
         self,
         num_features: int,
@@ -93,6 +95,7 @@ class BatchNorm3d(_BatchNorm):
 
 
 class _InstanceNorm(_ChannelNorm):
+    @makes_on_device
     def __init__(
         self,
         num_features: int,
@@ -136,6 +139,7 @@ class InstanceNorm3d(_InstanceNorm):
 class GroupNorm(Module):
     """Groups of channels, each with mean 0 and variance 1."""
 
+    @makes_on_device
     def __init__(
         self,
         num_groups: int,
@@ -172,6 +176,7 @@ class _RowNorm(Module):
 class LayerNorm(_RowNorm):
     """Mean 0 and variance 1 over the last axes, times weight plus bias."""
 
+    @makes_on_device
     def __init__(
         self,
         normalized_shape: int | Sequence[int],
@@ -196,6 +201,7 @@ class LayerNorm(_RowNorm):
 class RMSNorm(_RowNorm):
     """x / sqrt(mean(x²) + eps) * weight over the last axes."""
 
+    @makes_on_device
     def __init__(
         self,
         normalized_shape: int | Sequence[int],

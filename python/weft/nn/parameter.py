@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._types import makes_on_device
 from .. import _weft
 from .._tensor import Tensor
 from .._weft import zeros
@@ -46,11 +47,11 @@ class _Uninitialized:
     def detach(self) -> Any:
         return self
 
-    def to(self, dtype: Any) -> Any:
-        return type(self)(self.requires_grad, dtype=dtype)  # type: ignore[call-arg]
+    def to(self, device: Any, dtype: Any = None) -> Any:
+        return type(self)(self.requires_grad, device, dtype or self.dtype)  # type: ignore[call-arg]
 
     def __deepcopy__(self, memo: Any) -> Any:
-        memo[id(self)] = twin = self.to(self.dtype)
+        memo[id(self)] = twin = self.to(None)
         return twin
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -63,6 +64,7 @@ class _Uninitialized:
 class UninitializedParameter(_Uninitialized, Parameter):  # type: ignore[misc]
     """The parameter of a lazy layer that has seen no input."""
 
+    @makes_on_device
     def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> None:
         Parameter.__init__(self, zeros(0, dtype=dtype), requires_grad)
 
@@ -70,5 +72,6 @@ class UninitializedParameter(_Uninitialized, Parameter):  # type: ignore[misc]
 class UninitializedBuffer(_Uninitialized, Tensor):  # type: ignore[misc]
     """The buffer of a lazy layer that has seen no input."""
 
+    @makes_on_device
     def __init__(self, requires_grad: bool = False, device: Any = None, dtype: Any = None) -> None:
         Tensor.__init__(self, zeros(0, dtype=dtype))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._types import makes_on_device
 from .. import _weft
 from .._tensor import Tensor
 from .._weft import functional as core
@@ -18,6 +19,7 @@ class RNNBase(Module):
 
     _gates = 1
 
+    @makes_on_device
     def __init__(
         self,
         input_size: int,
@@ -107,6 +109,7 @@ class RNNBase(Module):
 class RNN(RNNBase):
     """h = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu: (time, n, in) → (time, n, hidden), and the last h of each layer."""
 
+    @makes_on_device
     def __init__(
         self,
         input_size: int,
@@ -136,6 +139,7 @@ class GRU(RNNBase):
 
     _gates = 3
 
+    @makes_on_device
     def __init__(
         self,
         input_size: int,
@@ -173,6 +177,7 @@ class LSTM(RNNBase):
 class _Cell(Module):
     _gates = 1
 
+    @makes_on_device
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
@@ -200,6 +205,7 @@ class _Cell(Module):
 class RNNCell(_Cell):
     """One step of RNN: x (n, in) and h (n, hidden) to the next h."""
 
+    @makes_on_device
     def __init__(
         self,
         input_size: int,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._types import makes_on_device
 from . import functional as F
 from .linear import Dropout
 from .module import Module
@@ -45,6 +46,7 @@ class SyncBatchNorm(_BatchNorm):
 
     ranks = tuple(range(2, 65))
 
+    @makes_on_device
     def __init__(
         self,
         num_features: int,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 
+from .._types import makes_on_device
 from .. import _weft
 from . import functional as F
 from . import init
@@ -25,6 +26,7 @@ __all__ = ["Transformer", "TransformerDecoder", "TransformerDecoderLayer"]
 class TransformerDecoderLayer(Module):
     """Self attention, attention to the encoder's output, and two linear layers: (length, n, d_model) → the same."""
 
+    @makes_on_device
     def __init__(
         self,
         d_model: int,
@@ -111,6 +113,7 @@ class TransformerDecoder(Module):
 class Transformer(Module):
     """Encoder and decoder: a source (S, n, d_model) and a target (T, n, d_model) to (T, n, d_model); n first with batch_first."""
 
+    @makes_on_device
     def __init__(
         self,
         d_model: int = 512,
@@ -179,6 +182,7 @@ class Transformer(Module):
                             memory_is_causal=memory_is_causal)  # fmt: skip
 
     @staticmethod
+    @makes_on_device
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
         """A mask to add: -inf above the diagonal, so that no place sees a later one, and 0 elsewhere."""
         return _weft.full((sz, sz), float("-inf"), dtype=dtype).triu(1)

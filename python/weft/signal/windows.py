@@ -13,7 +13,7 @@ import math
 
 import weft
 
-from .._types import check_device
+from .._types import on_device
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ def _window(
     dtype = weft.get_default_dtype() if dtype is None else dtype
     if not dtype.is_floating_point:
         raise ValueError(f"{name}(): argument 'dtype' must be a float type, not {dtype!r}")
-    check_device(name, device)
-    if M == 0:
-        window = weft.empty(0, dtype=dtype)
-    elif M == 1:
-        window = weft.ones(1, dtype=dtype)
-    else:
-        window = weights(weft.arange(M, dtype=weft.float64), M - 1 if sym else M).to(dtype)
+    with on_device(name, device):
+        if M == 0:
+            window = weft.empty(0, dtype=dtype)
+        elif M == 1:
+            window = weft.ones(1, dtype=dtype)
+        else:
+            window = weights(weft.arange(M, dtype=weft.float64), M - 1 if sym else M).to(dtype)
     return window.requires_grad_() if requires_grad else window
 
 

@@ -46,7 +46,7 @@ private:
     void* handle_;
 };
 
-class CProgram final : public Program {
+class CProgram final : public HostProgram {
 public:
     CProgram(std::shared_ptr<const Library> library, Function function, std::string symbol, std::string source,
              fs::path file)

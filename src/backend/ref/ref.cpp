@@ -115,7 +115,7 @@ private:
     CheckRecord* check_;
 };
 
-class RefProgram final : public Program {
+class RefProgram final : public HostProgram {
 public:
     explicit RefProgram(const kernel::Kernel& kernel) : code_(translate(kernel)), source_(kernel::print(kernel)) {}
 

@@ -20,7 +20,7 @@ namespace {
 
 using namespace x86;
 
-class X86Program final : public Program {
+class X86Program final : public HostProgram {
 public:
     X86Program(std::shared_ptr<const Machine> machine, std::deque<LaneCall> calls, std::string source)
         : machine_(std::move(machine)), calls_(std::move(calls)), source_(std::move(source)) {}

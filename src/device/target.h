@@ -1,15 +1,15 @@
-// pipeline/target.h: the target of the runs that begin now, made from the configuration.
+// device/target.h: the target of the runs that begin now, made from the configuration.
 #pragma once
 
 #include "core/target.h"
 
 #include <memory>
 
-namespace weft::pipeline {
+namespace weft::device {
 
 using TargetRef = std::shared_ptr<const Target>;
 
 // Equal configurations give the same object: keys compare pointers. Throws ValueError for a backend that does not exist.
 TargetRef current_target();
 
-}  // namespace weft::pipeline
+}  // namespace weft::device

@@ -1,5 +1,5 @@
-// pipeline/target.cpp: the one place that turns the configuration into a target.
-#include "pipeline/target.h"
+// device/target.cpp: the one place that turns the configuration into a target.
+#include "device/target.h"
 
 #include "backend/backend.h"
 #include "core/config.h"
@@ -11,7 +11,7 @@
 #include <mutex>
 #include <vector>
 
-namespace weft::pipeline {
+namespace weft::device {
 namespace {
 
 struct Made {
@@ -49,7 +49,7 @@ TargetRef current_target() {
         *new std::vector<Made>;  // one per configuration that was ever set; the latest last
     const std::lock_guard lock(mutex);
     const Config& c = config();
-    const int threads = device::thread_count();
+    const int threads = thread_count();
     for (std::size_t i = made.size(); i-- > 0;)
         if (made[i].is_for(c, threads)) {
             std::swap(made[i], made.back());
@@ -64,4 +64,4 @@ TargetRef current_target() {
     return same;
 }
 
-}  // namespace weft::pipeline
+}  // namespace weft::device

@@ -1,0 +1,174 @@
+"""Devices from Python, with "guarded": the CPU as a device whose memory the host cannot touch."""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+
+import numpy as np
+import pytest
+import weft
+from weft import nn
+
+GUARDED = weft.device("guarded:0")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **k: weft.zeros(2, 3, **k), lambda **k: weft.ones(2, **k), lambda **k: weft.empty(2, **k), lambda **k: weft.full((2,), 7.0, **k),
+        lambda **k: weft.arange(4, **k), lambda **k: weft.linspace(0, 1, 5, **k), lambda **k: weft.logspace(0, 1, 5, **k), lambda **k: weft.eye(3, **k),
+        lambda **k: weft.rand(3, **k), lambda **k: weft.randn(3, **k), lambda **k: weft.randint(0, 9, (3,), **k), lambda **k: weft.randperm(5, **k),
+        lambda **k: weft.normal(0.0, 1.0, (3,), **k), lambda **k: weft.tensor([1.0, 2.0], **k), lambda **k: weft.as_tensor(np.ones(3), **k),
+        lambda **k: weft.zeros_like(weft.ones(2), **k), lambda **k: weft.ones_like(weft.ones(2), **k), lambda **k: weft.full_like(weft.ones(2), 3, **k),
+        lambda **k: weft.rand_like(weft.ones(2), **k), lambda **k: weft.randn_like(weft.ones(2), **k), lambda **k: weft.randint_like(weft.ones(2), 5, **k),
+        lambda **k: weft.ones(2).new_zeros(3, **k), lambda **k: weft.ones(2).new_ones(3, **k), lambda **k: weft.ones(2).new_full((3,), 2.0, **k),
+        lambda **k: weft.ones(2).new_tensor([1.0], **k), lambda **k: weft.hann_window(4, **k), lambda **k: weft.signal.windows.cosine(4, **k),
+        lambda **k: weft.tril_indices(3, 3, **k), lambda **k: weft.asarray([1, 2], **k), lambda **k: weft.FloatTensor(2, **k),
+        lambda **k: weft.ones(2).new(2, **k), lambda **k: weft.nn.Transformer.generate_square_subsequent_mask(3, **k),
+        lambda **k: weft.sparse_coo_tensor([[0, 1]], [1.0, 2.0], (3,), **k), lambda **k: weft.scalar_tensor(2.0, **k),
+    ],
+)  # fmt: skip
+def test_creation_functions_make_tensors_on_a_device(make):
+    weft.manual_seed(1)
+    here = make()
+    weft.manual_seed(1)
+    there = make(device="guarded")
+    assert here.device == weft.device("cpu") and there.device == GUARDED
+    assert there.shape == here.shape and there.dtype is here.dtype
+    if not here.is_sparse:
+        assert there.tolist() == here.tolist()
+    with pytest.raises((RuntimeError, ValueError), match="there is no device 'cuda:3'"):
+        make(device="cuda:3")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **k: nn.Linear(2, 3, **k), lambda **k: nn.Bilinear(2, 2, 3, **k), lambda **k: nn.Conv2d(1, 2, 3, **k), lambda **k: nn.ConvTranspose1d(1, 2, 3, **k),
+        lambda **k: nn.BatchNorm1d(2, **k), lambda **k: nn.LayerNorm(2, **k), lambda **k: nn.GroupNorm(1, 2, **k), lambda **k: nn.RMSNorm(2, **k),
+        lambda **k: nn.InstanceNorm1d(2, affine=True, **k), lambda **k: nn.Embedding(3, 2, **k), lambda **k: nn.EmbeddingBag(3, 2, **k), lambda **k: nn.LSTM(2, 3, **k),
+        lambda **k: nn.GRU(2, 3, **k), lambda **k: nn.LSTMCell(2, 3, **k), lambda **k: nn.MultiheadAttention(4, 2, **k), lambda **k: nn.PReLU(**k),
+        lambda **k: nn.TransformerEncoderLayer(4, 2, 8, **k), lambda **k: nn.Transformer(4, 2, 1, 1, 8, **k), lambda **k: nn.AdaptiveLogSoftmaxWithLoss(4, 6, [2], **k),
+    ],
+)  # fmt: skip
+def test_modules_make_parameters_on_a_device(make):
+    there = make(device=GUARDED)
+    found = [*there.parameters(), *there.buffers()]
+    assert found and all(each.device == GUARDED for each in found)
+    with pytest.raises(RuntimeError, match="there is no device 'mps'"):
+        make(device="mps")
+
+
+def test_default_devices_and_blocks():
+    with weft.device("guarded"):
+        assert weft.ones(2).device == GUARDED and weft.get_default_device() == GUARDED
+        with weft.device("cpu"):
+            assert weft.ones(2).device.type == "cpu"
+        assert nn.Linear(1, 1).weight.device == GUARDED
+    assert weft.ones(2).device.type == "cpu"
+    weft.set_default_device("guarded")
+    try:
+        assert weft.tensor([1]).device == GUARDED
+    finally:
+        weft.set_default_device(None)
+    assert weft.get_default_device() == weft.device("cpu")
+
+    @weft.device("guarded")
+    def made():
+        return weft.rand(2)
+
+    assert made().device == GUARDED and weft.rand(2).device.type == "cpu"
+
+
+def test_tensors_move_and_do_not_mix():
+    x = weft.arange(6.0).reshape(2, 3)
+    y = x.to("guarded")
+    assert y.device == GUARDED and y.get_device() == 0 and not y.is_cpu and x.get_device() == -1
+    assert y.to(weft.float64).device == GUARDED and x.to("guarded", weft.float64).dtype is weft.float64
+    assert x.to(y).device == GUARDED and y.cpu().device.type == "cpu" and x.cpu() is x
+    assert (y * 2).tolist() == (x * 2).tolist() and y[1, 2].item() == 5.0 and int(y.argmax()) == 5
+    assert (y + weft.tensor(1.0)).tolist() == (x + 1).tolist()  # a number goes anywhere
+    for mixed in (lambda: x + y, lambda: x @ y.t(), lambda: weft.cat([x, y]), lambda: nn.Linear(3, 1)(y), lambda: y.index_select(0, weft.tensor([0]))):
+        with pytest.raises(RuntimeError, match="cpu.*guarded:0|guarded:0.*cpu"):
+            mixed()
+    assert repr(y[0]) == "tensor([0., 1., 2.], device='guarded:0')"
+    for foreign in (lambda: y.numpy(), lambda: np.asarray(y), lambda: memoryview(y), lambda: np.from_dlpack(y)):
+        with pytest.raises((TypeError, BufferError), match="guarded:0.*cpu"):
+            foreign()
+    for wrong in ("cuda", "mps:0", "banana"):
+        with pytest.raises(RuntimeError, match=f"there is no device '{wrong}'"):
+            x.to(wrong)
+
+
+def test_modules_move_and_keep_their_parameters():
+    net = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
+    before, twin = list(net.parameters()), copy.deepcopy(net)
+    optimizer = weft.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    other = weft.optim.SGD(twin.parameters(), lr=0.1, momentum=0.9)
+    assert net.to("guarded") is net
+    assert all(a is b for a, b in zip(before, net.parameters()))
+    x, y = weft.randn(5, 3), weft.tensor([0, 1, 1, 0, 1])
+    for _ in range(3):
+        for model, optim, device in ((net, optimizer, "guarded"), (twin, other, "cpu")):
+            optim.zero_grad()
+            nn.functional.cross_entropy(model(x.to(device)), y.to(device)).backward()
+            optim.step()
+    assert all(p.grad.device == GUARDED for p in net.parameters()) and all(b.device == GUARDED for b in net.buffers())
+    net.cpu()
+    for a, b in zip([*net.parameters(), *net.buffers()], [*twin.parameters(), *twin.buffers()]):
+        assert a.device.type == "cpu" and a.tolist() == b.tolist()
+    assert all(p.grad.device.type == "cpu" for p in net.parameters())
+    net.double()
+    assert all(a is b and a.dtype is weft.float64 for a, b in zip(before, net.parameters()))
+    with pytest.raises(TypeError, match="types of floats only"):
+        net.to(weft.int64)
+
+
+def test_gradients_come_back_from_a_device():
+    w = weft.tensor([1.0, 2.0], requires_grad=True)
+    ((w.to("guarded") * 3) ** 2).sum().cpu().backward()
+    assert w.grad.device.type == "cpu" and w.grad.tolist() == [18.0, 36.0]
+
+
+def test_data_takes_over_shape_type_and_device():
+    p = nn.Parameter(weft.ones(2))
+    p.data = weft.zeros(3, dtype=weft.float64, device="guarded")
+    assert p.shape == (3,) and p.dtype is weft.float64 and p.device == GUARDED and p.requires_grad and isinstance(p, nn.Parameter)
+    (p * 2).sum().backward()
+    assert p.grad.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_files_copies_and_pickles():
+    net = nn.Linear(2, 2, device="guarded")
+    file = io.BytesIO()
+    weft.save(net.state_dict(), file)
+    for location, expected in ((None, "cpu"), ("guarded", "guarded"), (GUARDED, "guarded"), ("cpu", "cpu")):
+        file.seek(0)
+        state = weft.load(file, map_location=location)
+        assert {value.device.type for value in state.values()} == {expected}
+        assert state["weight"].tolist() == net.weight.tolist()
+    other = nn.Linear(2, 2)
+    other.load_state_dict(net.state_dict())  # copied to where the parameters are
+    assert other.weight.device.type == "cpu" and other.weight.tolist() == net.weight.tolist()
+    assert copy.deepcopy(net).weight.device == GUARDED
+    assert pickle.loads(pickle.dumps(net.weight.detach())).tolist() == net.weight.tolist()
+
+
+def test_jit_has_a_plan_for_each_device():
+    f = weft.jit(lambda x: (x * 2).sum(0))
+    x = weft.arange(6.0).reshape(2, 3)
+    for _ in range(2):
+        assert f(x).device.type == "cpu" and f(x.to("guarded")).device == GUARDED
+        assert f(x.to("guarded")).tolist() == f(x).tolist()
+
+
+def test_host_functions_copy_over_and_back():
+    x = weft.tensor([[3.0, 1.0, 2.0]], device="guarded")
+    values, order = x.sort(1)
+    assert values.device == GUARDED and values.tolist() == [[1.0, 2.0, 3.0]] and order.tolist() == [[1, 2, 0]]
+    a = weft.tensor([[4.0, 1.0], [1.0, 3.0]], device="guarded")
+    assert weft.linalg.inv(a).device == GUARDED
+    assert (weft.linalg.inv(a) @ a).round(decimals=4).abs().tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert x.nonzero().device == GUARDED and x[x > 1].tolist() == [3.0, 2.0]

@@ -1,0 +1,61 @@
+// device/device.h: what a device is to the rest of Weft: memory, copies, and a way to run programs. The CPU is one (device/cpu.cpp); others
+// are a folder of src/backend/ each, and a line in the list of device/devices.cpp.
+#pragma once
+
+#include "backend/backend.h"
+#include "device/target.h"
+#include "ir/storage.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace weft::device {
+
+// One run of a kernel, bound to memory of the device.
+struct KernelLaunch {
+    const backend::Program& program;
+    const Target& target;            // that it was made for
+    std::span<void* const> buffers;  // addresses of the device
+    std::span<const Word> scalars;
+    std::span<const ir::CheckArg> checks;  // what the kernel may find wrong
+    std::int64_t chunks = 1;               // of its parallel loop
+    const ir::Storage* scratch = nullptr;  // from allocate_scratch()
+    bool interruptible = true;             // false where stopping half way would leave a half-written value
+};
+
+class DeviceRuntime {
+public:
+    virtual ~DeviceRuntime() = default;
+    virtual bool is_host() const { return false; }  // its memory is the host's
+    virtual TargetRef target() = 0;                 // what code for it is made for, as the configuration is now
+
+    // Contents are arbitrary; it is freed with the last reference. Throws MemoryError, and then nothing has changed.
+    virtual ir::StorageRef allocate(std::int64_t bytes) = 0;
+    // Memory for the locals of kernels that need up to so many bytes for each thread; null: none is needed.
+    virtual ir::StorageRef allocate_scratch(std::size_t bytes, const Target& target) = 0;
+
+    // In bytes, from the storage's address on. The host's memory may be reused when they return.
+    virtual void write(const ir::Storage& to, std::int64_t offset, const void* host, std::size_t bytes) = 0;
+    virtual void read(const ir::Storage& from, std::int64_t offset, void* host, std::size_t bytes) = 0;
+    virtual void copy(const ir::Storage& from, std::int64_t from_offset, const ir::Storage& to, std::int64_t to_offset,
+                      std::size_t bytes) = 0;
+
+    // Kernels run one after the other, as if each had ended before the next begins. Throws IndexError for a check that failed, here or in
+    // synchronise(), and Interrupted.
+    virtual void launch(const KernelLaunch& kernel) = 0;
+    virtual void synchronise() = 0;  // returns when all that was launched is done
+};
+
+// Opens the device when it is first asked for. Throws ValueError that says what is missing.
+DeviceRuntime& runtime_of(std::uint8_t number);
+
+// A further type of device, for tests and extensions: its name, and what opens the index-th one.
+using Opener = std::unique_ptr<DeviceRuntime> (*)(int index);
+void add_device(std::string_view type, Opener open);
+
+// Between devices, through the host where there is no other way.
+void transfer(const ir::Storage& from, std::int64_t from_offset, const ir::Storage& to, std::size_t bytes);
+
+}  // namespace weft::device

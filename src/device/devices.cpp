@@ -1,0 +1,72 @@
+// device/devices.cpp: the list of devices, and copies between them.
+#include "device/device.h"
+
+#include "core/str.h"
+#include "device/cpu.h"
+#include "device/guarded.h"
+
+#include <weft/error.h>
+
+#include <array>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace weft::device {
+namespace {
+
+struct Registry {
+    std::mutex mutex;
+    std::map<std::string, Opener, std::less<>> types{{"guarded", open_guarded}};  // besides the CPU
+    std::array<std::atomic<DeviceRuntime*>, 256> open{};                          // by number; never closed
+};
+
+Registry& registry() {
+    static Registry& instance = *new Registry;
+    return instance;
+}
+
+DeviceRuntime& opened(std::uint8_t number) {
+    Registry& all = registry();
+    const std::lock_guard lock(all.mutex);
+    if (DeviceRuntime* const open = all.open[number].load()) return *open;
+    const Device device = Device::of_number(number);
+    const auto found = all.types.find(device.type());
+    if (found == all.types.end())
+        throw ValueError(
+            str("there is no device ", device.name(), ": this build of Weft has none of the type ", device.type()));
+    all.open[number] = found->second(device.index()).release();
+    note_other_device();
+    return *all.open[number].load();
+}
+
+}  // namespace
+
+DeviceRuntime& runtime_of(std::uint8_t number) {
+    if (number == kCpu || number == kAnyDevice) return cpu_runtime();
+    DeviceRuntime* const open = registry().open[number].load(std::memory_order_acquire);
+    return open ? *open : opened(number);
+}
+
+void add_device(std::string_view type, Opener open) {
+    add_device_type(type);
+    Registry& all = registry();
+    const std::lock_guard lock(all.mutex);
+    all.types.emplace(type, open);
+}
+
+void transfer(const ir::Storage& from, std::int64_t from_offset, const ir::Storage& to, std::size_t bytes) {
+    DeviceRuntime &source = runtime_of(from.device), &target = runtime_of(to.device);
+    if (bytes == 0) return;
+    if (&source == &target) source.copy(from, from_offset, to, 0, bytes);
+    else if (source.is_host()) target.write(to, 0, ir::host_bytes(from) + from_offset, bytes);
+    else if (target.is_host()) source.read(from, from_offset, ir::host_bytes(to), bytes);
+    else {
+        const ir::StorageRef between = cpu_runtime().allocate(static_cast<std::int64_t>(bytes));
+        source.read(from, from_offset, ir::host_bytes(*between), bytes);
+        target.write(to, 0, ir::host_bytes(*between), bytes);
+    }
+}
+
+}  // namespace weft::device

@@ -1,0 +1,126 @@
+// device/guarded.cpp: mappings of their own, opened for as long as the device works.
+#include "device/guarded.h"
+
+#include "device/cpu.h"
+#include "device/target.h"
+
+#include <weft/error.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <mutex>
+#include <unordered_map>
+
+namespace weft::device {
+namespace {
+
+using ir::Storage;
+
+// All memory of the device; it is opened and closed as a whole.
+class Pages {
+public:
+    void add(void* start, std::size_t bytes) {
+        const std::lock_guard lock(mutex_);
+        all_.emplace(start, bytes);
+    }
+    void remove(void* start) {
+        const std::lock_guard lock(mutex_);
+        all_.erase(start);
+    }
+    void open() {
+        const std::lock_guard lock(mutex_);
+        if (++users_ == 1) protect(PROT_READ | PROT_WRITE);
+    }
+    void close() {
+        const std::lock_guard lock(mutex_);
+        if (--users_ == 0) protect(PROT_NONE);
+    }
+    bool is_open() {
+        const std::lock_guard lock(mutex_);
+        return users_ > 0;
+    }
+
+private:
+    void protect(int how) {
+        for (const auto& [start, bytes] : all_) ::mprotect(start, bytes, how);
+    }
+    std::mutex mutex_;
+    std::unordered_map<void*, std::size_t> all_;
+    int users_ = 0;
+};
+
+Pages& pages() {
+    static Pages& instance = *new Pages;
+    return instance;
+}
+
+struct Working {
+    Working() { pages().open(); }
+    ~Working() { pages().close(); }
+};
+
+struct GuardedStorage final : Storage {
+    GuardedStorage(std::uint8_t number, std::size_t size)
+        : counted(cpu_runtime().allocate(static_cast<std::int64_t>(size))) {
+        const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+        mapped = (size + page) / page * page;
+        void* const start = ::mmap(nullptr, mapped, pages().is_open() ? PROT_READ | PROT_WRITE : PROT_NONE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (start == MAP_FAILED) throw MemoryError("guarded: no memory");
+        pages().add(start, mapped);
+        device = number;
+        address = reinterpret_cast<std::uintptr_t>(start);
+        bytes = size;
+    }
+    ~GuardedStorage() override {
+        pages().remove(reinterpret_cast<void*>(address));
+        ::munmap(reinterpret_cast<void*>(address), mapped);
+    }
+    std::size_t mapped = 0;
+    ir::StorageRef counted;  // of the pool, never touched: limits and statistics hold here, too
+};
+
+std::byte* at(const Storage& storage, std::int64_t offset) {
+    return reinterpret_cast<std::byte*>(storage.address) + offset;
+}
+
+class Guarded final : public DeviceRuntime {
+public:
+    explicit Guarded(int index) : number_(Device("guarded:" + std::to_string(index)).number()) {}
+    TargetRef target() override { return current_target(); }
+    ir::StorageRef allocate(std::int64_t bytes) override {
+        return std::make_shared<GuardedStorage>(number_, static_cast<std::size_t>(bytes));
+    }
+    ir::StorageRef allocate_scratch(std::size_t bytes, const Target& target) override {
+        return cpu_runtime().allocate_scratch(bytes, target);
+    }
+    void write(const Storage& to, std::int64_t offset, const void* host, std::size_t bytes) override {
+        const Working now;
+        if (bytes > 0) std::memcpy(at(to, offset), host, bytes);
+    }
+    void read(const Storage& from, std::int64_t offset, void* host, std::size_t bytes) override {
+        const Working now;
+        if (bytes > 0) std::memcpy(host, at(from, offset), bytes);
+    }
+    void copy(const Storage& from, std::int64_t from_offset, const Storage& to, std::int64_t to_offset,
+              std::size_t bytes) override {
+        const Working now;
+        if (bytes > 0) std::memcpy(at(to, to_offset), at(from, from_offset), bytes);
+    }
+    void launch(const KernelLaunch& kernel) override {
+        const Working now;
+        launch_on_host(kernel, kernel.scratch ? ir::host_bytes(*kernel.scratch) : nullptr);
+    }
+    void synchronise() override {}
+
+private:
+    const std::uint8_t number_;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceRuntime> open_guarded(int index) { return std::make_unique<Guarded>(index); }
+
+}  // namespace weft::device

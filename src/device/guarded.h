@@ -1,0 +1,11 @@
+// device/guarded.h: the CPU once more, as a device whose memory the host cannot touch: its pages have no permissions but while one of its
+// kernels or copies runs. Whatever reads or writes its tensors behind its back crashes, which is what it is for.
+#pragma once
+
+#include "device/device.h"
+
+namespace weft::device {
+
+std::unique_ptr<DeviceRuntime> open_guarded(int index);
+
+}  // namespace weft::device

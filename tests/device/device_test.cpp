@@ -1,0 +1,156 @@
+// Devices as a user sees them: where tensors are made, computed and moved, with "guarded", whose memory the host cannot touch.
+#include <weft/nn.h>
+#include <weft/optim.h>
+#include <weft/weft.h>
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+using namespace weft;
+
+namespace {
+
+const Device& guarded() {
+    static const Device device("guarded");
+    return device;
+}
+
+template <class E, class F>
+std::string error_of(F&& call) {
+    try {
+        call();
+    } catch (const E& error) {
+        return error.what();
+    }
+    return "";
+}
+
+using Floats = std::vector<float>;
+Floats values(const Tensor& x) { return x.to_vector<float>(); }
+
+}  // namespace
+
+TEST_CASE("a device has a type and a number") {
+    CHECK(Device("guarded") == Device("guarded:0"));
+    CHECK(Device("guarded:1") != guarded());
+    CHECK(guarded().name() == "guarded:0");
+    CHECK(guarded().type() == "guarded");
+    CHECK(Device() == cpu);
+    CHECK(cpu.name() == "cpu");
+    CHECK(error_of<ValueError>([] { Device("gpu"); }).find("the types are cpu") != std::string::npos);
+    CHECK(error_of<ValueError>([] { Device("cuda:x"); }).find("comes a number") != std::string::npos);
+    CHECK(error_of<ValueError>([] { Device("cpu:1"); }).find("one CPU") != std::string::npos);
+}
+
+TEST_CASE("tensors are made where they are told, and stay there") {
+    const DeviceScope host(cpu);
+    const Tensor x = tensor({1.0, 2.0, 3.0});
+    {
+        const DeviceScope scope(guarded());
+        CHECK(zeros({2}).device() == guarded());
+        CHECK(arange(3).device() == guarded());
+        CHECK(rand({2}).device() == guarded());
+        CHECK(tensor({1, 2}).device() == guarded());
+        CHECK(zeros_like(x).device() == cpu);
+    }
+    CHECK(zeros({2}).device() == cpu);
+    const Tensor y = x.to(guarded());
+    CHECK(y.device() == guarded());
+    CHECK((y * 2 + 1).device() == guarded());
+    CHECK(values(y * 2 + 1) == Floats{3, 5, 7});
+    CHECK(values(y.to(cpu) + x) == Floats{2, 4, 6});
+    CHECK(x.to(cpu).cell() == x.cell());
+    CHECK(y.memory().device == guarded());
+    CHECK(ones_like(y).device() == guarded());
+}
+
+TEST_CASE("different devices do not mix, and the message names both; numbers do") {
+    const DeviceScope host(cpu);
+    const Tensor x = ones({2, 2}), y = ones({2, 2}).to(guarded());
+    const auto names_both = [](const std::string& message) {
+        return message.find("on cpu") != std::string::npos && message.find("on guarded:0") != std::string::npos;
+    };
+    CHECK(names_both(error_of<ValueError>([&] { add(x, y); })));
+    CHECK(names_both(error_of<ValueError>([&] { matmul(x, y); })));
+    CHECK(names_both(error_of<ValueError>([&] { cat({x, y}); })));
+    CHECK(names_both(error_of<ValueError>([&] { where(x > 0, x, y); })));
+    CHECK(names_both(error_of<ValueError>([&] { gather(y, 0, zeros({2, 2}, i64)); })));
+    CHECK(values(y * tensor(3.0)) == Floats{3, 3, 3, 3});
+    CHECK(values(tensor(3.0) - y) == Floats{2, 2, 2, 2});
+    CHECK(values(where(y > 0, y, tensor(0.0))) == Floats{1, 1, 1, 1});
+    CHECK(error_of<ValueError>([&] { x.to("guarded").to("cuda"); }).find("cuda:0") != std::string::npos);
+}
+
+TEST_CASE("what is moved is computed once, and gradients come back") {
+    const DeviceScope host(cpu);
+    Tensor w = tensor({1.0, 2.0}).set_requires_grad();
+    const Tensor moved = (w * 3).to(guarded());
+    const Tensor loss = (moved * moved).sum().to(cpu) * 2;
+    loss.backward();
+    CHECK(w.grad().device() == cpu);
+    CHECK(values(w.grad()) == Floats{36, 72});
+    const Tensor x = rand({8, 8}).to(guarded());
+    const Tensor y = matmul(x, x);
+    (void)y.to(cpu).sum().item();
+    const CounterScope count;
+    (void)values(y);
+    CHECK(count.kernels_launched() == 0);
+}
+
+TEST_CASE("two devices in one run, and writes to each") {
+    const DeviceScope host(cpu);
+    Tensor a = ones({3}), b = ones({3}).to(guarded());
+    a += b.to(cpu);
+    b += a.to(guarded());
+    realize(std::vector{a, b});
+    CHECK(values(a) == Floats{2, 2, 2});
+    CHECK(values(b) == Floats{3, 3, 3});
+    b.assign(a * 5);  // a copy, as in PyTorch
+    CHECK(b.device() == guarded());
+    CHECK(values(b) == Floats{10, 10, 10});
+}
+
+TEST_CASE("set_data takes over shape, type and device; the gradient is asked for as before") {
+    const DeviceScope host(cpu);
+    Tensor w = ones({2}).set_requires_grad();
+    const Tensor before = w * 2;
+    w.set_data(tensor({3.0, 4.0, 5.0}, f64).to(guarded()));
+    CHECK(w.device() == guarded());
+    CHECK(w.dtype() == f64);
+    CHECK(w.requires_grad());
+    (w * 2).sum().backward();
+    CHECK(values(w.grad()) == Floats{2, 2, 2});
+    CHECK(values(before) == Floats{2, 2});
+    CHECK_THROWS_AS(w.set_data(tensor({1, 2})), DTypeError);
+    Tensor view = w.detach();
+    view.set_data(ones({4}));  // now an array of its own
+    CHECK(values(w) == Floats{3, 4, 5});
+    CHECK(values(view) == Floats{1, 1, 1, 1});
+}
+
+TEST_CASE("a training step on another device has the CPU's bits") {
+    const auto train = [](Device device) {
+        const DeviceScope scope(device);
+        manual_seed(3);
+        nn::Sequential net;
+        net.add<nn::Linear>(20, 33);
+        net.add<nn::BatchNorm1d>(33);
+        net.add<nn::Linear>(33, 5);
+        optim::Adam adam(net.parameters());
+        const Tensor x = randn({17, 20}), y = randint(0, 5, {17});
+        for (int i = 0; i < 3; ++i) {
+            adam.zero_grad();
+            cross_entropy(net(x), y).backward();
+            adam.step();
+        }
+        std::vector<Floats> result;
+        for (const Tensor& parameter : net.parameters()) {
+            CHECK(parameter.device() == device);
+            result.push_back(values(parameter));
+        }
+        return result;
+    };
+    CHECK(train(cpu) == train(guarded()));
+}
