@@ -5,6 +5,7 @@
 #include "ir/build.h"
 #include "ir/verify.h"
 #include "schedule/arena.h"
+#include "schedule/blocks.h"
 #include "schedule/donation.h"
 #include "schedule/share_kernels.h"
 #include "schedule/simplify.h"
@@ -46,6 +47,7 @@ public:
         share_kernels(plan_, static_cast<int>(captured_.scalars.size() + graph_.run_time_constants.size()));
         for (const StoredRoots::Output& output : roots_.outputs) plan_.outputs.push_back(place_output(output));
         keep_for_gradient();
+        if (graph_.blocks) run_depth_first(plan_, nesting_);
         if (options.donate) {
             Donation(captured_, options).donate(plan_);
             write_donated_last(plan_, nesting_);
@@ -196,6 +198,19 @@ SimplifiedGraph simplified(const Captured& captured, std::vector<int> run_time_c
     ir::verify_graph(graph.canonical.outputs, "capture");
     graph.simple = simplify(graph.canonical.outputs);
     ir::verify_graph(graph.simple.roots, "simplify");
+    // What a gradient may still use is stored as a whole.
+    const bool kept =
+        std::any_of(captured.items.begin(), captured.items.end(), [](const auto& item) { return item.keep; });
+    if (const std::vector<BlockSchedule> blocks =
+            kept ? std::vector<BlockSchedule>() : choose_blocks(graph.simple.roots);
+        !blocks.empty()) {
+        ir::Rewritten cut = simplify(in_blocks(graph.simple.roots, blocks));
+        for (auto& [node, value] : graph.simple.became)
+            if (const auto found = cut.became.find(value.get()); found != cut.became.end()) value = found->second;
+        graph.simple.roots = std::move(cut.roots);
+        graph.blocks = true;
+        ir::verify_graph(graph.simple.roots, "blocks");
+    }
     return graph;
 }
 

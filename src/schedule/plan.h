@@ -57,6 +57,7 @@ struct SimplifiedGraph {
     std::vector<int> run_time_constants;
     CanonicalGraph canonical;
     ir::Rewritten simple;
+    bool blocks = false;  // large values are computed in blocks: one is let go before the next
 };
 SimplifiedGraph simplified(const Captured& captured, std::vector<int> run_time_constants);
 

@@ -1,4 +1,4 @@
-// tensor/attention.cpp: attention, made of two products and a softmax, in blocks of queries where those would be too large.
+// tensor/attention.cpp: attention, made of two products and a softmax.
 #include "tensor/cell.h"
 #include "tensor/check.h"
 #include "tensor/softmax.h"
@@ -30,10 +30,8 @@ Tensor masked_scores(const Tensor& query, const Tensor& key, double scale, const
     return scores;
 }
 
-// Query i sees the keys 0 … i: what the queries from `first` on do not see.
-Tensor later_keys(std::int64_t first, std::int64_t queries, std::int64_t keys) {
-    return gt(arange(keys), arange(first, first + queries).unsqueeze(1));
-}
+// Query i sees the keys 0 … i: what it does not see.
+Tensor later_keys(std::int64_t queries, std::int64_t keys) { return gt(arange(keys), arange(queries).unsqueeze(1)); }
 
 void check_mask(const Checker& check, const Tensor& mask, const Tensor& like, std::string_view name) {
     check.dtype(is_bool(mask.dtype()) || is_float(mask.dtype()), name, " must be of bools or floats, not ",
@@ -50,45 +48,12 @@ struct Attention {
     double scale = 1, dropout = 0;
     bool causal = false, may_see_nothing = false;
 
-    // Of the queries from `first` on.
-    Tensor of(std::int64_t first, std::int64_t count) const {
-        const auto part = [&](const Tensor& x) {
-            const bool by_query = x.defined() && x.rank() >= 2 && x.size(-2) == q.size(-2) && count != q.size(-2);
-            return by_query ? x.narrow(-2, first, count) : x;
-        };
-        Masks own{part(masks.hidden), part(masks.added)};
-        if (causal) own.add(later_keys(first, count, k.size(-2)));
-        const Tensor scores = masked_scores(part(q), k, scale, own);
+    Tensor result() const {
+        Masks own = masks;
+        if (causal) own.add(later_keys(q.size(-2), k.size(-2)));
+        const Tensor scores = masked_scores(q, k, scale, own);
         const Tensor weights = may_see_nothing ? masked_softmax(scores) : softmax(scores, -1);
         return matmul(weft::dropout(weights, dropout), v);
-    }
-
-    bool is_differentiated() const {
-        if (!grad_enabled()) return false;
-        for (const Tensor& x : {q, k, v, masks.added})
-            if (x.defined() && x.requires_grad()) return true;
-        return false;
-    }
-
-    // The scores of all queries take memory that grows with the square of the sequence. Where they are many and no gradient will ask for the
-    // weights again, blocks of queries are computed now, one after the other, so that memory grows with the sequence.
-    Tensor all() const {
-        constexpr std::int64_t kWhole = std::int64_t{16} << 20, kBlock = std::int64_t{2} << 20,
-                               kFewest = 64;  // scores; queries
-        const std::int64_t queries = q.size(-2), keys = k.size(-2);
-        const std::int64_t heads = queries == 0 || q.size(-1) == 0 ? 0 : q.numel() / (queries * q.size(-1));
-        if (heads * queries * keys <= kWhole || queries <= kFewest || is_differentiated() || capturing)
-            return of(0, queries);
-        std::vector<Tensor> inputs = {q, k, v}, blocks;
-        for (const Tensor& mask : {masks.hidden, masks.added})
-            if (mask.defined()) inputs.push_back(mask);
-        realize(inputs);
-        const std::int64_t size = std::max(kFewest, kBlock / (heads * keys) / kFewest * kFewest);
-        for (std::int64_t first = 0; first < queries; first += size) {
-            blocks.push_back(of(first, std::min(size, queries - first)));
-            blocks.back().realize();
-        }
-        return cat(blocks, -2);
     }
 };
 
@@ -141,7 +106,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
                               .dropout = options.dropout,
                               .causal = options.is_causal,
                               .may_see_nothing = options.mask.defined()};
-    const Tensor result = attention.all().to(query.dtype());
+    const Tensor result = attention.result().to(query.dtype());
     if (!grouped) return result;
     Shape shape = result.shape();
     shape.erase(shape.end() - 4);
