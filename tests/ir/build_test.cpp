@@ -155,7 +155,7 @@ TEST_CASE("views of constants are constants") {
     CHECK(expand(constant(f32, 3), {2, 3}) == c);
     CHECK(pad(c, {1, 0}, {0, 0})->op == Op::Pad);
     CHECK(pad(constant(f32, 0, {2}), {1}, {0}) == constant(f32, 0, {3}));
-    CHECK(pad(data({0}), {1}, {1}) == constant(f32, 0, {2}));
+    CHECK(pad(data({0}), {1}, {1}) == constant(f32, 0, {2}, kCpu));
 }
 
 TEST_CASE("what no element is taken of is depended on still") {
