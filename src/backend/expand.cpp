@@ -142,6 +142,8 @@ private:
     void find_lanes(const Body& body) {
         for (const Stmt& stmt : body)
             if (const Loop* loop = stmt.loop()) {
+                if (loop->kind == LoopKind::Block || loop->kind == LoopKind::Thread)
+                    throw InternalError(str("kernel ", kernel_.name, ": blocks of threads are not for this backend"));
                 if (loop->kind == LoopKind::Vector) {
                     if (loop->extent() > kernel::kMaxLanes)
                         throw InternalError(

@@ -18,7 +18,7 @@ namespace weft::kernel {
 using ir::Op;
 
 std::string_view name_of(LoopKind kind) {
-    constexpr std::string_view kNames[] = {"serial", "parallel", "vector", "unrolled"};
+    constexpr std::string_view kNames[] = {"serial", "parallel", "vector", "unrolled", "block", "thread"};
     return kNames[static_cast<int>(kind)];
 }
 
@@ -93,7 +93,7 @@ int Kernel::new_local(std::string local_name, DType dtype, std::int64_t size) {
 std::int64_t parallel_extent(const Kernel& kernel) {
     if (kernel.body.size() != 1) return 1;
     const Loop* loop = kernel.body[0].loop();
-    return loop && loop->kind == LoopKind::Parallel ? loop->extent() : 1;
+    return loop && (loop->kind == LoopKind::Parallel || loop->kind == LoopKind::Block) ? loop->extent() : 1;
 }
 
 // ---- substitution ----------------------------------------------------------------------------------------------------

@@ -11,6 +11,11 @@
 // - Serial iteration order is the meaning of every loop. A kind only promises that another way of running gives the same
 //   bits: Parallel iterations share nothing but inputs; Vector iterations (extent <= kMaxLanes) are independent of each
 //   other, except through locals indexed by the lane; Unrolled loops have a small constant extent.
+// - Block and Thread loops are for processors with thousands of threads. Block loops, up to three, are outermost and nothing stands between them;
+//   blocks share nothing but inputs. In a block stand Thread loops (nested: several axes of threads, at most kMaxThreads in all), and Serial loops
+//   around them; every store is inside a Thread loop. Threads of one loop share nothing that one of them writes, so they may run in any order:
+//   the boundary between two Thread loops is the barrier. What crosses it lies in memory, in a Shared local, which belongs to a block, or in a
+//   local that is `per_thread`: the thread with the same number finds its own value there.
 // - A Parallel loop occurs at most once, as the only statement of the body. Program::run gets a range of its iterations.
 // - A Serial loop with a `count` expression (known outside the loop) runs min(extent, count) iterations, none if negative.
 // - A Serial loop that `polls` asks CheckRecord::stop after each iteration, and ends if it says so; nobody uses the results then.
@@ -41,13 +46,14 @@ namespace weft::kernel {
 using ir::NodeRef;
 
 inline constexpr int kMaxLanes = 16;
+inline constexpr std::int64_t kMaxThreads = 1024;
 
-enum class LoopKind : std::uint8_t { Serial, Parallel, Vector, Unrolled };
+enum class LoopKind : std::uint8_t { Serial, Parallel, Vector, Unrolled, Block, Thread };
 std::string_view name_of(LoopKind kind);
 
 struct Buffer {
     enum class Role : std::uint8_t { Input, Output, Local };
-    enum class Place : std::uint8_t { Memory, Register, Scratch, Nowhere };  // Memory for parameters
+    enum class Place : std::uint8_t { Memory, Register, Scratch, Shared, Nowhere };  // Memory for parameters
 
     std::string name;
     DType dtype = DType::F32;
@@ -55,6 +61,7 @@ struct Buffer {
     Role role = Role::Input;  // an Output may also be loaded (donated, or accumulated in)
     Place place = Place::Memory;
     int lane_loop = -1;               // Local: private to each lane of the vector loop with this variable id
+    bool per_thread = false;          // Local: private to each thread of a block, from one Thread loop to the next
     std::int64_t scratch_offset = 0;  // Scratch: in bytes
     bool stream = false;  // Output: large, written once and not read again here: stores may bypass the cache
 };
@@ -125,7 +132,7 @@ struct Kernel {
     int new_local(std::string name, DType dtype, std::int64_t size);
 };
 
-// The iteration count of the Parallel loop, or 1.
+// The iteration count of the Parallel loop or of the outermost Block loop, or 1.
 std::int64_t parallel_extent(const Kernel& kernel);
 
 // Replaces variables (by id) in an expression / in every expression of a body; the results are simplified.

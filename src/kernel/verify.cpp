@@ -6,6 +6,9 @@
 
 #include <weft/error.h>
 
+#include <algorithm>
+#include <tuple>
+
 namespace weft::kernel {
 namespace {
 
@@ -15,7 +18,10 @@ using ir::Op;
 class Verifier {
 public:
     Verifier(const Kernel& kernel, std::string_view after)
-        : kernel_(kernel), after_(after), state_(static_cast<std::size_t>(kernel.next_var), State::Unseen) {}
+        : kernel_(kernel),
+          after_(after),
+          state_(static_cast<std::size_t>(kernel.next_var), State::Unseen),
+          nest_of_(kernel.buffers.size(), 0) {}
 
     void body(const Body& body, int depth) {
         for (const Stmt& stmt : body) {
@@ -35,6 +41,17 @@ private:
         require(state == State::Unseen, "two loops with one variable: i", loop.id());
         if (loop.kind == LoopKind::Parallel)
             require(depth == 0 && siblings.size() == 1, "a parallel loop that is not outermost");
+        if (loop.kind == LoopKind::Block)
+            require(depth == blocks_ && depth < 3 && siblings.size() == 1, "a block loop that is not outermost");
+        if (loop.kind == LoopKind::Thread) {
+            require(blocks_ > 0, "a thread loop outside of a block");
+            require(threads_ == 0 || siblings.size() == 1, "a thread loop beside something else in a thread loop");
+            require(!in_thread_body_, "a thread loop inside a loop of one thread");
+            require(std::max<std::int64_t>(threads_, 1) * loop.extent() <= kMaxThreads, "more than ", kMaxThreads,
+                    " threads");
+        } else if (blocks_ > 0 && threads_ == 0 && loop.kind != LoopKind::Block) {
+            require(loop.kind == LoopKind::Serial, "a ", name_of(loop.kind), " loop in a block, around threads");
+        }
         if (loop.count) {
             require(loop.kind == LoopKind::Serial && loop.count->dtype == DType::I64,
                     "a count on a loop that is not serial");
@@ -43,8 +60,21 @@ private:
         const bool lanes = loop.kind == LoopKind::Vector;
         if (lanes) require(loop.extent() <= kMaxLanes, "a vector loop with too many lanes");
         state = lanes ? State::InsideLanes : State::Inside;
-        body(loop.body, depth + 1);
+        inside(loop, depth);
         state = State::Done;
+    }
+
+    void inside(const Loop& loop, int depth) {
+        const auto before = std::tuple(blocks_, threads_, in_thread_body_);
+        if (loop.kind == LoopKind::Block) ++blocks_;
+        else if (loop.kind == LoopKind::Thread) {
+            nest_ += threads_ == 0;
+            threads_ = std::max<std::int64_t>(threads_, 1) * loop.extent();
+        } else {
+            in_thread_body_ = in_thread_body_ || threads_ > 0;
+        }
+        body(loop.body, depth + 1);
+        std::tie(blocks_, threads_, in_thread_body_) = before;
     }
 
     void check_store(const Store& store) {
@@ -55,7 +85,9 @@ private:
                 buffer.dtype);
         require(buffer.place != Buffer::Place::Nowhere || store.value->op == Op::Load, "a hint that is no load");
         require(store.index->dtype == DType::I64, "an index that is not i64");
+        require(blocks_ == 0 || threads_ > 0, "a store in a block, outside of its threads");
         check_lanes(store.buffer);
+        check_threads(store.buffer);
         check_expression(*store.index);
         check_expression(*store.value);
     }
@@ -75,7 +107,7 @@ private:
         }
     }
 
-    void check_node(const Node& node) const {
+    void check_node(const Node& node) {
         require(node.shape.empty(), "an expression with a shape");
         if (node.op == Op::LoopVar)
             require(is_inside(node.as<ir::LoopArg>().id), "unbound i", node.as<ir::LoopArg>().id);
@@ -86,6 +118,7 @@ private:
             require(node.dtype == buffer.dtype, "a load of another dtype than that of ", buffer.name);
             require(buffer.place != Buffer::Place::Nowhere, "a load from nowhere");
             check_lanes(b);
+            check_threads(b);
         }
         require(!ir::is_math(node.op) && !ir::is_movement(node.op), "an op that no backend knows");
         if (is_half(node.dtype))
@@ -100,6 +133,20 @@ private:
             require(loop < kernel_.next_var && state_[static_cast<std::size_t>(loop)] == State::InsideLanes, "b",
                     buffer, " (", kernel_.buffers[static_cast<std::size_t>(buffer)].name,
                     "), private to the lanes of i", loop, ", is used outside of that loop");
+    }
+
+    // A local of one thread is gone when its Thread loop ends, unless it says that it is not.
+    void check_threads(int b) {
+        const Buffer& buffer = kernel_.buffers[static_cast<std::size_t>(b)];
+        if (buffer.place == Buffer::Place::Shared || buffer.per_thread)
+            require(threads_ > 0 && buffer.role == Buffer::Role::Local, "b", b, " (", buffer.name,
+                    "), of a block or its threads, is used outside of them");
+        else if (buffer.role == Buffer::Role::Local && threads_ > 0) {
+            int& nest = nest_of_[static_cast<std::size_t>(b)];
+            require(nest == 0 || nest == nest_, "b", b, " (", buffer.name,
+                    "), a local of one thread, is used in two thread loops");
+            nest = nest_;
+        }
     }
 
     bool exists(int buffer) const { return buffer >= 0 && buffer < static_cast<int>(kernel_.buffers.size()); }
@@ -121,6 +168,11 @@ private:
     std::vector<State> state_;
     ir::NodeTable<int> seen_;  // by which statement
     int statement_ = 0;
+    int blocks_ = 0;               // Block loops around
+    std::int64_t threads_ = 0;     // of the Thread loops around; 0: none
+    bool in_thread_body_ = false;  // a loop of one thread is around
+    int nest_ = 0;                 // counts the nests of Thread loops
+    std::vector<int> nest_of_;     // by buffer: in which one a plain local was used; 0: in none
 };
 
 }  // namespace

@@ -495,7 +495,11 @@ private:
     bool concurrent(const Loop& loop, int b) const {
         if (loop.extent() < 2) return false;
         if (loop.kind == LoopKind::Vector) return true;
-        const bool local = kernel_.buffers[static_cast<std::size_t>(b)].role == Buffer::Role::Local;
+        const Buffer& buffer = kernel_.buffers[static_cast<std::size_t>(b)];
+        const bool local = buffer.role == Buffer::Role::Local;
+        if (loop.kind == LoopKind::Block) return !local;
+        if (loop.kind == LoopKind::Thread)
+            return !local || buffer.place == Buffer::Place::Shared || (!buffer.per_thread && !stores_first(loop, b));
         if (local) return loop.independent && loop.kind == LoopKind::Serial && !stores_first(loop, b);
         return loop.kind == LoopKind::Parallel || loop.independent;
     }

@@ -37,6 +37,7 @@ struct Step {
     int var = 0, count = -1;               // Loop: slots of the variable and of the count (-1: there is none)
     std::int64_t extent = 0;
     bool polls = false;
+    bool block = false, thread = false;  // Loop: its kind
     std::vector<Step> body;
 };
 
@@ -47,7 +48,8 @@ struct Memory {
     bool own = false;  // a local that lives with the run, not in the scratch block
     std::int64_t size = 0, scratch_offset = 0;
     std::int64_t lanes = 1;  // private to each lane: [size][lanes]
-    int lane_var = 0;        // its slot
+    int lane_var = 0;        // its slot; -1: the number of the thread
+    bool of_block = false;   // undefined when a block begins
     std::size_t bytes() const { return static_cast<std::size_t>(size * lanes) * size_of(dtype); }
 };
 
@@ -72,5 +74,9 @@ struct Code {
 };
 
 Code translate(const kernel::Kernel& kernel);
+
+// The order in which the threads of a Thread loop run, for tests: all give the same results, unless a barrier is missing.
+enum class ThreadOrder : std::uint8_t { Forward, Backward, Shuffled };
+void set_thread_order(ThreadOrder order);
 
 }  // namespace weft::backend::ref

@@ -1,5 +1,5 @@
 // backend/ref/ref.cpp: the oracle. A slow, obvious interpreter of the loop IR: every loop runs serially and in order
-// whatever its kind, every expression is evaluated by the op table, and every access is checked against its buffer's
+// whatever its kind (Thread loops in another order, if a test asks for it), every expression is evaluated by the op table, and every access is checked against its buffer's
 // size.
 #include "backend/backend.h"
 #include "backend/ref/code.h"
@@ -8,13 +8,26 @@
 #include <weft/error.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <numeric>
 
 namespace weft::backend {
 namespace {
 
 using namespace ref;
 using kernel::Buffer;
+
+std::atomic<ThreadOrder> thread_order{ThreadOrder::Forward};
+
+// The i-th of n threads to run. Steps by a number that has no factor in common with n visit all of them.
+std::int64_t nth_thread(std::int64_t i, std::int64_t n) {
+    if (thread_order == ThreadOrder::Forward) return i;
+    if (thread_order == ThreadOrder::Backward) return n - 1 - i;
+    std::int64_t step = n / 2 + 1;
+    while (std::gcd(step, n) != 1) ++step;
+    return (i * step + n / 3) % n;
+}
 
 // One call of Program::run: the frame of words, and where each buffer lies.
 class Run {
@@ -50,14 +63,25 @@ public:
     }
 
     void loop(const Step& step, std::int64_t begin, std::int64_t end) {
+        const std::int64_t outer = thread_;
         for (std::int64_t i = begin; i < end; ++i) {
-            frame_[step.var] = static_cast<Word>(i);
+            const std::int64_t now = step.thread ? nth_thread(i, end) : i;
+            if (step.block) poison();
+            if (step.thread) thread_ = outer * step.extent + now;
+            frame_[step.var] = static_cast<Word>(now);
             body(step.body);
+            thread_ = outer;
             if (step.polls && check_ && check_->stop && check_->stop()) return;
         }
     }
 
 private:
+    // Nothing is left of the block before.
+    void poison() {
+        for (std::size_t b = 0; b < code_.memories.size(); ++b)
+            if (code_.memories[b].of_block) std::memset(base_[b], 0xff, code_.memories[b].bytes());
+    }
+
     void evaluate(const Step& step) {
         Word* const frame = frame_.data();
         const Instruction* const end = code_.instructions.data() + step.last;
@@ -96,7 +120,9 @@ private:
         if (index < 0 || index >= memory.size)
             throw InternalError(str("kernel ", code_.name, " reaches for ", memory.name, "[", index, "], which has ",
                                     memory.size, " elements"));
-        if (memory.lanes > 1) index = index * memory.lanes + static_cast<std::int64_t>(frame_[memory.lane_var]);
+        if (memory.lanes > 1)
+            index = index * memory.lanes +
+                    (memory.lane_var < 0 ? thread_ : static_cast<std::int64_t>(frame_[memory.lane_var]));
         return base_[buffer] + index * static_cast<std::int64_t>(size_of(memory.dtype));
     }
 
@@ -113,6 +139,7 @@ private:
     std::vector<std::byte> own_;
     std::vector<std::byte*> base_;
     CheckRecord* check_;
+    std::int64_t thread_ = 0;  // the number of the thread that runs
 };
 
 class RefProgram final : public HostProgram {
@@ -150,6 +177,8 @@ public:
 };
 
 }  // namespace
+
+void ref::set_thread_order(ThreadOrder order) { thread_order = order; }
 
 Backend& ref_backend() {
     static RefBackend backend;

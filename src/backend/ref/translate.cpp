@@ -33,20 +33,25 @@ public:
         for (std::size_t s = 0; s < kernel.scalars.size(); ++s) code_.scalar_slots.push_back(new_slot());
         for (const kernel::Buffer& buffer : kernel.buffers) {
             const bool local = buffer.role == kernel::Buffer::Role::Local;
-            const bool own = local && (buffer.place != kernel::Buffer::Place::Scratch || buffer.lane_loop >= 0);
+            const bool own =
+                local && (buffer.place != kernel::Buffer::Place::Scratch || buffer.lane_loop >= 0 || buffer.per_thread);
             code_.memories.push_back({.name = buffer.name,
                                       .dtype = buffer.dtype,
                                       .role = buffer.role,
                                       .own = own,
                                       .size = buffer.size,
-                                      .scratch_offset = buffer.scratch_offset});
+                                      .scratch_offset = buffer.scratch_offset,
+                                      .lanes = buffer.per_thread ? kernel::kMaxThreads : 1,
+                                      .lane_var = buffer.per_thread ? -1 : 0,
+                                      .of_block = own});
         }
     }
 
     Code run() {
         code_.body = translate(kernel_.body);
         code_.parallel = code_.body.size() == 1 && kernel_.body[0].loop() &&
-                         kernel_.body[0].loop()->kind == kernel::LoopKind::Parallel;
+                         (kernel_.body[0].loop()->kind == kernel::LoopKind::Parallel ||
+                          kernel_.body[0].loop()->kind == kernel::LoopKind::Block);
         return std::move(code_);
     }
 
@@ -59,7 +64,11 @@ private:
     }
 
     Step translate(const kernel::Loop& loop) {
-        Step step{.kind = Step::Loop, .extent = loop.extent(), .polls = loop.polls};
+        Step step{.kind = Step::Loop,
+                  .extent = loop.extent(),
+                  .polls = loop.polls,
+                  .block = loop.kind == kernel::LoopKind::Block,
+                  .thread = loop.kind == kernel::LoopKind::Thread};
         if (loop.count) step.count = evaluate(std::span(&loop.count, 1), step)[0];
         step.var = var_slot(loop.id());
         for (std::size_t b = 0; b < kernel_.buffers.size(); ++b)
