@@ -158,7 +158,7 @@ void bind_writes(nb::handle t) {
 }
 
 // Every alias of a function and of a method, and of the method that works in place if there is one.
-constexpr const char* kAliases[][2] = {
+constexpr const char* kFunctionAliases[][2] = {
     {"arcsin", "asin"},   {"arccos", "acos"},   {"arctan", "atan"},     {"arcsinh", "asinh"}, {"arccosh", "acosh"},
     {"arctanh", "atanh"}, {"arctan2", "atan2"}, {"absolute", "abs"},    {"negative", "neg"},  {"subtract", "sub"},
     {"multiply", "mul"},  {"divide", "div"},    {"true_divide", "div"}, {"greater", "gt"},    {"greater_equal", "ge"},
@@ -173,7 +173,7 @@ void bind_elementwise(nb::module_& m, nb::handle tensor) {
     bind_pairs(m, tensor);
     bind_limits(m, tensor);
     bind_writes(tensor);
-    for (const auto& [name, of] : kAliases) {
+    for (const auto& [name, of] : kFunctionAliases) {
         alias(m, name, of);
         alias(tensor, name, of);
         const std::string writes = std::string(of) + "_";

@@ -13,15 +13,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr std::size_t kMostHeader = 1 << 20;
+constexpr std::string_view kNumpyMagic = "\x93NUMPY";
+constexpr std::size_t kMostNumpyHeader = 1 << 20;
 
 struct NumpyType {
     DType dtype;
     std::string_view code;  // behind the byte order
 };
 // clang-format off
-constexpr NumpyType kTypes[] = {
+constexpr NumpyType kNumpyTypes[] = {
     {bool_, "b1"}, {u8, "u1"}, {u16, "u2"}, {u32, "u4"}, {u64, "u8"}, {i8, "i1"}, {i16, "i2"}, {i32, "i4"}, {i64, "i8"},
     {f16, "f2"}, {f32, "f4"}, {f64, "f8"},
 };
@@ -127,7 +127,7 @@ Dims column_major_strides(const Shape& shape) {
 }
 
 DType dtype_in(const Place& place, const std::string& type) {
-    for (const NumpyType& known : kTypes)
+    for (const NumpyType& known : kNumpyTypes)
         if (type.size() == 3 && known.code == type.substr(1) &&
             std::string_view("<>|=").find(type[0]) != std::string_view::npos)
             return known.dtype;
@@ -158,14 +158,15 @@ Bytes copied(std::span<const std::byte> data) {
 
 Tensor read_array(const Place& place, const Bytes& file, bool mmap) {
     const auto bytes = file.data;
-    if (!text_of(bytes).starts_with(kMagic) || bytes.size() < 10) place.fail("it is no .npy file, or it is cut short");
+    if (!text_of(bytes).starts_with(kNumpyMagic) || bytes.size() < 10)
+        place.fail("it is no .npy file, or it is cut short");
     const unsigned version = std::to_integer<unsigned>(bytes[6]);
     if (version < 1 || version > 3)
         place.fail("it is of the version " + std::to_string(version) + " of the format; 1 to 3 are read");
     const std::size_t start = version == 1 ? 10 : 12;
     if (bytes.size() < start) place.fail("it is cut short");
     const std::uint64_t length = little_endian(bytes, 8, version == 1 ? 2 : 4);
-    if (length > bytes.size() - start || length > kMostHeader)
+    if (length > bytes.size() - start || length > kMostNumpyHeader)
         place.fail("it is cut short: its header would have " + std::to_string(length) + " bytes");
     const Header header = HeaderReader(place, text_of(bytes.subspan(start, length))).read();
     const DType dtype = dtype_in(place, header.type);
@@ -184,9 +185,9 @@ Tensor read_array(const Place& place, const Bytes& file, bool mmap) {
 }
 
 std::string header_of(const Tensor& tensor, const std::string& call, const std::string& name) {
-    const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes),
+    const auto* type = std::find_if(std::begin(kNumpyTypes), std::end(kNumpyTypes),
                                     [&](const NumpyType& known) { return known.dtype == tensor.dtype(); });
-    if (type == std::end(kTypes))
+    if (type == std::end(kNumpyTypes))
         throw DTypeError(call + ": " + name + " is bfloat16, which NumPy does not have; convert it to float32 first");
     std::string sizes;
     for (const std::int64_t size : tensor.shape()) sizes += std::to_string(size) + ", ";
@@ -196,7 +197,7 @@ std::string header_of(const Tensor& tensor, const std::string& call, const std::
                          std::string(type->code) + "', 'fortran_order': False, 'shape': (" + sizes + "), }";
     header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 11, ' ');
     header += '\n';
-    std::string text(kMagic);
+    std::string text(kNumpyMagic);
     text += {1, 0};
     append_little_endian(text, header.size(), 2);
     return text + header;
@@ -225,7 +226,7 @@ void save_npy(const Tensor& tensor, const fs::path& path) {
 NamedTensors load_npz(const fs::path& path, const ReadOptions& options) {
     const Place place{"load_npz()", path.string()};
     Bytes file = map_file(place, path);
-    if (text_of(file.data).starts_with(kMagic)) place.fail("it is one array; read it with load_npy()");
+    if (text_of(file.data).starts_with(kNumpyMagic)) place.fail("it is one array; read it with load_npy()");
     if (file.data.empty()) place.fail("it is empty");
     const ZipReader zip(place, std::move(file));
     NamedTensors result;

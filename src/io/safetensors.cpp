@@ -8,31 +8,13 @@
 #include <unordered_set>
 
 namespace weft::io {
-namespace {
-
-namespace fs = std::filesystem;
-
-constexpr std::size_t kMostHeader = 100'000'000;  // the format's own limit
+namespace safetensors {
 
 struct TypeName {
     std::string_view name;
     int bits;
     std::optional<DType> dtype;  // none: the format has it and Weft has not
 };
-// clang-format off
-constexpr TypeName kTypes[] = {
-    {"BOOL", 8, bool_}, {"U8", 8, u8}, {"U16", 16, u16}, {"U32", 32, u32}, {"U64", 64, u64}, {"I8", 8, i8}, {"I16", 16, i16},
-    {"I32", 32, i32}, {"I64", 64, i64}, {"F16", 16, f16}, {"BF16", 16, bf16}, {"F32", 32, f32}, {"F64", 64, f64},
-    {"F4", 4, {}}, {"F6_E2M3", 6, {}}, {"F6_E3M2", 6, {}}, {"F8_E4M3", 8, {}}, {"F8_E5M2", 8, {}}, {"F8_E8M0", 8, {}},
-    {"F8_E4M3FNUZ", 8, {}}, {"F8_E5M2FNUZ", 8, {}}, {"C64", 64, {}},
-};
-// clang-format on
-
-std::string_view name_in_file(DType dtype) {
-    for (const TypeName& type : kTypes)
-        if (type.dtype == dtype) return type.name;
-    throw InternalError("safetensors: an element type has no name");
-}
 
 struct Entry {
     std::string name;
@@ -49,6 +31,30 @@ struct File {
     std::unordered_map<std::string, std::size_t> places;  // name -> entry
     Metadata metadata;
 };
+
+}  // namespace safetensors
+
+namespace {
+
+using namespace safetensors;
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMostHeader = 100'000'000;  // the format's own limit
+
+// clang-format off
+constexpr TypeName kTypeNames[] = {
+    {"BOOL", 8, bool_}, {"U8", 8, u8}, {"U16", 16, u16}, {"U32", 32, u32}, {"U64", 64, u64}, {"I8", 8, i8}, {"I16", 16, i16},
+    {"I32", 32, i32}, {"I64", 64, i64}, {"F16", 16, f16}, {"BF16", 16, bf16}, {"F32", 32, f32}, {"F64", 64, f64},
+    {"F4", 4, {}}, {"F6_E2M3", 6, {}}, {"F6_E3M2", 6, {}}, {"F8_E4M3", 8, {}}, {"F8_E5M2", 8, {}}, {"F8_E8M0", 8, {}},
+    {"F8_E4M3FNUZ", 8, {}}, {"F8_E5M2FNUZ", 8, {}}, {"C64", 64, {}},
+};
+// clang-format on
+
+std::string_view name_in_file(DType dtype) {
+    for (const TypeName& type : kTypeNames)
+        if (type.dtype == dtype) return type.name;
+    throw InternalError("safetensors: an element type has no name");
+}
 
 Shape read_shape(JsonReader& json) {
     Shape shape;
@@ -68,9 +74,9 @@ Entry read_entry(JsonReader& json, std::string name, const Place& place) {
     json.object([&](const std::string& field) {
         if (field == "dtype") {
             const std::string type = json.string();
-            entry.type = std::find_if(std::begin(kTypes), std::end(kTypes),
+            entry.type = std::find_if(std::begin(kTypeNames), std::end(kTypeNames),
                                       [&](const TypeName& known) { return known.name == type; });
-            if (entry.type == std::end(kTypes))
+            if (entry.type == std::end(kTypeNames))
                 place.fail("'" + entry.name + "' has the unknown element type '" + type.substr(0, 40) + "'");
             seen |= 1;
         } else if (field == "shape") {

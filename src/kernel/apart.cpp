@@ -1,6 +1,7 @@
 // kernel/apart.cpp: see apart.h.
 #include "kernel/apart.h"
 
+#include "core/checked.h"
 #include "kernel/bounds_proof.h"
 
 #include <algorithm>
@@ -15,8 +16,6 @@ using ir::Node;
 using ir::Op;
 
 constexpr std::int64_t kMostAddresses = 1 << 19, kLargestTable = 1 << 22;
-
-std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
 // Computes index expressions from the values of loop variables.
 class Evaluator {

@@ -22,10 +22,7 @@ constexpr std::size_t kMostKnown = 48;
 bool is_const(const Node& node) { return node.op == Op::Const; }
 std::int64_t number(const Node& node) { return static_cast<std::int64_t>(node.as<ir::ConstArg>().value); }
 
-bool is_extreme(const Node& node) { return (node.op == Op::Min || node.op == Op::Max) && node.dtype == DType::I64; }
-
-Int128 floor_div(Int128 a, Int128 b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
-Int128 ceil_div(Int128 a, Int128 b) { return -floor_div(-a, b); }
+Int128 ceil_div(Int128 a, Int128 b) { return -wide_floor_div(-a, b); }
 std::int64_t saturated(Int128 x) { return static_cast<std::int64_t>(std::clamp<Int128>(x, INT64_MIN, INT64_MAX)); }
 
 }  // namespace
@@ -131,11 +128,11 @@ Ranges::Sum BoundsProof::tight(const LinearForm& form) const {
             if (!rest.exact) continue;
             const Ranges::Sum left = sum(rest);
             if (same) best.low = std::max(best.low, ceil_div(left.low, std::abs(factor)));
-            else best.high = std::min(best.high, floor_div(left.high, std::abs(factor)));
+            else best.high = std::min(best.high, wide_floor_div(left.high, std::abs(factor)));
         }
     if (divisor > 1) {
         best.low = ceil_div(best.low - form.constant, divisor) * divisor + form.constant;
-        best.high = floor_div(best.high - form.constant, divisor) * divisor + form.constant;
+        best.high = wide_floor_div(best.high - form.constant, divisor) * divisor + form.constant;
     }
     return best;
 }
@@ -226,7 +223,7 @@ bool BoundsProof::narrow(const LinearForm& fact) {
         const Int128 least = own - most;  // factor * variable is at least that
         const auto at = static_cast<std::size_t>(found - known_.begin());
         if (term.factor > 0) any |= narrow(at, saturated(ceil_div(least, term.factor)), INT64_MAX);
-        else any |= narrow(at, INT64_MIN, saturated(floor_div(least, term.factor)));
+        else any |= narrow(at, INT64_MIN, saturated(wide_floor_div(least, term.factor)));
     }
     return any;
 }
@@ -241,7 +238,7 @@ void BoundsProof::narrow_ranges() {
             const Ranges::Sum x = tight(linear_form(atom.source(0)));
             const std::int64_t by = number(atom.source(1));
             if (!x.fits() || !ranges_.of(linear_form(atom.source(0))).fits()) continue;
-            const Int128 first = floor_div(x.low, by), last = floor_div(x.high, by);
+            const Int128 first = wide_floor_div(x.low, by), last = wide_floor_div(x.high, by);
             if (atom.op == Op::IDiv) any |= narrow(i, saturated(first), saturated(last));
             else if (first == last) any |= narrow(i, saturated(x.low - first * by), saturated(x.high - first * by));
         }

@@ -2,6 +2,7 @@
 // whose index of quotients. Variables that an equation determines are replaced; x = c * (x // c) + x % c is such an equation, so that goal
 // and facts become numbers of mixed radix in the same digits. Then facts are taken from the goal until its least value shows. All sums
 // are whole numbers: one that is a multiple of d, but for its constant, is divided by d and its constant rounded down.
+#include "core/checked.h"
 #include "kernel/bounds_proof.h"
 
 #include <algorithm>
@@ -18,8 +19,6 @@ namespace {
 
 constexpr int kMostTaken = 4, kMostTries = 200, kDeepestRatio = 8;
 constexpr std::size_t kMostFacts = 40, kMostWays = 6;
-
-std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
 // form >= 0 if and only if the result is.
 LinearForm divided(const LinearForm& form) {

@@ -15,10 +15,6 @@ namespace {
 constexpr std::int64_t kMostTried = 1 << 15;
 constexpr int kMostSlots = 64, kRounds = 3;
 
-Int128 floor_div(Int128 a, Int128 b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
-
-bool is_extreme(const Node& node) { return (node.op == Op::Min || node.op == Op::Max) && node.dtype == DType::I64; }
-
 }  // namespace
 
 bool Enumeration::add(const LinearForm& form, Form& to) {
@@ -111,8 +107,8 @@ bool Enumeration::holds_for_all() {
             }
             const Int128 first = value_of(slot.sources[0]);
             Int128 result = first;
-            if (slot.atom->op == Op::IDiv) result = floor_div(first, slot.by);
-            else if (slot.atom->op == Op::Mod) result = first - floor_div(first, slot.by) * slot.by;
+            if (slot.atom->op == Op::IDiv) result = wide_floor_div(first, slot.by);
+            else if (slot.atom->op == Op::Mod) result = first - wide_floor_div(first, slot.by) * slot.by;
             else if (slot.atom->op == Op::Min) result = std::min(first, value_of(slot.sources[1]));
             else result = std::max(first, value_of(slot.sources[1]));
             slot.value = static_cast<std::int64_t>(result);
@@ -160,8 +156,9 @@ bool Enumeration::narrow(const Form& fact) {
         if (s.fixed) continue;
         const Int128 own = Int128{factor} * (factor > 0 ? s.now.high : s.now.low), rest = most - own;
         // factor * variable >= -rest
-        if (factor > 0) s.now.low = static_cast<std::int64_t>(std::max<Int128>(s.now.low, -floor_div(rest, factor)));
-        else s.now.high = static_cast<std::int64_t>(std::min<Int128>(s.now.high, floor_div(rest, -factor)));
+        if (factor > 0)
+            s.now.low = static_cast<std::int64_t>(std::max<Int128>(s.now.low, -wide_floor_div(rest, factor)));
+        else s.now.high = static_cast<std::int64_t>(std::min<Int128>(s.now.high, wide_floor_div(rest, -factor)));
     }
     return true;
 }

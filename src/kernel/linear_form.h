@@ -12,6 +12,12 @@
 namespace weft::kernel {
 
 __extension__ typedef __int128 Int128;
+constexpr Int128 wide_floor_div(Int128 a, Int128 b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+
+// The larger or the smaller of two indices.
+inline bool is_extreme(const ir::Node& node) {
+    return (node.op == ir::Op::Min || node.op == ir::Op::Max) && node.dtype == DType::I64;
+}
 
 // constant + sum of factor * atom; an atom is a loop variable or what no sum is (x // 4, a load, a scalar).
 struct LinearForm {

@@ -4,10 +4,14 @@
 
 #include "kernel/kernel.h"
 
+#include <limits>
 #include <span>
 #include <type_traits>
 
 namespace weft::kernel {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // An expression, and the kernel in whose interner it lives.
 struct Value {

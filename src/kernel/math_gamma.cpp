@@ -12,8 +12,6 @@
 namespace weft::kernel {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kPi = std::numbers::pi;
 
 // B(2k) / (2k (2k - 1)) for k = 1, 2 …: log(gamma(y)) = (y - 1/2) log(y) - y + log(2 pi)/2 + sum of these / y^(2k - 1).

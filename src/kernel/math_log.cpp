@@ -29,9 +29,6 @@ Value mantissa_of(const Value& u, const Format& format) {
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
 // log(1 + f) for sqrt(1/2) <= 1 + f <= sqrt(2).
 // f32: f + f^2 (f P(f) - 1/2): the second term is at most 0.2 |f|, its rounding errors count for as much less.
 // f64: with s = f/(2 + f), log(1 + f) = log((1 + s)/(1 - s)) = 2s + s R, R = z P(z), z = s^2; and since 2s = f - s f =

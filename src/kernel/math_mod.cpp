@@ -11,9 +11,6 @@
 namespace weft::kernel {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
 // f32, in f64: the quotient, below 2^277 with subnormals, is taken off from the top, 51 bits at a time. Adding 1.5 2^(52+k)
 // rounds r/y to a multiple of 2^k, so with the error of 1/y at most 0.75 2^k stay: the rest is below 2^k y and is a number of
 // 26 bits. At last |r| is hardly above y/2. No x reaches 2^200, the quotient by which is 0; infinity times 0 would be NaN.

@@ -10,8 +10,6 @@
 namespace weft::kernel {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // log2 at the ends of its domain; NaN stays NaN.
 Value with_ends(const Value& a, const Value& log2) {
     return where(a == 0, constant(a, -kInfinity), where(a < kInfinity, log2, a));
@@ -36,8 +34,8 @@ Pair sum(const Value& a, const Value& b, const Value& rest) {
     const Value high = a + b;
     return {high, ((a - high) + b) + rest};
 }
-// a b, with the low parts' product left out.
-Pair product(const Pair& a, const Pair& b) {
+// a b, with the low parts' product_of_pairs left out.
+Pair product_of_pairs(const Pair& a, const Pair& b) {
     const Value high = a.high * b.high;
     return {high, fma(a.high, b.low, fma(a.low, b.high, fma(a.high, b.high, -high)))};
 }
@@ -56,11 +54,11 @@ Pair log2_wide(const Value& a) {
     const Value s_high = f / d;
     const Value rest = fma(s_high, -d_low, fma(s_high, -d, f));  // f - s_high (d + d_low)
     const Pair s{s_high, rest / d};
-    const Pair z = product(s, s), third = product(z, pair(a, kThird));
+    const Pair z = product_of_pairs(s, s), third = product_of_pairs(z, pair(a, kThird));
     const Pair b = sum(third.high, z.high * z.high * polynomial(z.high, kPowLogF64), third.low);
-    const Pair sb = product(s, b);
+    const Pair sb = product_of_pairs(s, b);
     const Pair atanh = sum(s.high, sb.high, sb.low + s.low);
-    const Pair log2_m = product(atanh, pair(a, kTwoOverLn2));
+    const Pair log2_m = product_of_pairs(atanh, pair(a, kTwoOverLn2));
     return sum(e, log2_m.high, log2_m.low);
 }
 

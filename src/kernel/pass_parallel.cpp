@@ -13,7 +13,7 @@ namespace weft::kernel {
 namespace {
 
 constexpr std::int64_t kSmallKernel = 1 << 17;  // in expression nodes: below, waking a thread costs more than it brings
-constexpr std::int64_t kChunkWork = 1 << 16, kMostChunks = 64, kWholeVectors = 64;
+constexpr std::int64_t kWorkOfChunk = 1 << 16, kMostChunks = 64, kWholeVectors = 64;
 
 std::int64_t work_of(const Body& body) {
     std::int64_t work = 0;
@@ -57,7 +57,7 @@ Kernel split_for_threads(Kernel kernel, const Target&) {
     if (work < kSmallKernel) return kernel;
     const bool leaf =
         std::none_of(loop.body.begin(), loop.body.end(), [](const Stmt& s) { return s.loop() != nullptr; });
-    const std::int64_t wanted = std::min({kMostChunks, std::max<std::int64_t>(2, work / kChunkWork), loop.extent()});
+    const std::int64_t wanted = std::min({kMostChunks, std::max<std::int64_t>(2, work / kWorkOfChunk), loop.extent()});
     std::int64_t length = ceil_div(loop.extent(), wanted);
     if (leaf) length = ceil_div(length, kWholeVectors) * kWholeVectors;
     else if (loop.extent() >= 32 * wanted) length = ceil_div(length, kMaxLanes) * kMaxLanes;

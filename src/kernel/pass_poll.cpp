@@ -14,11 +14,11 @@ namespace {
 // In instructions, of vectors or scalars: about a nanosecond each at most, often a quarter. A block takes a few milliseconds.
 constexpr std::int64_t kLong = 1 << 24, kBlock = 1 << 22;
 constexpr std::int64_t kMissedCache = 64;  // a load whose index is data may wait for memory
-constexpr std::int64_t kMost = std::int64_t{1} << 62;
+constexpr std::int64_t kUnbounded = std::int64_t{1} << 62;
 
 std::int64_t times(std::int64_t a, std::int64_t b) {
     std::int64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? kMost : std::min(product, kMost);
+    return __builtin_mul_overflow(a, b, &product) ? kUnbounded : std::min(product, kUnbounded);
 }
 
 bool loads_by_data(const ir::Node& load) {
@@ -44,7 +44,7 @@ std::int64_t cost_of(const Stmt& stmt) {
 
 std::int64_t cost_of(const Body& body) {
     std::int64_t cost = 0;
-    for (const Stmt& stmt : body) cost = std::min(kMost, cost + cost_of(stmt));
+    for (const Stmt& stmt : body) cost = std::min(kUnbounded, cost + cost_of(stmt));
     return cost;
 }
 

@@ -17,7 +17,7 @@ namespace {
 using ir::Node;
 using ir::Op;
 
-constexpr std::int64_t kMostPieces = 4;  // a gather costs about as much as eight loads under masks
+constexpr std::int64_t kMostSegments = 4;  // a gather costs about as much as eight loads under masks
 
 class Segments {
 public:
@@ -65,7 +65,7 @@ private:
         const NodeRef start = at(0);
         for (std::int64_t l = 1; l < extent_of(lane_); ++l) {
             const NodeRef distance = simplify_(kernel_.binary(Op::Sub, at(l), start));
-            if (distance->op != Op::Const || std::abs(number(distance)) >= kMostPieces * kMaxLanes) return false;
+            if (distance->op != Op::Const || std::abs(number(distance)) >= kMostSegments * kMaxLanes) return false;
         }
         return true;
     }
@@ -80,7 +80,7 @@ private:
         const NodeRef first = simplify_(kernel_.binary(Op::Mod, e, width)),
                       line = simplify_(kernel_.binary(Op::IDiv, e, width));
         const std::int64_t pieces = (ir::bounds(first).high + extent_of(lane_) - 1) / row.width + 1;
-        if (pieces > kMostPieces) return nullptr;
+        if (pieces > kMostSegments) return nullptr;
 
         NodeRef result;
         for (std::int64_t n = pieces - 1; n >= 0; --n) {

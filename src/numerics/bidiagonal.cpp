@@ -11,14 +11,14 @@
 namespace weft::dense {
 namespace {
 
-constexpr std::int64_t kPanel = 32;
+constexpr std::int64_t kBidiagonalPanel = 32;
 
 // What the reflections of a panel change in a is kept as products: a - uᵀ y - xᵀ v, with a row for each step. Rows of u and x count a's rows,
 // those of v and y its columns.
-struct Panel {
+struct BidiagonalPanel {
     Owned u, v, x, y;
 
-    Panel(std::int64_t n, std::int64_t width) : u(width, n), v(width, n), x(width, n), y(width, n) {}
+    BidiagonalPanel(std::int64_t n, std::int64_t width) : u(width, n), v(width, n), x(width, n), y(width, n) {}
 };
 
 // to -= the sum of factors(p) * rows[p], for the first `count` rows, from column `first` on.
@@ -46,9 +46,9 @@ Bidiagonal::Bidiagonal(const Team& team, const Strided& a)
     const std::int64_t n = a.rows;
     copy(a, left);
     std::vector<double> column(static_cast<std::size_t>(n));
-    for (std::int64_t from = 0; from < n; from += kPanel) {
-        const std::int64_t to = std::min(from + kPanel, n);
-        Panel panel(n, to - from);
+    for (std::int64_t from = 0; from < n; from += kBidiagonalPanel) {
+        const std::int64_t to = std::min(from + kBidiagonalPanel, n);
+        BidiagonalPanel panel(n, to - from);
         for (std::int64_t k = from; k < to; ++k) {
             poll_interrupt();
             const std::int64_t p = k - from, next = k + 1, count = n - k;
@@ -112,7 +112,7 @@ void Bidiagonal::form_v_transposed(const Team& team, const Matrix& vt) const {
 
 namespace {
 
-constexpr double kEps = std::numeric_limits<double>::epsilon() / 2, kTolerance = 90 * kEps;
+constexpr double kUnitRoundoff = std::numeric_limits<double>::epsilon() / 2, kTolerance = 90 * kUnitRoundoff;
 
 struct Rotation {
     double c, s, r;  // c f + s g = r, c g - s f = 0
@@ -177,11 +177,12 @@ public:
     }
 
     double shift(double smallest, double largest, std::int64_t n) const {
-        if (static_cast<double>(n) * kTolerance * (smallest / largest) <= std::max(kEps, 0.01 * kTolerance)) return 0;
+        if (static_cast<double>(n) * kTolerance * (smallest / largest) <= std::max(kUnitRoundoff, 0.01 * kTolerance))
+            return 0;
         const std::int64_t k = last();
         const double first = std::fabs(d(0)), value = smaller_value(d(k - 1), e(k - 1), d(k));
         const double ratio = first > 0 ? value / first : 0;
-        return ratio * ratio < kEps ? 0 : value;
+        return ratio * ratio < kUnitRoundoff ? 0 : value;
     }
 
     void step(double shift) const {

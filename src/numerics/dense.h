@@ -9,11 +9,14 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <vector>
 
 namespace weft::dense {
+
+inline constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
 // A matrix, or a block of one, in somebody else's memory: element (i, j) is data[i * stride + j].
 struct Matrix {

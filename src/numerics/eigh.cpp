@@ -11,11 +11,11 @@ namespace {
 
 // A panel of the reduction to three diagonals: what its reflections change in the rest of a is kept as products, a - vᵀ w - wᵀ v. Row k of v and
 // w belongs to step `from` + k, and counts columns as a does.
-struct Panel {
+struct TridiagonalPanel {
     Owned v, w;
     std::int64_t steps = 0;
 
-    Panel(std::int64_t n, std::int64_t width) : v(width, n), w(width, n) {}
+    TridiagonalPanel(std::int64_t n, std::int64_t width) : v(width, n), w(width, n) {}
 
     // x -= what the steps so far change of a's row `row`, from column `row` on.
     void update_row(std::int64_t row, double* x) const {
@@ -44,7 +44,7 @@ void tridiagonalise(const Team& team, const Matrix& a, double* diagonal, double*
     tau.assign(static_cast<std::size_t>(n), 0);
     for (std::int64_t from = 0; from < n; from += kPanel) {
         const std::int64_t to = std::min(from + kPanel, n);
-        Panel panel(n, to - from);
+        TridiagonalPanel panel(n, to - from);
         for (std::int64_t k = from; k < to; ++k) {
             poll_interrupt();
             panel.update_row(k, a[k] + k);

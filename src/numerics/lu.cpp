@@ -10,7 +10,7 @@
 namespace weft::dense {
 namespace {
 
-constexpr std::int64_t kBlock = 32, kPanel = 64, kFew = 8;
+constexpr std::int64_t kBlock = 32, kLuPanel = 64, kFew = 8;
 
 // A panel of columns as rows of `columns`, each contiguous. Factors them from row 0 on; pivots count from there.
 std::int64_t factor_panel(const Matrix& columns, std::int64_t* pivots) {
@@ -48,9 +48,9 @@ std::int64_t factor_panel(const Matrix& columns, std::int64_t* pivots) {
 std::int64_t lu(const Team& team, const Matrix& a, std::int64_t* pivots) {
     const std::int64_t steps = std::min(a.rows, a.columns);
     std::int64_t info = 0;
-    Owned columns(std::min(kPanel, steps), a.rows);
-    for (std::int64_t from = 0; from < steps; from += kPanel) {
-        const std::int64_t to = std::min(from + kPanel, steps), wide = to - from, rows = a.rows - from;
+    Owned columns(std::min(kLuPanel, steps), a.rows);
+    for (std::int64_t from = 0; from < steps; from += kLuPanel) {
+        const std::int64_t to = std::min(from + kLuPanel, steps), wide = to - from, rows = a.rows - from;
         const Matrix panel = columns.block(0, 0, wide, rows);
         copy(Strided(a.block(from, from, rows, wide)).t(), panel);
         const std::int64_t failed = factor_panel(panel, pivots + from);
@@ -95,8 +95,8 @@ std::int64_t cholesky(const Team& team, const Matrix& a) {
         solve_triangular(team, Strided(part.block(0, 0, wide, wide)).t(), false, false,
                          part.block(0, wide, wide, rows - wide));
         copy(Strided(part).t(), a.block(from, from, rows, wide));
-        for (std::int64_t j = to; j < n; j += 2 * kPanel) {  // the lower part of what is left
-            const std::int64_t end = std::min(j + 2 * kPanel, n);
+        for (std::int64_t j = to; j < n; j += 2 * kLuPanel) {  // the lower part of what is left
+            const std::int64_t end = std::min(j + 2 * kLuPanel, n);
             add_product(team, a.block(j, j, n - j, end - j), -1, a.block(j, from, n - j, wide),
                         part.block(0, j - from, wide, end - j));
         }

@@ -3,8 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 namespace weft::maths {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity(),
+                        kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // ---- around the normal distribution ----------------------------------------------------------------------------------
 

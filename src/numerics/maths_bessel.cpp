@@ -9,7 +9,6 @@
 namespace weft::maths {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kAsymptotic = 20;  // from here on the expansion for large x has all digits before its terms grow
 
 // (x/2)^order / order!

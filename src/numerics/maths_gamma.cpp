@@ -12,7 +12,6 @@
 namespace weft::maths {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLarge = 1e6, kStirling = 10;
 
 // A value and its derivative in a.

@@ -8,8 +8,6 @@
 namespace weft::maths {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
-
 // exp(factor x²): what rounding x² leaves counts, as the exponent may be some hundreds.
 double exp_of_square(double x, double factor) {
     const double square = x * x, low = std::fma(x, x, -square);

@@ -11,10 +11,9 @@
 namespace weft::dense {
 namespace {
 
-constexpr double kEps = std::numeric_limits<double>::epsilon();
-constexpr double kSmallestSquare = 1e-280;  // of the norm of a row that counts; the matrix is scaled to 1
-constexpr int kMostSweeps = 60;             // five to ten are usual
-constexpr std::int64_t kSmall = 24;         // columns up to which Jacobi rotations serve
+constexpr double kSmallestSquare = 1e-280;       // of the norm of a row that counts; the matrix is scaled to 1
+constexpr int kMostSweeps = 60;                  // five to ten are usual
+constexpr std::int64_t kMostJacobiColumns = 24;  // columns up to which Jacobi rotations serve
 
 // Rotates the rows of x until all are orthogonal, and the rows of w (if there is one) with them; gives the rows' norms.
 bool orthogonalise(const Matrix& x, const Matrix* w, std::vector<double>& norms) {
@@ -34,7 +33,7 @@ bool orthogonalise(const Matrix& x, const Matrix* w, std::vector<double>& norms)
             poll_interrupt();
             for (std::int64_t j = i + 1; j < n; ++j) {
                 const double both = dot(x[i], x[j], x.columns);
-                if (!(std::fabs(both) > kEps * std::sqrt(squares[i]) * std::sqrt(squares[j]))) continue;
+                if (!(std::fabs(both) > kEpsilon * std::sqrt(squares[i]) * std::sqrt(squares[j]))) continue;
                 rotated = true;
                 const double zeta = (squares[j] - squares[i]) / (2 * both);
                 const double t = std::copysign(1 / (std::fabs(zeta) + hypotenuse(1.0, zeta)), zeta);
@@ -138,7 +137,7 @@ struct Square {
 };
 
 bool svd_tall(const Team& team, const Strided& a, double* values, const Matrix& u, const Matrix& vt) {
-    if (a.columns <= kSmall) return svd_small(a, values, u, vt);
+    if (a.columns <= kMostJacobiColumns) return svd_small(a, values, u, vt);
     const std::int64_t n = a.columns;
     const Square square(team, a);
     Bidiagonal b = square.reduced(team);
@@ -183,7 +182,7 @@ bool svd(const Team& team, const Strided& a, double* values, const Matrix& u, co
 bool svd(const Team& team, const Strided& a, double* values) {
     if (a.rows == 0 || a.columns == 0) return true;
     if (a.rows < a.columns) return svd(team, a.t(), values);
-    if (a.columns <= kSmall) return Reduced(a, false).run(a, false, values);
+    if (a.columns <= kMostJacobiColumns) return Reduced(a, false).run(a, false, values);
     const Square square(team, a);
     Bidiagonal b = square.reduced(team);
     if (!diagonalise(b.diagonal, b.above, nullptr, nullptr)) return false;

@@ -10,7 +10,6 @@
 namespace weft::dense {
 namespace {
 
-constexpr double kEps = std::numeric_limits<double>::epsilon();
 constexpr int kMostSteps = 60;  // per eigenvalue; two or three are usual
 
 }  // namespace
@@ -20,11 +19,11 @@ bool diagonalise(double* d, double* e, std::int64_t n, Rotations* vectors) {
     double size = 0;
     for (std::int64_t i = 0; i < n; ++i) size = std::max({size, std::fabs(d[i]), std::fabs(e[i])});
     // Of a matrix without rank what is left is noise, and noise of noise: rotations among larger elements make no less of it.
-    const double nothing = 1e-3 * kEps * size + 1e-300;
+    const double nothing = 1e-3 * kEpsilon * size + 1e-300;
     for (std::int64_t l = 0; l < n; ++l) {
         for (int step = 0;; ++step) {
             std::int64_t m = l;
-            while (m + 1 < n && std::fabs(e[m]) > kEps * (std::fabs(d[m]) + std::fabs(d[m + 1])) + nothing) ++m;
+            while (m + 1 < n && std::fabs(e[m]) > kEpsilon * (std::fabs(d[m]) + std::fabs(d[m + 1])) + nothing) ++m;
             if (m == l) break;
             poll_interrupt();
             if (step == kMostSteps) return false;
@@ -69,7 +68,7 @@ bool small_first(double* diagonal, double* off, std::int64_t n) {
 
 namespace {
 
-constexpr std::int64_t kSmall = 32;
+constexpr std::int64_t kUndivided = 32;
 
 // The matrix diag(poles) + rho z zᵀ, with ascending poles and no z of 0. Its eigenvalues lie between the poles, and after the last.
 struct RankOne {
@@ -99,7 +98,7 @@ double find_root(const RankOne& a, const std::vector<double>& squares, double to
                       above = sum_poles(apart + left, squares.data() + left, x, n - left);
         const double value = one + below.sum + above.sum;
         const double error = 8 * (above.sum - below.sum) + one + std::fabs(x) * (below.slope + above.slope);
-        if (std::fabs(value) <= kEps / 2 * error) break;
+        if (std::fabs(value) <= kEpsilon / 2 * error) break;
         (value < 0 ? low : high) = x;
         // Both sums as a constant and one pole each, with the right values and slopes here: a quadratic equation for the step.
         const double first = apart[j] - x, s = first * first * below.slope;
@@ -196,7 +195,7 @@ private:
     void deflate() {
         double most = 0;
         for (std::int64_t i = 0; i < q_.rows; ++i) most = std::max({most, std::fabs(d_[i]), std::fabs(z_[i])});
-        const double tolerance = 4 * kEps * most;
+        const double tolerance = 4 * kEpsilon * most;
         std::int64_t before = -1;
         for (const std::int64_t i : order_) {
             if (one_.rho * std::fabs(z_[i]) <= tolerance) {
@@ -283,7 +282,7 @@ bool solve_small(double* diagonal, double* off, const Matrix& vectors) {
 
 bool divide_and_conquer(const Team& team, double* diagonal, double* off, const Matrix& vectors) {
     const std::int64_t n = vectors.rows, half = n / 2;
-    if (n <= kSmall) return solve_small(diagonal, off, vectors);
+    if (n <= kUndivided) return solve_small(diagonal, off, vectors);
     const double coupling = off[half - 1], size = std::fabs(coupling);
     diagonal[half - 1] -= size;
     diagonal[half] -= size;

@@ -22,13 +22,13 @@ std::uint64_t hash_of(std::span<const std::uint64_t> key) {
     return h;
 }
 
-struct Cache {
+struct PlanCache {
     std::list<std::shared_ptr<const CachedPlan>> recent;  // most recently used first
     std::unordered_multimap<std::uint64_t, decltype(recent)::iterator> entries;
 };
 
-Cache& cache() {
-    static Cache& c = *new Cache;
+PlanCache& plan_cache() {
+    static PlanCache& c = *new PlanCache;
     return c;
 }
 
@@ -47,18 +47,18 @@ bool serves(const CachedPlan& plan, std::span<const Word> constants) {
 }  // namespace
 
 void clear_plan_cache() {
-    cache().entries.clear();
-    cache().recent.clear();
+    plan_cache().entries.clear();
+    plan_cache().recent.clear();
 }
 
 Found find_plan(const schedule::Captured& captured, const device::TargetRef& target) {
     Found result;
-    const auto [first, last] = cache().entries.equal_range(hash_of(captured.key));
+    const auto [first, last] = plan_cache().entries.equal_range(hash_of(captured.key));
     for (auto it = first; it != last; ++it) {
         const CachedPlan& plan = **it->second;
         if (!std::ranges::equal(plan.key, captured.key) || plan.target != target) continue;
         if (serves(plan, captured.constants)) {
-            cache().recent.splice(cache().recent.begin(), cache().recent, it->second);
+            plan_cache().recent.splice(plan_cache().recent.begin(), plan_cache().recent, it->second);
             count(counter_cells().plan_cache_hits);
             return {.plan = *it->second};
         }
@@ -79,17 +79,17 @@ Found find_plan(const schedule::Captured& captured, const device::TargetRef& tar
 }
 
 void keep_plan(const std::shared_ptr<const CachedPlan>& made) {
-    cache().recent.push_front(made);
-    cache().entries.emplace(hash_of(made->key), cache().recent.begin());
-    while (cache().recent.size() > kMostPlans) {
-        const std::uint64_t old = hash_of(cache().recent.back()->key);
-        const auto [begin, end] = cache().entries.equal_range(old);
+    plan_cache().recent.push_front(made);
+    plan_cache().entries.emplace(hash_of(made->key), plan_cache().recent.begin());
+    while (plan_cache().recent.size() > kMostPlans) {
+        const std::uint64_t old = hash_of(plan_cache().recent.back()->key);
+        const auto [begin, end] = plan_cache().entries.equal_range(old);
         for (auto it = begin; it != end; ++it)
-            if (*it->second == cache().recent.back()) {
-                cache().entries.erase(it);
+            if (*it->second == plan_cache().recent.back()) {
+                plan_cache().entries.erase(it);
                 break;
             }
-        cache().recent.pop_back();
+        plan_cache().recent.pop_back();
     }
 }
 

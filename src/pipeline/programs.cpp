@@ -61,13 +61,13 @@ struct KeyHash {
     }
 };
 
-struct Cache {                                                          // under the graph lock
+struct ProgramCache {                                                   // under the graph lock
     std::list<std::pair<Key, std::shared_ptr<const Compiled>>> recent;  // most recently used first
     std::unordered_map<Key, decltype(recent)::iterator, KeyHash, SameKey> entries;
 };
 
-Cache& cache() {
-    static Cache& c = *new Cache;  // programs may be used until the very end
+ProgramCache& program_cache() {
+    static ProgramCache& c = *new ProgramCache;  // programs may be used until the very end
     return c;
 }
 
@@ -135,8 +135,8 @@ std::shared_ptr<const Compiled> finished(Job& job) {
 
 void clear_program_cache() {
     const std::lock_guard lock(ir::graph_lock());
-    cache().entries.clear();
-    cache().recent.clear();
+    program_cache().entries.clear();
+    program_cache().recent.clear();
 }
 
 std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph* const> graphs,
@@ -148,8 +148,8 @@ std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph
     std::vector<std::pair<std::size_t, std::size_t>> same;
     for (std::size_t i = 0; i < graphs.size(); ++i) {
         const KeyView key{*graphs[i], target.get()};
-        if (const auto found = cache().entries.find(key); found != cache().entries.end()) {
-            cache().recent.splice(cache().recent.begin(), cache().recent, found->second);
+        if (const auto found = program_cache().entries.find(key); found != program_cache().entries.end()) {
+            program_cache().recent.splice(program_cache().recent.begin(), program_cache().recent, found->second);
             result[i] = found->second->second;
         } else if (const auto [seen, fresh] = first.try_emplace(key, i); !fresh) {
             same.emplace_back(i, seen->second);
@@ -167,14 +167,14 @@ std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph
     for (Job& job : missing) {
         result[job.graph] = finished(job);
         Key key{*graphs[job.graph], target};
-        if (cache().entries.contains(key)) continue;  // another thread was quicker
-        cache().recent.emplace_front(key, result[job.graph]);
-        cache().entries.emplace(std::move(key), cache().recent.begin());
+        if (program_cache().entries.contains(key)) continue;  // another thread was quicker
+        program_cache().recent.emplace_front(key, result[job.graph]);
+        program_cache().entries.emplace(std::move(key), program_cache().recent.begin());
     }
     for (const auto& [i, original] : same) result[i] = result[original];
-    while (cache().entries.size() > kMostPrograms) {
-        cache().entries.erase(cache().recent.back().first);
-        cache().recent.pop_back();
+    while (program_cache().entries.size() > kMostPrograms) {
+        program_cache().entries.erase(program_cache().recent.back().first);
+        program_cache().recent.pop_back();
     }
     return result;
 }

@@ -10,23 +10,21 @@ namespace {
 using ir::NodeRef;
 using ir::Op;
 
-NodeRef num(const NodeRef& like, const Scalar& value) { return nodes::number(like, value); }
-
 // x, or alpha (exp(rate x) - 1) where x is negative.
 NodeRef elu_of(const NodeRef& x, double alpha, double rate) {
-    const NodeRef positive = ir::less(num(x, 0), x);
+    const NodeRef positive = ir::less(nodes::number(x, 0), x);
     // Large values never reach expm1: 0 * infinity would make the gradient NaN.
-    const NodeRef below = ir::where(positive, num(x, 0), x);
-    const NodeRef curve = ir::unary(Op::Expm1, rate == 1 ? below : below * num(x, rate));
-    return ir::where(positive, x, alpha == 1 ? curve : curve * num(x, alpha));
+    const NodeRef below = ir::where(positive, nodes::number(x, 0), x);
+    const NodeRef curve = ir::unary(Op::Expm1, rate == 1 ? below : below * nodes::number(x, rate));
+    return ir::where(positive, x, alpha == 1 ? curve : curve * nodes::number(x, alpha));
 }
 
 NodeRef within(const NodeRef& x, double low, double high) {  // as in PyTorch no gradient passes at the ends
-    const NodeRef raised = ir::where(ir::less_equal(x, num(x, low)), num(x, low), x);
-    return ir::where(ir::less_equal(num(x, high), raised), num(x, high), raised);
+    const NodeRef raised = ir::where(ir::less_equal(x, nodes::number(x, low)), nodes::number(x, low), x);
+    return ir::where(ir::less_equal(nodes::number(x, high), raised), nodes::number(x, high), raised);
 }
 
-NodeRef hardsigmoid_of(const NodeRef& x) { return within(x + num(x, 3), 0, 6) / num(x, 6); }
+NodeRef hardsigmoid_of(const NodeRef& x) { return within(x + nodes::number(x, 3), 0, 6) / nodes::number(x, 6); }
 
 }  // namespace
 
@@ -50,14 +48,16 @@ Tensor softplus(const Tensor& x, double beta, double threshold) {
     const Checker check("softplus", {{"x", x}, {"beta", beta}, {"threshold", threshold}});
     check.value(beta > 0, "beta must be positive");
     return float_composite("softplus", x, [&](const NodeRef& n) {
-        const NodeRef scaled = beta == 1 ? n : n * num(n, beta), soft = nodes::softplus(scaled);
-        return ir::where(ir::less(num(n, threshold), scaled), n, beta == 1 ? soft : soft / num(n, beta));
+        const NodeRef scaled = beta == 1 ? n : n * nodes::number(n, beta), soft = nodes::softplus(scaled);
+        return ir::where(ir::less(nodes::number(n, threshold), scaled), n,
+                         beta == 1 ? soft : soft / nodes::number(n, beta));
     });
 }
 
 Tensor leaky_relu(const Tensor& x, double slope) {
-    return float_composite("leaky_relu", x,
-                           [&](const NodeRef& n) { return ir::where(ir::less(num(n, 0), n), n, n * num(n, slope)); });
+    return float_composite("leaky_relu", x, [&](const NodeRef& n) {
+        return ir::where(ir::less(nodes::number(n, 0), n), n, n * nodes::number(n, slope));
+    });
 }
 
 Tensor elu(const Tensor& x, double alpha) {
@@ -72,7 +72,7 @@ Tensor celu(const Tensor& x, double alpha) {
 
 Tensor selu(const Tensor& x) {
     constexpr double kScale = 1.0507009873554804934, kAlpha = 1.6732632423543772848;
-    return float_composite("selu", x, [](const NodeRef& n) { return elu_of(n, kAlpha, 1) * num(n, kScale); });
+    return float_composite("selu", x, [](const NodeRef& n) { return elu_of(n, kAlpha, 1) * nodes::number(n, kScale); });
 }
 
 Tensor prelu(const Tensor& x, const Tensor& weight) {
@@ -85,7 +85,7 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
     if (weight.numel() != 1) per_channel[1] = channels;
     const NodeRef slope = ir::reshape(ir::cast(node_of(weight), accumulator_of(x.dtype())), per_channel);
     return float_composite("prelu", x,
-                           [&](const NodeRef& n) { return ir::where(ir::less(num(n, 0), n), n, n * slope); });
+                           [&](const NodeRef& n) { return ir::where(ir::less(nodes::number(n, 0), n), n, n * slope); });
 }
 
 Tensor rrelu(const Tensor& x, double lower, double upper, bool training) {
@@ -95,12 +95,12 @@ Tensor rrelu(const Tensor& x, double lower, double upper, bool training) {
     const DType wide = accumulator_of(float_type(x.dtype()));
     const NodeRef slope = node_of(rand(x.shape(), wide) * (upper - lower) + lower);
     return float_composite("rrelu", x,
-                           [&](const NodeRef& n) { return ir::where(ir::less(num(n, 0), n), n, n * slope); });
+                           [&](const NodeRef& n) { return ir::where(ir::less(nodes::number(n, 0), n), n, n * slope); });
 }
 
 Tensor threshold(const Tensor& x, double threshold, double value) {
     return float_composite("threshold", x, [&](const NodeRef& n) {
-        return ir::where(ir::less_equal(n, num(n, threshold)), num(n, value), n);
+        return ir::where(ir::less_equal(n, nodes::number(n, threshold)), nodes::number(n, value), n);
     });
 }
 
@@ -125,7 +125,8 @@ Tensor mish(const Tensor& x) {
 }
 
 Tensor softsign(const Tensor& x) {
-    return float_composite("softsign", x, [](const NodeRef& n) { return n / (num(n, 1) + ir::unary(Op::Abs, n)); });
+    return float_composite("softsign", x,
+                           [](const NodeRef& n) { return n / (nodes::number(n, 1) + ir::unary(Op::Abs, n)); });
 }
 
 Tensor tanhshrink(const Tensor& x) {
@@ -134,7 +135,7 @@ Tensor tanhshrink(const Tensor& x) {
 
 Tensor hardshrink(const Tensor& x, double lambda) {
     return float_composite("hardshrink", x, [&](const NodeRef& n) {
-        return ir::where(ir::less_equal(ir::unary(Op::Abs, n), num(n, lambda)), num(n, 0), n);
+        return ir::where(ir::less_equal(ir::unary(Op::Abs, n), nodes::number(n, lambda)), nodes::number(n, 0), n);
     });
 }
 
@@ -142,9 +143,9 @@ Tensor softshrink(const Tensor& x, double lambda) {
     const Checker check("softshrink", {{"x", x}, {"lambda", lambda}});
     check.value(lambda >= 0, "lambda must not be negative");
     return float_composite("softshrink", x, [&](const NodeRef& n) {
-        const NodeRef edge = num(n, lambda);
+        const NodeRef edge = nodes::number(n, lambda);
         const NodeRef outside = ir::where(ir::less(edge, n), n - edge, n + edge);
-        return ir::where(ir::less_equal(ir::unary(Op::Abs, n), edge), num(n, 0), outside);
+        return ir::where(ir::less_equal(ir::unary(Op::Abs, n), edge), nodes::number(n, 0), outside);
     });
 }
 
@@ -183,9 +184,9 @@ Tensor gumbel_softmax(const Tensor& logits, double tau, bool hard, int axis) {
 Tensor gelu(const Tensor& x, GeluForm form) {
     return float_composite("gelu", x, [&](const NodeRef& n) {
         constexpr double kSqrtHalf = 0.70710678118654752440, kSqrt2OverPi = 0.79788456080286535588;
-        const NodeRef half = n * num(n, 0.5), one = num(n, 1);
-        if (form == GeluForm::Erf) return half * (one + ir::unary(Op::Erf, n * num(n, kSqrtHalf)));
-        const NodeRef inner = (n + n * n * n * num(n, 0.044715)) * num(n, kSqrt2OverPi);
+        const NodeRef half = n * nodes::number(n, 0.5), one = nodes::number(n, 1);
+        if (form == GeluForm::Erf) return half * (one + ir::unary(Op::Erf, n * nodes::number(n, kSqrtHalf)));
+        const NodeRef inner = (n + n * n * n * nodes::number(n, 0.044715)) * nodes::number(n, kSqrt2OverPi);
         return half * (one + ir::unary(Op::Tanh, inner));
     });
 }

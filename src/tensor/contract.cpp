@@ -26,9 +26,9 @@ LabelSet set_of(const Labels& labels) {
     return set;
 }
 
-using Sizes = std::array<std::int64_t, kMostLabels>;
+using LabelSizes = std::array<std::int64_t, kMostLabels>;
 
-double volume(LabelSet set, const Sizes& sizes) {
+double volume(LabelSet set, const LabelSizes& sizes) {
     double product = 1;
     for (; set; set &= set - 1) product *= static_cast<double>(sizes[std::countr_zero(set)]);
     return product;
@@ -74,7 +74,7 @@ void take_diagonals(Term& term) {
 }
 
 // Without axes of size 1 that other terms stretch.
-void drop_stretched(Term& term, const Sizes& sizes) {
+void drop_stretched(Term& term, const LabelSizes& sizes) {
     Dims axes;
     Labels kept;
     for (std::size_t d = 0; d < term.labels.size(); ++d)
@@ -145,7 +145,7 @@ constexpr std::size_t kExact = 8;  // terms; 3^8 pairs of subsets are looked at
 // The cheapest split of every set of terms: exact, by dynamic programming.
 class BestSplits {
 public:
-    BestSplits(std::span<const Term> terms, LabelSet output, const Sizes& sizes) {
+    BestSplits(std::span<const Term> terms, LabelSet output, const LabelSizes& sizes) {
         const Subset all = (Subset{1} << terms.size()) - 1;
         labels_.resize(all + 1), split_.resize(all + 1);
         std::vector<LabelSet> inside(all + 1);
@@ -180,7 +180,7 @@ Term multiply_all(const BestSplits& splits, std::span<const Term> terms, Subset 
 }
 
 // Always the pair that makes the remaining terms smallest.
-Term multiply_greedily(std::vector<Term> terms, LabelSet output, const Sizes& sizes) {
+Term multiply_greedily(std::vector<Term> terms, LabelSet output, const LabelSizes& sizes) {
     while (terms.size() > 1) {
         std::array<int, kMostLabels> uses{};
         for (const Term& term : terms)
@@ -214,7 +214,7 @@ Term multiply_greedily(std::vector<Term> terms, LabelSet output, const Sizes& si
 }  // namespace
 
 NodeRef contract(std::vector<Term> terms, const Labels& output) {
-    Sizes sizes;
+    LabelSizes sizes;
     sizes.fill(1);
     for (Term& term : terms) {
         take_diagonals(term);

@@ -7,7 +7,6 @@ namespace weft::backend::x86 {
 
 namespace {
 
-bool is_plain_float(DType t) { return t == DType::F32 || t == DType::F64; }
 
 // ± 2^power as an element of a float type.
 Word power_of_two(DType t, int power, bool negative = false) {

@@ -7,6 +7,8 @@
 
 namespace weft::backend::x86 {
 
+inline bool is_plain_float(DType t) { return t == DType::F32 || t == DType::F64; }
+
 namespace Id = asmjit::x86::Inst;
 
 inline bool fits32(std::int64_t value) { return value == static_cast<std::int32_t>(value); }

@@ -107,7 +107,7 @@ bool is_hint(const Ins& ins) {
     return ins.id == Id::kIdPrefetcht0 || ins.id == Id::kIdPrefetcht1 || ins.id == Id::kIdPrefetchw;
 }
 
-bool is_whole_load(const Ins& ins) {
+bool is_vector_load(const Ins& ins) {
     return (ins.id == Id::kIdVmovups || ins.id == Id::kIdVmovupd) && ins.lanes.id < 0 &&
            ins.o[0].kind == Operand::Kind::Register && ins.o[1].kind == Operand::Kind::Memory &&
            ins.o[0].bytes == ins.o[1].bytes;
@@ -244,7 +244,7 @@ private:
 
     void step(const Ins& ins) {
         if (ins.id == kMove && ins.o[1].reg.id >= 0 && ins.o[0].reg.id >= 0) return move(ins.o[0].reg, ins.o[1].reg);
-        if (is_whole_load(ins)) return set(ins.o[0].reg.id, loaded(ins.o[1]));
+        if (is_vector_load(ins)) return set(ins.o[0].reg.id, loaded(ins.o[1]));
         Number n = number(ins);
         if (is_hint(ins) || ins.id == kKeep) {
             hints_ += n;

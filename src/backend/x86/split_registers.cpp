@@ -9,7 +9,7 @@
 namespace weft::backend::x86 {
 namespace {
 
-bool ends_block(const Ins& ins) {
+bool is_block_end(const Ins& ins) {
     if (ins.id == kBind || ins.id == kLoopBegin || ins.id == kLoopEnd) return true;
     return std::any_of(ins.o, ins.o + ins.count, [](const Operand& o) { return o.kind == Operand::Kind::Label; });
 }
@@ -23,7 +23,7 @@ public:
     void run() {
         for (std::size_t begin = 0; begin < code_.list.size();) {
             std::size_t end = begin;
-            while (end < code_.list.size() && !ends_block(code_.list[end])) ++end;
+            while (end < code_.list.size() && !is_block_end(code_.list[end])) ++end;
             block(begin, end);
             begin = end + 1;
         }
