@@ -2,7 +2,7 @@
 // and a packed one unpacks to no more than it says and deflate can give.
 #include "io/zip.h"
 
-#include "data/gzip.h"
+#include "data/crc32.h"
 #include "data/inflate.h"
 
 #include <algorithm>
@@ -135,15 +135,14 @@ const ZipReader::Record* ZipReader::find(const std::string& name) const {
 Bytes ZipReader::read(const Record& record, bool check) const {
     Bytes result{archive_.data.subspan(record.offset, record.packed), archive_.owner};
     if (record.deflated) {
-        data::Unpacked unpacked(record.size, std::min<std::uint64_t>(record.size, 1 << 16));
+        const auto owner = std::make_shared<std::vector<std::byte>>();
         try {
-            const data::InflateResult found = data::inflate(result.data, unpacked);
-            if (!found.complete || unpacked.size() != record.size)
+            const auto found = data::inflate(data::Wrapper::None, result.data, *owner, record.size);
+            if (!found.complete || owner->size() != record.size)
                 throw data::CorruptData("it unpacks to another size than it says");
         } catch (const data::CorruptData& error) {
             place_.fail("its record '" + record.name + "' is damaged: " + error.what());
         }
-        const auto owner = std::make_shared<std::vector<std::byte>>(unpacked.take());
         result = {*owner, owner};
     }
     if (check && data::crc32(result.data) != record.checksum)
