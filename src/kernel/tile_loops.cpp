@@ -121,7 +121,7 @@ private:
         if (local < 0) local = kernel.new_local(name, nest.accumulate, size);
         Buffer& buffer = kernel.buffers[local];
         buffer.size = std::max(buffer.size, size);
-        buffer.place = Buffer::Place::Scratch;
+        buffer.memory = Buffer::MemoryType::Scratch;
         return local;
     }
 
@@ -160,7 +160,7 @@ private:
     Body tile_body(const Tile& tile) {
         const std::int64_t pitch = ceil_div(tile.columns.size, schedule.lanes) * schedule.lanes;
         const int acc = kernel.new_local("acc", nest.accumulate, tile.rows.size * pitch);
-        kernel.buffers[acc].place = Buffer::Place::Register;
+        kernel.buffers[acc].memory = Buffer::MemoryType::Register;
         const bool in_tile_loop = schedule.epilogue == Epilogue::TileLoop;
         const int held = in_tile_loop ? scratch(scratch_.tile, "tile", tile.rows.size * pitch) : -1;
         Body body = tile_loops(tile, [&](const NodeRef&, const NodeRef&, const NodeRef& slot, int) {

@@ -53,7 +53,7 @@ private:
         require(buffer.role != Buffer::Role::Input, "a store to the input ", buffer.name);
         require(store.value->dtype == buffer.dtype, "a store of ", store.value->dtype, " to ", buffer.name, " of ",
                 buffer.dtype);
-        require(buffer.place != Buffer::Place::Nowhere || store.value->op == Op::Load, "a hint that is no load");
+        require(buffer.memory != Buffer::MemoryType::Nowhere || store.value->op == Op::Load, "a hint that is no load");
         require(store.index->dtype == DType::I64, "an index that is not i64");
         check_lanes(store.buffer);
         check_expression(*store.index);
@@ -84,7 +84,7 @@ private:
             require(exists(b), "a load from no buffer");
             const Buffer& buffer = kernel_.buffers[static_cast<std::size_t>(b)];
             require(node.dtype == buffer.dtype, "a load of another dtype than that of ", buffer.name);
-            require(buffer.place != Buffer::Place::Nowhere, "a load from nowhere");
+            require(buffer.memory != Buffer::MemoryType::Nowhere, "a load from nowhere");
             check_lanes(b);
         }
         require(!ir::is_math(node.op) && !ir::is_movement(node.op), "an op that no backend knows");

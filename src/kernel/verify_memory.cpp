@@ -152,7 +152,7 @@ private:
 
     void statement(const Store& store) {
         ++statement_;
-        const bool hint = kernel_.buffers[static_cast<std::size_t>(store.buffer)].place == Buffer::Place::Nowhere;
+        const bool hint = kernel_.buffers[static_cast<std::size_t>(store.buffer)].memory == Buffer::MemoryType::Nowhere;
         hint_ = hint;
         expression(*store.index);
         expression(*store.value);

@@ -22,7 +22,7 @@ const Node& Concatenations::memory_of(const Node& part) const {
     const Node* node = &part;
     const auto same_memory = [&](const Node& n) {
         return groups_.home(n) < 0 ||
-               (groups_.home(n.source()) == groups_.home(n) && groups_.facts(n.source()).full == groups_.facts(n).full);
+               (groups_.home(n.source()) == groups_.home(n) && groups_.state(n.source()).full == groups_.state(n).full);
     };
     while (node->op == Op::Reshape && !graph_.is_root.contains(node) && same_memory(*node) &&
            !node->source().sources.empty())
@@ -34,7 +34,7 @@ Concatenations::Way Concatenations::way_of(const Part& part) const {
     const Node& memory = memory_of(*part.value);
     const int id = groups_.home(memory);
     if (id < 0 || (groups_[id].kind == KernelGraph::Kind::Custom && !groups_[id].parts)) return Way::Copy;
-    if (is_narrow(memory, groups_.facts(memory).full, groups_[id])) return Way::Copy;
+    if (is_narrow(memory, groups_.state(memory).full, groups_[id])) return Way::Copy;
     const bool has_place = graph_.is_root.contains(&memory) || graph_.read_by_custom.contains(&memory) ||
                            subviews.contains(&memory) || graph_.written.contains(&memory);  // in its leaf
     if (!has_place && squeezed(memory.shape) == squeezed(part.value->shape)) return Way::InPlace;
@@ -64,11 +64,11 @@ void Concatenations::open_parts(const Node& whole) {
         const Node* memory = &memory_of(*part.value);
         if (const Way way = way_of(part); way != Way::InPlace) {
             const int id = groups_.home(*memory);
-            const bool full = groups_.facts(*memory).full;
+            const bool full = groups_.state(*memory).full;
             memory = &new_copy(*part.value);
             if (way == Way::Again) {
                 ++groups_[id].again;
-                groups_.facts(*memory) = {.group = id, .full = full, .level = groups_[id].level};
+                groups_.state(*memory) = {.group = id, .full = full, .level = groups_[id].level};
             } else {
                 open_copy(*memory, copying);
             }
@@ -82,7 +82,7 @@ void Concatenations::open_parts(const Node& whole) {
     for (const Node* memory : stored) {
         Group& writer = groups_[groups_.home(*memory)];
         writer.has_dependents = true;
-        writer.stores_full |= groups_.facts(*memory).full;
+        writer.stores_full |= groups_.state(*memory).full;
         group.level = std::max(group.level, writer.level);
     }
     groups_.adopt(whole, std::move(group));

@@ -86,7 +86,7 @@ private:
         const Node* memory = &node;
         while (memory->op == Op::Reshape && !graph_.is_root.contains(memory) &&
                groups_.home(memory->source()) == groups_.home(node) &&
-               groups_.facts(memory->source()).full == groups_.facts(node).full)
+               groups_.state(memory->source()).full == groups_.state(node).full)
             memory = &memory->source();
         return *memory;
     }
@@ -131,13 +131,13 @@ private:
     // Does a value along a row follow from one value of the row, without more memory (which element of a window is the largest)? Then
     // the row's value is stored, which is smaller, and who reads this one computes it.
     bool follows_from_row(const Node& node) const {
-        if (!groups_.facts(node).full || graph_.is_root.contains(&node)) return false;
+        if (!groups_.state(node).full || graph_.is_root.contains(&node)) return false;
         const int id = groups_.home(node);
         const NodeRef root(&node);
         const Node* row = nullptr;
         int cost = 0;
         const auto enter = [&](const Node& n) {
-            return groups_.home(n) < 0 || (groups_.home(n) == id && groups_.facts(n).full);
+            return groups_.home(n) < 0 || (groups_.home(n) == id && groups_.state(n).full);
         };
         for (const Node* n : ir::topological_order(std::span(&root, 1), enter)) {
             if (enter(*n)) {
@@ -160,7 +160,7 @@ private:
                 return false;  // it is rounded with the sum that reads it: never stored in between
             const bool inlines = (is_free_kind(node) || ir::is_movement(node.op)) && !graph_.written.contains(&node);
             if (from < 0 || from == id || node.sources.empty() ||
-                is_narrow(node, groups_.facts(node).full, groups_[from]))
+                is_narrow(node, groups_.state(node).full, groups_[from]))
                 return false;
             if (inlines && follows_from_row(node)) return false;
             return groups_[from].level < g.level || !inlines;
@@ -210,7 +210,7 @@ private:
             const Dims strides = strides_of(*node);
             kernel.graph.params.push_back({node->dtype, reach(node->shape, strides), true});
             kernel.values.emplace_back(node);
-            kernel.graph.outputs.push_back({local.at(node), param, groups_.facts(*node).full, strides});
+            kernel.graph.outputs.push_back({local.at(node), param, groups_.state(*node).full, strides});
         }
         return kernel;
     }

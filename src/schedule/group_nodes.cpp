@@ -137,7 +137,7 @@ private:
         if (const auto found = graph_.written.find(&node); found != graph_.written.end())
             return open_box(node, *found->second);
         if (node.sources.empty()) {
-            groups_.facts(node).leaves = groups_.facts(node).nodes = node.op == Op::Param;
+            groups_.state(node).leaves = groups_.state(node).nodes = node.op == Op::Param;
             return;
         }
         if (node.op == Op::Reduce) return place_reduce(node);
@@ -159,7 +159,7 @@ private:
 
     // A node that no group takes: it is inlined where it is used, up to the limits.
     void make_free(const Node& node) {
-        Facts& mine = groups_.facts(node);
+        NodeState& mine = groups_.state(node);
         mine.group = -1;
         mine.cost = ir::info(node.op).cost;
         mine.nodes = is_expression(node);
@@ -179,7 +179,7 @@ private:
                 mine.leaves += 1;
                 mine.nodes += 1;
             } else {
-                const Facts& theirs = groups_.facts(*source);
+                const NodeState& theirs = groups_.state(*source);
                 mine.cost = std::min(1 << 20, mine.cost + theirs.cost);
                 mine.nodes += theirs.nodes;
                 mine.leaves += theirs.leaves;
@@ -209,7 +209,7 @@ private:
             const Node* heaviest = nullptr;
             for (const NodeRef& source : node.sources)
                 if (groups_.home(*source) < 0 && !source->sources.empty() &&
-                    (!heaviest || groups_.facts(*source).nodes > groups_.facts(*heaviest).nodes))
+                    (!heaviest || groups_.state(*source).nodes > groups_.state(*heaviest).nodes))
                     heaviest = source.get();
             if (!heaviest) break;
             open_map(before_views(groups_, *heaviest), "the kernel would be too large");
@@ -221,7 +221,7 @@ private:
     // A value that several kernels may want and that is expensive is stored. So is one that reads memory out of order: each kernel would
     // gather it anew.
     void store_if_repeated(const Node& node) {
-        const Facts& mine = groups_.facts(node);
+        const NodeState& mine = groups_.state(node);
         if (graph_.uses_of(node) < 2 || mine.leaves == 0 || ir::is_movement(node.op)) return;
         if (mine.cost > kCheapRecompute) open_map(node, "dear, and used more than once");
         else if (mine.tangles > 0) open_map(node, "read out of order, and used more than once");
@@ -232,9 +232,9 @@ private:
         const int from = groups_.home(source);
         if (from >= 0 && groups_[from].kind == KernelGraph::Kind::Rows) {
             Group& g = groups_[from];
-            if (node.op == Op::Reshape && groups_.enter(node, from, !g.contraction && groups_.facts(source).full))
+            if (node.op == Op::Reshape && groups_.enter(node, from, !g.contraction && groups_.state(source).full))
                 return;
-            const bool keeps_rows = g.row_count == 1 || (!groups_.facts(source).full && expands_trailing(node));
+            const bool keeps_rows = g.row_count == 1 || (!groups_.state(source).full && expands_trailing(node));
             const bool spreads = node.op == Op::Expand && keeps_rows && !graph_.factors.contains(&node);
             if (spreads && spread(g, node) && groups_.enter(node, from, true)) return;
         }
@@ -244,10 +244,10 @@ private:
     void place_reduce(const Node& node) {
         const Node& source = node.source();
         const int from = groups_.home(source);
-        if (from >= 0 && groups_.facts(source).full && groups_[from].kind == KernelGraph::Kind::Rows &&
+        if (from >= 0 && groups_.state(source).full && groups_[from].kind == KernelGraph::Kind::Rows &&
             groups_[from].reduces < kMaxReduces && reduces_trailing(node) &&
             numel(node.shape) == groups_[from].row_count && groups_.admits(from, node)) {
-            groups_.facts(node) = {.group = from, .full = false, .level = groups_[from].level};
+            groups_.state(node) = {.group = from, .full = false, .level = groups_[from].level};
             ++groups_[from].reduces;
             return;
         }
@@ -270,9 +270,9 @@ private:
         const Node* node = &factor;
         while (ir::is_movement(node->op) && node->op != Op::Insert && groups_.home(*node) < 0) node = &node->source();
         if (groups_.home(*node) >= 0 || node->sources.empty()) return;
-        if (groups_.facts(*node).cost <= kCheapPrologue && groups_.facts(*node).tangles == 0 && node->op != Op::Insert)
+        if (groups_.state(*node).cost <= kCheapPrologue && groups_.state(*node).tangles == 0 && node->op != Op::Insert)
             return;
-        if (groups_.facts(*node).leaves == 0 && groups_.facts(*node).cost <= kCheapRecompute) return;
+        if (groups_.state(*node).leaves == 0 && groups_.state(*node).cost <= kCheapRecompute) return;
         open_map(*node, "too dear for an operand of a contraction");
     }
 
@@ -290,10 +290,10 @@ private:
         for (const NodeRef& source : node.sources) {
             if (source->op == Op::Param) continue;  // dense: capture sees to that
             const int from = groups_.home(*source);
-            if (from < 0 || is_narrow(*source, groups_.facts(*source).full, groups_[from]))
+            if (from < 0 || is_narrow(*source, groups_.state(*source).full, groups_[from]))
                 open_map(*source, "a custom function reads memory");
             Group& g = groups_[groups_.home(*source)];
-            g.stores_full |= groups_.facts(*source).full;  // no wider value may come after it
+            g.stores_full |= groups_.state(*source).full;  // no wider value may come after it
             g.has_dependents = true;
         }
         groups_.open(node, KernelGraph::Kind::Custom, "a custom function");
@@ -324,11 +324,11 @@ private:
     // Free roots get kernels as if none of the others had one: a root that reads another one shares its level, and its leaves.
     void open_roots() {
         for (const NodeRef& root : graph_.roots)
-            if (groups_.facts(*root).group < 0 && graph_.uses_of(*root) == 0 && graph_.parts.contains(root.get()))
+            if (groups_.state(*root).group < 0 && graph_.uses_of(*root) == 0 && graph_.parts.contains(root.get()))
                 open_map(*root, "asked for");
         std::vector<std::pair<const Node*, Group>> fresh;
         for (const NodeRef& root : graph_.roots) {
-            if (groups_.facts(*root).group >= 0) continue;
+            if (groups_.state(*root).group >= 0) continue;
             fresh.emplace_back(root.get(), groups_.make(*root, KernelGraph::Kind::Rows, "asked for"));
             groups_.add_leaves(fresh.back().second, *root);
         }
@@ -350,7 +350,7 @@ private:
             if (id >= 0 && id != best && groups_.merge(best, id)) best = groups_.find(best);
         }
         for (const NodeRef& source : node.sources)
-            if (groups_.home(*source) == best) full |= groups_.facts(*source).full;
+            if (groups_.home(*source) == best) full |= groups_.state(*source).full;
         int needed = 0;  // the group must be above everything else that the node reads
         for (const NodeRef& source : node.sources)
             if (groups_.home(*source) != best) needed = std::max(needed, groups_.level(*source));

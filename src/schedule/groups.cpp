@@ -25,8 +25,8 @@ std::size_t Groups::position(const Node& node) const {
 bool Groups::contains(const Node& node) const { return graph_.position.contains(&node) || added_.contains(&node); }
 
 void Groups::add(const Node& node) {
-    added_.emplace(&node, facts_.size());
-    facts_.emplace_back();
+    added_.emplace(&node, states_.size());
+    states_.emplace_back();
 }
 
 int Groups::find(int id) const {
@@ -35,13 +35,13 @@ int Groups::find(int id) const {
 }
 
 int Groups::home(const Node& node) const {
-    const int id = facts(node).group;
+    const int id = state(node).group;
     return id < 0 ? -1 : find(id);
 }
 
 int Groups::level(const Node& node) const {
     const int id = home(node);
-    return id < 0 ? facts(node).level : groups_[id].level;
+    return id < 0 ? state(node).level : groups_[id].level;
 }
 
 Group Groups::make(const Node& anchor, KernelGraph::Kind kind, std::string reason) const {
@@ -53,14 +53,14 @@ Group Groups::make(const Node& anchor, KernelGraph::Kind kind, std::string reaso
     group.row_count = numel(anchor.shape);
     group.level = below + 1;
     group.anchor = &anchor;
-    group.nodes = facts(anchor).nodes;
+    group.nodes = state(anchor).nodes;
     group.reason = std::move(reason);
     return group;
 }
 
 Group& Groups::adopt(const Node& node, Group group) {
     parent_.push_back(size());
-    facts(node) = {.group = size(), .full = false, .level = group.level};
+    state(node) = {.group = size(), .full = false, .level = group.level};
     return groups_.emplace_back(std::move(group));
 }
 
@@ -93,8 +93,8 @@ bool Groups::admits(int id, const Node& node) {
     for (const NodeRef& source : node.sources) {
         const int from = home(*source);
         if (from == id) continue;
-        nodes += from >= 0 ? 1 : facts(*source).nodes;
-        leaves += from >= 0 ? 1 : facts(*source).leaves;
+        nodes += from >= 0 ? 1 : state(*source).nodes;
+        leaves += from >= 0 ? 1 : state(*source).leaves;
     }
     if (nodes > kMaxNodes || leaves > kMaxParams) return false;
     for (const NodeRef& source : node.sources)
@@ -110,7 +110,7 @@ bool Groups::enter(const Node& node, int id, bool full) {
         if (is_narrow(node, full, group)) return false;
         group.stores_full = true;
     }
-    facts(node) = {.group = id, .full = full, .level = group.level};
+    state(node) = {.group = id, .full = full, .level = group.level};
     return true;
 }
 

@@ -39,7 +39,7 @@ struct Group {
 };
 
 // What fuse() knows of a node.
-struct Facts {
+struct NodeState {
     int group = -1;      // the group that computes this node; -1: free
     bool full = false;   // in a row group: one element per row and inner position
     int level = 0;       // the highest level this node's value depends on
@@ -52,11 +52,11 @@ struct Facts {
 
 class Groups {
 public:
-    explicit Groups(const FusionGraph& graph) : graph_(graph), facts_(graph.order.size()) {}
+    explicit Groups(const FusionGraph& graph) : graph_(graph), states_(graph.order.size()) {}
 
     // ---- nodes
-    Facts& facts(const ir::Node& node) { return facts_[position(node)]; }
-    const Facts& facts(const ir::Node& node) const { return facts_[position(node)]; }
+    NodeState& state(const ir::Node& node) { return states_[position(node)]; }
+    const NodeState& state(const ir::Node& node) const { return states_[position(node)]; }
     std::size_t position(const ir::Node& node) const;  // in the graph's order; nodes that were added follow it
     bool contains(const ir::Node& node) const;
     void add(const ir::Node& node);  // that is not in the graph: one more copy of a value
@@ -79,7 +79,7 @@ public:
 
 private:
     const FusionGraph& graph_;
-    std::vector<Facts> facts_;
+    std::vector<NodeState> states_;
     std::unordered_map<const ir::Node*, std::size_t> added_;
     std::vector<Group> groups_;
     mutable std::vector<int> parent_;  // a union-find: lookups shorten its paths

@@ -78,11 +78,11 @@ Reg Emitter::induction(Scope& scope, std::int64_t unit) {
 
 Operand Emitter::address(int b, const Node& index, int element) {
     Linear sum = linear(index);
-    if (const Place& place = expanded_.places[b]; place.lane_var >= 0) {  // element [index][lane]
-        for (auto& term : sum.terms) term.second *= place.unit;
-        sum.constant *= place.unit;
+    if (const LoweredBuffer& lowered = expanded_.buffers[b]; lowered.lane_var >= 0) {  // element [index][lane]
+        for (auto& term : sum.terms) term.second *= lowered.unit;
+        sum.constant *= lowered.unit;
         Operand at = plain(address(b, sum, element));
-        const Reg lane = scopes_[static_cast<std::size_t>(placement_.depth_of(place.lane_var))].var;
+        const Reg lane = scopes_[static_cast<std::size_t>(placement_.depth_of(lowered.lane_var))].var;
         at.index = lane;
         at.shift = static_cast<std::uint8_t>(element == 8 ? 3 : element / 2);
         return at;
@@ -183,7 +183,7 @@ Emitter::Lanes Emitter::lanes_at(int b, const Node& index, int lane, bool is_pri
 }
 
 std::optional<Operand> Emitter::whole_lanes(int b, const Node& index, int lane) {
-    if (lane < 0 || in_variables(b) || expanded_.places[b].form == Place::LaneArray) return {};
+    if (lane < 0 || in_variables(b) || expanded_.buffers[b].form == LoweredBuffer::LaneArray) return {};
     const LaneIndex at = lane_index(index, lane);
     if (!at.affine || at.stride != 1 || expanded_.lane_vars.at(lane) != lanes_) return {};
     const int element = static_cast<int>(size_of(kernel_.buffers[b].dtype));

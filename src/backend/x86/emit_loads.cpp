@@ -82,7 +82,7 @@ Reg Emitter::used_mask(int used, int lane, const Value* gate) {
 Value Emitter::lane_load(const Node& node) {
     const int b = node.as<ir::LoadArg>().buffer, lane = facts(node).lane;
     const DType t = node.dtype;
-    const bool is_private = expanded_.places[b].form == Place::LaneArray;
+    const bool is_private = expanded_.buffers[b].form == LoweredBuffer::LaneArray;
     Value gate;
     if (node.sources.size() > 1) gate = vector_value(node.source(1));
     const Value* open = gate.vector ? &gate : nullptr;

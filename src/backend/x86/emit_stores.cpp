@@ -31,7 +31,7 @@ void Emitter::lane_store(const Store& store, int lane, const Value& stored) {
     const DType t = store.value->dtype;
     const Value v = stored.truth ? numbers(stored) : stored;
     if (size_of(t) == 8 && v.lane == 4) throw TooWide();
-    const bool is_private = expanded_.places[b].form == Place::LaneArray;
+    const bool is_private = expanded_.buffers[b].form == LoweredBuffer::LaneArray;
     if (const LaneIndex at = lane_index(*store.index, lane); !is_private && !(at.affine && at.stride == 1))
         if (window_store(t, b, *store.index, lane, v)) return;
     const Lanes at = lanes_at(b, *store.index, lane, is_private);

@@ -10,15 +10,15 @@ namespace weft::backend::x86 {
 using kernel::Store;
 
 bool Emitter::in_variables(int buffer) const {
-    const Place::Form form = expanded_.places[static_cast<std::size_t>(buffer)].form;
-    return form == Place::Scalars || form == Place::Vectors || form == Place::LaneVectors;
+    const LoweredBuffer::Form form = expanded_.buffers[static_cast<std::size_t>(buffer)].form;
+    return form == LoweredBuffer::Scalars || form == LoweredBuffer::Vectors || form == LoweredBuffer::LaneVectors;
 }
 
 Reg Emitter::variable(int b, std::int64_t number) {
     const auto [found, fresh] = variables_.try_emplace({b, number});
     if (fresh) {
         const DType t = kernel_.buffers[b].dtype;
-        if (expanded_.places[b].form == Place::Scalars)
+        if (expanded_.buffers[b].form == LoweredBuffer::Scalars)
             found->second = is_float(t) && !is_half(t) ? vec_reg(16) : gp_reg();
         else found->second = vec_reg(width(stored_lane(t)));
     }
@@ -59,20 +59,20 @@ Value Emitter::upper_lanes(const Value& v, int by) {
 
 Value Emitter::variable_load(const Node& node) {
     const int b = node.as<ir::LoadArg>().buffer;
-    const Place& place = expanded_.places[b];
+    const LoweredBuffer& lowered = expanded_.buffers[b];
     const DType t = node.dtype;
     Value result;
     const Linear index = linear(node.source(0));
-    if (place.transposed) {
+    if (lowered.transposed) {
         result = {column(b, index.constant), true, false, static_cast<std::int8_t>(stored_lane(t))};
         return is_bool(t) ? truth_of(result) : result;
     }
-    const Reg r = variable(b, index.constant / place.unit);
-    if (place.form == Place::Scalars) result = {r};
+    const Reg r = variable(b, index.constant / lowered.unit);
+    if (lowered.form == LoweredBuffer::Scalars) result = {r};
     else {
         result = {r, true, false, static_cast<std::int8_t>(stored_lane(t))};
-        const int at = static_cast<int>(index.constant % place.unit);
-        if (place.form == Place::Vectors && index.terms.empty()) result = one_lane(result, t, at);
+        const int at = static_cast<int>(index.constant % lowered.unit);
+        if (lowered.form == LoweredBuffer::Vectors && index.terms.empty()) result = one_lane(result, t, at);
         else if (at) result = upper_lanes(result, at);
         if (result.vector && is_bool(t)) result = truth_of(result);
     }
@@ -190,22 +190,22 @@ void Emitter::put_lanes(Reg to, const Value& v, DType t, int first, int used) {
 
 void Emitter::variable_store(const Store& store, const Value& stored) {
     const int b = store.buffer;
-    const Place& place = expanded_.places[b];
+    const LoweredBuffer& lowered = expanded_.buffers[b];
     const DType t = store.value->dtype;
     const Linear index = linear(*store.index);
     columns_.erase(b);
-    const Reg to = variable(b, index.constant / place.unit);
-    const int at = static_cast<int>(index.constant % place.unit);
-    if (place.form == Place::Scalars) {
+    const Reg to = variable(b, index.constant / lowered.unit);
+    const int at = static_cast<int>(index.constant % lowered.unit);
+    if (lowered.form == LoweredBuffer::Scalars) {
         if (!stored.vector) return assign(to, stored, *store.value);
         return move(to, last_lane(stored, t, expanded_.lane_vars.at(facts(*store.value).lane)).reg);
     }
-    if (place.form == Place::Vectors && index.terms.empty()) {  // one lane of a vector
+    if (lowered.form == LoweredBuffer::Vectors && index.terms.empty()) {  // one lane of a vector
         Value v = stored;
         if (v.vector) v = last_lane(v, t, expanded_.lane_vars.at(facts(*store.value).lane));
         const int lane = stored_lane(t);
         const bool floats = is_float(t) && !is_half(t);
-        const bool alone = covers(place, index.constant / place.unit, at, 1);
+        const bool alone = covers(lowered, index.constant / lowered.unit, at, 1);
         if (floats) {
             const int bytes = width(lane);
             const Reg spread = wide_ || alone ? to : vec_reg(bytes);
@@ -227,9 +227,9 @@ void Emitter::variable_store(const Store& store, const Value& stored) {
     }
     const Value v = vector_value(*store.value), whole = v.truth ? numbers(v) : v;
     if (size_of(t) == 8 && whole.lane == 4) throw TooWide();
-    if (place.form == Place::LaneVectors) return assign(to, whole, *store.value);
+    if (lowered.form == LoweredBuffer::LaneVectors) return assign(to, whole, *store.value);
     const int used = expanded_.lane_vars.at(facts(*store.index).lane);
-    if (covers(place, index.constant / place.unit, at, used)) assign(to, whole, *store.value);
+    if (covers(lowered, index.constant / lowered.unit, at, used)) assign(to, whole, *store.value);
     else put_lanes(to, whole, t, at, used);
 }
 

@@ -100,7 +100,7 @@ private:
     Reg constant_gp(std::int64_t value);
 
     // ---- expressions
-    const Facts& facts(const Node& node) { return placement_.facts(node); }
+    const ExprFacts& facts(const Node& node) { return placement_.facts(node); }
     int level_of(const Node& node) { return placement_.level_of(node); }
     Value value(const Node& node);
     Value vector_value(const Node& node);  // broadcast if it is a scalar
