@@ -14,6 +14,7 @@ build   cmake            cmake                                                  
 build   ninja-build      ninja                                                                     needed
 build   python3          python3                                                                   needed
 build   git              git                                                                       needed
+build   zlib1g-dev       /usr/include/zlib.h                                                       needed
 build   doctest-dev      /usr/include/doctest/doctest.h                                            wanted
 build   libasmjit-dev    /usr/include/asmjit/asmjit.h                                              wanted
 build   ccache           ccache                                                                    wanted

@@ -103,7 +103,7 @@ PyObject* overridden(const std::string& name, PyObject* const* arguments, Py_ssi
 
 // One function per lambda type, so that Python's own function and method objects serve, without a closure.
 template <class F>
-struct Bound {
+struct Trampoline {
     static inline const Signature* as_function = nullptr;
     static inline const Signature* as_method = nullptr;
     static inline PyMethodDef function_definition, method_definition;
@@ -149,25 +149,26 @@ void property(nb::handle type, PyGetSetDef& definition);  // type.name as the de
 // module.name(parameters…). The parameter list of f and the signature must have the same length.
 template <class F>
 void function(nb::handle module, const char* name, const char* parameters, const char* doc, F) {
-    using Bound = detail::Bound<F>;
-    Bound::as_function = new Signature(name, parameters, doc, false, detail::takes_out(module, name));
-    detail::check_count(*Bound::as_function, detail::Callee<F>::kCount);
-    Bound::function_definition = {Bound::as_function->name.c_str(), detail::as_c_function(&Bound::function),
-                                  METH_FASTCALL | METH_KEYWORDS, Bound::as_function->doc()};
-    detail::add_function(module, Bound::function_definition);
-    detail::describe(module, *Bound::as_function, detail::Callee<F>::kTypes);
+    using Trampoline = detail::Trampoline<F>;
+    Trampoline::as_function = new Signature(name, parameters, doc, false, detail::takes_out(module, name));
+    detail::check_count(*Trampoline::as_function, detail::Callee<F>::kCount);
+    Trampoline::function_definition = {Trampoline::as_function->name.c_str(),
+                                       detail::as_c_function(&Trampoline::function), METH_FASTCALL | METH_KEYWORDS,
+                                       Trampoline::as_function->doc()};
+    detail::add_function(module, Trampoline::function_definition);
+    detail::describe(module, *Trampoline::as_function, detail::Callee<F>::kTypes);
 }
 
 // type.name(self, parameters…): f's first parameter is self, which the signature leaves out.
 template <class F>
 void method(nb::handle type, const char* name, const char* parameters, const char* doc, F) {
-    using Bound = detail::Bound<F>;
-    Bound::as_method = new Signature(name, parameters, doc, true);
-    detail::check_count(*Bound::as_method, detail::Callee<F>::kCount);
-    Bound::method_definition = {Bound::as_method->name.c_str(), detail::as_c_function(&Bound::method),
-                                METH_FASTCALL | METH_KEYWORDS, Bound::as_method->doc()};
-    detail::add_method(type, Bound::method_definition);
-    detail::describe(type, *Bound::as_method, detail::Callee<F>::kTypes);
+    using Trampoline = detail::Trampoline<F>;
+    Trampoline::as_method = new Signature(name, parameters, doc, true);
+    detail::check_count(*Trampoline::as_method, detail::Callee<F>::kCount);
+    Trampoline::method_definition = {Trampoline::as_method->name.c_str(), detail::as_c_function(&Trampoline::method),
+                                     METH_FASTCALL | METH_KEYWORDS, Trampoline::as_method->doc()};
+    detail::add_method(type, Trampoline::method_definition);
+    detail::describe(type, *Trampoline::as_method, detail::Callee<F>::kTypes);
 }
 
 // Both: weft.exp(input) and Tensor.exp(). `parameters` leaves the first one out, which is `input` in the function.

@@ -133,8 +133,8 @@ public:
         if (widest_) out_.lanes = widest_ <= 4 ? 4 : widest_ <= 8 ? 8 : 16;
         scan(out_.body);
         for (std::size_t b = 0; b < kernel_.buffers.size(); ++b) {
-            out_.places.push_back(place_of(static_cast<int>(b)));
-            out_.places.back().used = accesses_[b].any;
+            out_.buffers.push_back(lowered(static_cast<int>(b)));
+            out_.buffers.back().used = accesses_[b].any;
         }
     }
 
@@ -203,40 +203,40 @@ private:
         accesses.other = true;
     }
 
-    Place place_of(int b) const {
+    LoweredBuffer lowered(int b) const {
         const Buffer& buffer = kernel_.buffers[b];
         if (buffer.role != Buffer::Role::Local) return {};
         const Accesses& accesses = accesses_[b];
-        if (is_block(buffer, accesses)) return {.form = Place::Vectors, .unit = out_.lanes, .transposed = true};
+        if (is_block(buffer, accesses)) return {.form = LoweredBuffer::Vectors, .unit = out_.lanes, .transposed = true};
         const bool other = accesses.other || !accesses.columns.empty();
         const bool few = buffer.size <= kMostVariables && !other;
         if (buffer.lane_loop >= 0 && out_.lane_vars.contains(buffer.lane_loop)) {
-            if (few && accesses.lanes.empty()) return {.form = Place::LaneVectors};
-            return on_stack(buffer, {.form = Place::LaneArray}, static_cast<std::size_t>(out_.lanes));
+            if (few && accesses.lanes.empty()) return {.form = LoweredBuffer::LaneVectors};
+            return on_stack(buffer, {.form = LoweredBuffer::LaneArray}, static_cast<std::size_t>(out_.lanes));
         }
         if (const auto serial = serial_lanes_.find(buffer.lane_loop); serial != serial_lanes_.end())
-            return on_stack(buffer, {.form = Place::Array, .unit = serial->second, .lane_var = serial->first},
+            return on_stack(buffer, {.form = LoweredBuffer::Array, .unit = serial->second, .lane_var = serial->first},
                             static_cast<std::size_t>(serial->second));
-        if (few && accesses.lanes.empty()) return {.form = Place::Scalars};
+        if (few && accesses.lanes.empty()) return {.form = LoweredBuffer::Scalars};
         if (!other)
             if (const int unit = unit_of(accesses, buffer.size))
-                return {.form = Place::Vectors, .unit = unit, .reach = reach_of(accesses, buffer.size, unit)};
-        if (buffer.place == Buffer::Place::Scratch) return {.form = Place::Pointer};
-        return on_stack(buffer, {.form = Place::Array}, 1);
+                return {.form = LoweredBuffer::Vectors, .unit = unit, .reach = reach_of(accesses, buffer.size, unit)};
+        if (buffer.memory == Buffer::MemoryType::Scratch) return {.form = LoweredBuffer::Pointer};
+        return on_stack(buffer, {.form = LoweredBuffer::Array}, 1);
     }
 
     bool is_block(const Buffer& buffer, const Accesses& accesses) const {
         const std::int64_t edge = out_.lanes;
         const auto in_row = [&](const auto& at) { return at.first % edge == 0; };
-        return transposes_ && !accesses.columns.empty() && buffer.place == Buffer::Place::Register &&
+        return transposes_ && !accesses.columns.empty() && buffer.memory == Buffer::MemoryType::Register &&
                buffer.lane_loop < 0 && !accesses.other && accesses.constants.empty() && buffer.size == edge * edge &&
                std::all_of(accesses.lanes.begin(), accesses.lanes.end(), in_row);
     }
 
-    Place on_stack(const Buffer& buffer, Place place, std::size_t copies) const {
+    LoweredBuffer on_stack(const Buffer& buffer, LoweredBuffer lowered, std::size_t copies) const {
         if (static_cast<std::size_t>(buffer.size) * copies * size_of(buffer.dtype) > kMostStackBytes)
             throw InternalError(str("kernel ", kernel_.name, ": local ", buffer.name, " is too large for the stack"));
-        return place;
+        return lowered;
     }
 
     // The number of elements per vector variable such that no access crosses two of them, and not too many of them; 0 if there is none.

@@ -9,7 +9,7 @@
 
 namespace weft::backend {
 
-struct Place {
+struct LoweredBuffer {
     enum Form : std::uint8_t {
         Pointer,  // a parameter, or a local in the scratch block
         Scalars,  // a variable (a register) per element: sum_0
@@ -28,16 +28,16 @@ struct Place {
 };
 
 // Whether a store to lanes first … first + used - 1 of a variable may write all of it.
-inline bool covers(const Place& place, std::int64_t number, int first, int used) {
+inline bool covers(const LoweredBuffer& lowered, std::int64_t number, int first, int used) {
     return first == 0 &&
-           (used == place.unit || place.transposed || used >= place.reach[static_cast<std::size_t>(number)]);
+           (used == lowered.unit || lowered.transposed || used >= lowered.reach[static_cast<std::size_t>(number)]);
 }
 
 struct Expanded {
     kernel::Body body;
     int lanes = 0;                                  // of every vector type in this kernel; 0: it has no vector loop
     std::unordered_map<int, int> lane_vars;         // vector loops: id of the variable -> extent
-    std::vector<Place> places;                      // per buffer
+    std::vector<LoweredBuffer> buffers;             // per buffer
     std::unordered_map<const ir::Node*, int> uses;  // how many expressions and statements use a node
 };
 

@@ -19,7 +19,7 @@ void Placement::enter(const kernel::Loop& loop, bool guarded) {
     depths_[loop.id()] = static_cast<int>(loops_.size());
 }
 
-const Facts& Placement::facts(const ir::Node& node) {
+const ExprFacts& Placement::facts(const ir::Node& node) {
     if (const auto found = facts_.find(&node); found != facts_.end()) return found->second;
     InlineVector<const ir::Node*, 32> pending;  // no recursion: an expression may be deep, the stack small
     pending.push_back(&node);
@@ -35,10 +35,10 @@ const Facts& Placement::facts(const ir::Node& node) {
     return facts_.at(&node);
 }
 
-Facts Placement::facts_from_sources(const ir::Node& node) const {
-    Facts result;
+ExprFacts Placement::facts_from_sources(const ir::Node& node) const {
+    ExprFacts result;
     for (const ir::NodeRef& source : node.sources) {
-        const Facts& in = facts_.at(source.get());
+        const ExprFacts& in = facts_.at(source.get());
         result.height = std::max(result.height, in.height + 1);
         result.level = std::max(result.level, in.level);
         result.lane = std::max(result.lane, in.lane);
@@ -54,7 +54,7 @@ Facts Placement::facts_from_sources(const ir::Node& node) const {
         result.buffers |= bit_of(b);
         result.touches = true;
         if (expanded_.lane_vars.contains(lane_loop)) result.lane = lane_loop;
-        if (const int var = expanded_.places[b].lane_var; var >= 0)
+        if (const int var = expanded_.buffers[b].lane_var; var >= 0)
             result.level = std::max(result.level, depths_.at(var));
     } else if (node.op == Op::Check) {
         result.touches = true;
@@ -63,7 +63,7 @@ Facts Placement::facts_from_sources(const ir::Node& node) const {
 }
 
 int Placement::level_of(const ir::Node& node) {
-    const Facts& f = facts(node);
+    const ExprFacts& f = facts(node);
     for (int level = static_cast<int>(loops_.size()); level > f.level; --level) {
         const OpenLoop& loop = loops_[static_cast<std::size_t>(level) - 1];
         if ((loop.stored & f.buffers) || (f.touches && loop.guarded)) return level;

@@ -14,7 +14,7 @@ inline std::uint64_t bit_of(int buffer) { return std::uint64_t(1) << (buffer % 6
 std::uint64_t stored_in(const kernel::Body& body);
 
 // What decides where an expression may stand.
-struct Facts {
+struct ExprFacts {
     int level = 0;              // the innermost loop whose variable it uses, by depth
     int lane = -1;              // the vector loop whose variable it uses
     std::uint64_t buffers = 0;  // what it loads
@@ -22,7 +22,7 @@ struct Facts {
     int height = 0;             // of the expression: 0 for a leaf
 };
 
-// Depth 0 is the function's body. Facts go by address: nodes must live as long as this.
+// Depth 0 is the function's body. What is known goes by address: nodes must live as long as this.
 class Placement {
 public:
     Placement(const kernel::Kernel& kernel, const Expanded& expanded) : kernel_(kernel), expanded_(expanded) {}
@@ -31,7 +31,7 @@ public:
     void leave() { loops_.pop_back(); }
     int depth_of(int loop_var) const { return depths_.at(loop_var); }
 
-    const Facts& facts(const ir::Node& node);
+    const ExprFacts& facts(const ir::Node& node);
     int level_of(const ir::Node& node);
 
 private:
@@ -39,13 +39,13 @@ private:
         std::uint64_t stored;  // buffers that it stores to
         bool guarded;
     };
-    Facts facts_from_sources(const ir::Node& node) const;
+    ExprFacts facts_from_sources(const ir::Node& node) const;
 
     const kernel::Kernel& kernel_;
     const Expanded& expanded_;
     std::vector<OpenLoop> loops_;
     std::unordered_map<int, int> depths_;  // loop variable -> depth
-    std::unordered_map<const ir::Node*, Facts> facts_;
+    std::unordered_map<const ir::Node*, ExprFacts> facts_;
 };
 
 }  // namespace weft::backend

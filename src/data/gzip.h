@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,8 +17,5 @@ std::vector<std::byte> gunzip(std::span<const std::byte> file, const std::string
 
 // The first `count` bytes of the content, or all if it is shorter: enough to read a header and know what to expect.
 std::vector<std::byte> gunzip_prefix(std::span<const std::byte> file, const std::string& name, std::size_t count);
-
-// The checksum of gzip, PNG and Ethernet; `before` is that of the bytes before these.
-std::uint32_t crc32(std::span<const std::byte> bytes, std::uint32_t before = 0);
 
 }  // namespace weft::data

@@ -1,4 +1,4 @@
-// data/inflate.h: decodes deflate streams (RFC 1951); data/gzip.cpp adds the headers and checksums of gzip files.
+// data/inflate.h: zlib's decoder of deflate streams, with a limit on what comes out: raw ones in zip archives, and gzip files.
 #pragma once
 
 #include <cstddef>
@@ -9,43 +9,24 @@
 
 namespace weft::data {
 
-// What is wrong with the compressed bytes. Only gzip.cpp catches it, and puts the file's name in front.
+// What is wrong with the compressed bytes. The caller catches it, and puts the file's name in front.
 struct CorruptData : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// Unpacked bytes, never more than a limit. Memory grows with what was really unpacked, whatever a header promised.
-class Unpacked {
-public:
-    Unpacked(std::size_t limit, std::size_t expected);
-
-    std::size_t size() const { return used_; }
-    std::span<const std::byte> from(std::size_t start) const { return std::span(bytes_).subspan(start, used_ - start); }
-    std::vector<std::byte> take();
-
-    // Each adds what fits, and says whether that was everything.
-    bool put(std::byte value) {
-        if (used_ == bytes_.size() && room_for(1) == 0) return false;
-        bytes_[used_++] = value;
-        return true;
-    }
-    bool append(std::span<const std::byte> piece);
-    bool repeat(std::size_t distance, std::size_t length);  // of the bytes that start `distance` back; may overlap
-
-private:
-    std::size_t room_for(std::size_t count);  // grows; returns less than count where the limit is near
-
-    std::vector<std::byte> bytes_;  // as long as the memory taken so far; the first used_ bytes count
-    std::size_t used_ = 0;
-    std::size_t limit_;
-};
+enum class Wrapper : std::uint8_t {
+    None,
+    Gzip
+};  // around the stream: a header in front, a checksum and a length behind
 
 struct InflateResult {
     std::size_t consumed;  // bytes of the input; only if complete
     bool complete;         // false: the stream has more output than the limit allows
 };
 
-// Decodes the stream at the start of `input`, and appends to `output`. Throws CorruptData.
-InflateResult inflate(std::span<const std::byte> input, Unpacked& output);
+// Decodes the stream at the start of `input` and appends to `output`, which gets no longer than `limit`. Memory grows with what was really
+// unpacked, whatever a header promised. Throws CorruptData.
+InflateResult inflate(Wrapper wrapper, std::span<const std::byte> input, std::vector<std::byte>& output,
+                      std::size_t limit);
 
 }  // namespace weft::data

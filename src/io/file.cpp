@@ -66,21 +66,21 @@ std::string one_line(std::string text) {
     return text;
 }
 
-void Place::fail_system(int code, const std::string& doing) const {
+void ErrorContext::fail_system(int code, const std::string& doing) const {
     throw FileError(message(doing + (doing.empty() ? "" : ": ") + why(code)), code);
 }
 
-Bytes map_file(const Place& place, const fs::path& path) {
+Bytes map_file(const ErrorContext& context, const fs::path& path) {
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (file.get() < 0) place.fail_system(errno, "");
+    if (file.get() < 0) context.fail_system(errno, "");
     struct stat facts;
-    if (::fstat(file.get(), &facts) != 0) place.fail_system(errno, "");
-    if (S_ISDIR(facts.st_mode)) place.fail_system(EISDIR, "");
-    if (!S_ISREG(facts.st_mode)) place.fail("it is no ordinary file, so it cannot be mapped; copy it to one first");
+    if (::fstat(file.get(), &facts) != 0) context.fail_system(errno, "");
+    if (S_ISDIR(facts.st_mode)) context.fail_system(EISDIR, "");
+    if (!S_ISREG(facts.st_mode)) context.fail("it is no ordinary file, so it cannot be mapped; copy it to one first");
     const auto size = static_cast<std::size_t>(facts.st_size);
     if (size == 0) return {};
     void* memory = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-    if (memory == MAP_FAILED) place.fail_system(errno, "it cannot be mapped");
+    if (memory == MAP_FAILED) context.fail_system(errno, "it cannot be mapped");
     std::shared_ptr<void> owner(memory, [size](void* mapped) { ::munmap(mapped, size); });
     return {{static_cast<const std::byte*>(memory), size}, std::move(owner)};
 }
@@ -142,20 +142,20 @@ void MemorySink::write(std::span<const std::byte> bytes) {
     written_ += bytes.size();
 }
 
-NewFile::NewFile(Place place, fs::path path) : place_(std::move(place)), path_(std::move(path)) {
-    if (path_.empty()) place_.fail("the path is empty");
+NewFile::NewFile(ErrorContext context, fs::path path) : context_(std::move(context)), path_(std::move(path)) {
+    if (path_.empty()) context_.fail("the path is empty");
     std::error_code none;
     if (const fs::path real = fs::canonical(path_, none); !none) path_ = real;  // a link stays, its target is replaced
     struct stat facts;
     unsigned mode = 0;
     if (::stat(path_.c_str(), &facts) == 0) {
-        if (S_ISDIR(facts.st_mode)) place_.fail_system(EISDIR, "it cannot be written");
+        if (S_ISDIR(facts.st_mode)) context_.fail_system(EISDIR, "it cannot be written");
         if (!S_ISREG(facts.st_mode)) {
             file_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
-            if (file_ < 0) place_.fail_system(errno, "it cannot be written");
+            if (file_ < 0) context_.fail_system(errno, "it cannot be written");
             return;
         }
-        if (::access(path_.c_str(), W_OK) != 0) place_.fail_system(errno, "it cannot be written");
+        if (::access(path_.c_str(), W_OK) != 0) context_.fail_system(errno, "it cannot be written");
         mode = facts.st_mode & 07777;
     }
     open_beside(mode);
@@ -173,8 +173,8 @@ void NewFile::open_beside(unsigned mode) {
         const int code = errno;
         temporary_.clear();
         if (code == ENOENT)
-            place_.fail_system(code, "the folder " + folder_of(path_) + " does not exist, make it first");
-        place_.fail_system(code, "no file can be made in the folder " + folder_of(path_));
+            context_.fail_system(code, "the folder " + folder_of(path_) + " does not exist, make it first");
+        context_.fail_system(code, "no file can be made in the folder " + folder_of(path_));
     }
     if (mode != 0) (void)::fchmod(file_, mode);  // as the old file, where that is possible
 }
@@ -189,19 +189,19 @@ void NewFile::write(std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
         const ssize_t count = ::write(file_, bytes.data(), std::min(bytes.size(), kMost));
         if (count < 0 && errno == EINTR) continue;
-        if (count < 0) place_.fail_system(errno, "it cannot be written");
+        if (count < 0) context_.fail_system(errno, "it cannot be written");
         bytes = bytes.subspan(static_cast<std::size_t>(count));
         written_ += static_cast<std::uint64_t>(count);
     }
 }
 
 void NewFile::commit() {
-    if (!temporary_.empty() && ::fsync(file_) != 0) place_.fail_system(errno, "it cannot be written");
+    if (!temporary_.empty() && ::fsync(file_) != 0) context_.fail_system(errno, "it cannot be written");
     const int closed = ::close(file_);
     file_ = -1;
-    if (closed != 0) place_.fail_system(errno, "it cannot be written");
+    if (closed != 0) context_.fail_system(errno, "it cannot be written");
     if (temporary_.empty()) return;
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) place_.fail_system(errno, "it cannot be replaced");
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) context_.fail_system(errno, "it cannot be replaced");
     temporary_.clear();
     const Descriptor folder(::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (folder.get() >= 0)

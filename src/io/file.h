@@ -16,7 +16,7 @@ namespace weft::io {
 std::string one_line(std::string text);
 
 // Where a message comes from: the function that was called, and the file.
-struct Place {
+struct ErrorContext {
     std::string call;  // "load_safetensors()"
     std::string file;  // a path, or "the file"
 
@@ -34,7 +34,7 @@ struct Bytes {
 
 // The whole file, mapped read-only and without a copy. A file that is replaced by another one later stays as it was; one that is
 // cut short by another program while it is mapped ends the process, as with any map.
-Bytes map_file(const Place& place, const std::filesystem::path& path);
+Bytes map_file(const ErrorContext& context, const std::filesystem::path& path);
 
 std::uint64_t little_endian(std::span<const std::byte> bytes, std::size_t at,
                             int count);  // the caller has checked the size
@@ -83,7 +83,7 @@ public:
 // happens before, the old file is untouched. What is no ordinary file (a pipe, /dev/null) is written as it is.
 class NewFile : public Sink {
 public:
-    NewFile(Place place, std::filesystem::path path);
+    NewFile(ErrorContext context, std::filesystem::path path);
     ~NewFile() override;
     NewFile(const NewFile&) = delete;
     NewFile& operator=(const NewFile&) = delete;
@@ -94,7 +94,7 @@ public:
 
 private:
     void open_beside(unsigned mode);
-    Place place_;
+    ErrorContext context_;
     std::filesystem::path path_, temporary_;  // temporary_ is empty: written in place
     int file_ = -1;
 };

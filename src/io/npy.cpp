@@ -36,7 +36,7 @@ struct Header {
 // {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
 class HeaderReader {
 public:
-    HeaderReader(const Place& place, std::string_view text) : place_(place), text_(text) {}
+    HeaderReader(const ErrorContext& context, std::string_view text) : context_(context), text_(text) {}
 
     Header read() {
         Header header;
@@ -57,7 +57,7 @@ public:
     }
 
 private:
-    [[noreturn]] void fail() const { place_.fail("its header is damaged, or none of an .npy file"); }
+    [[noreturn]] void fail() const { context_.fail("its header is damaged, or none of an .npy file"); }
     char next() {
         while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
         return at_ < text_.size() ? text_[at_] : '\0';
@@ -81,7 +81,7 @@ private:
     }
     std::string descr() {
         if (next() == '[')
-            place_.fail(
+            context_.fail(
                 "it is an array of records (a structured type), which is not read; save each field as an array of its "
                 "own");
         return quoted();
@@ -111,7 +111,7 @@ private:
         return result;
     }
 
-    const Place& place_;
+    const ErrorContext& context_;
     std::string_view text_;
     std::size_t at_ = 0;
 };
@@ -126,7 +126,7 @@ Dims column_major_strides(const Shape& shape) {
     return strides;
 }
 
-DType dtype_in(const Place& place, const std::string& type) {
+DType dtype_in(const ErrorContext& context, const std::string& type) {
     for (const NumpyType& known : kNumpyTypes)
         if (type.size() == 3 && known.code == type.substr(1) &&
             std::string_view("<>|=").find(type[0]) != std::string_view::npos)
@@ -138,8 +138,8 @@ DType dtype_in(const Place& place, const std::string& type) {
                              : kind == 'M' || kind == 'm' ? " (times)"
                              : kind == 'V'                ? " (raw records)"
                                                           : "";
-    throw DTypeError(place.message("it has elements of NumPy's type '" + type.substr(0, 40) + "'" + what +
-                                   ", which Weft does not have"));
+    throw DTypeError(context.message("it has elements of NumPy's type '" + type.substr(0, 40) + "'" + what +
+                                     ", which Weft does not have"));
 }
 
 // A copy with the bytes of each element reversed.
@@ -156,26 +156,26 @@ Bytes copied(std::span<const std::byte> data) {
     return {*copy, copy};
 }
 
-Tensor read_array(const Place& place, const Bytes& file, bool mmap) {
+Tensor read_array(const ErrorContext& context, const Bytes& file, bool mmap) {
     const auto bytes = file.data;
     if (!text_of(bytes).starts_with(kNumpyMagic) || bytes.size() < 10)
-        place.fail("it is no .npy file, or it is cut short");
+        context.fail("it is no .npy file, or it is cut short");
     const unsigned version = std::to_integer<unsigned>(bytes[6]);
     if (version < 1 || version > 3)
-        place.fail("it is of the version " + std::to_string(version) + " of the format; 1 to 3 are read");
+        context.fail("it is of the version " + std::to_string(version) + " of the format; 1 to 3 are read");
     const std::size_t start = version == 1 ? 10 : 12;
-    if (bytes.size() < start) place.fail("it is cut short");
+    if (bytes.size() < start) context.fail("it is cut short");
     const std::uint64_t length = little_endian(bytes, 8, version == 1 ? 2 : 4);
     if (length > bytes.size() - start || length > kMostNumpyHeader)
-        place.fail("it is cut short: its header would have " + std::to_string(length) + " bytes");
-    const Header header = HeaderReader(place, text_of(bytes.subspan(start, length))).read();
-    const DType dtype = dtype_in(place, header.type);
+        context.fail("it is cut short: its header would have " + std::to_string(length) + " bytes");
+    const Header header = HeaderReader(context, text_of(bytes.subspan(start, length))).read();
+    const DType dtype = dtype_in(context, header.type);
     const std::optional<std::int64_t> count = checked_count(header.shape);
-    if (!count) place.fail("its shape has more elements than can be");
+    if (!count) context.fail("its shape has more elements than can be");
     const std::size_t item = size_of(dtype), held = bytes.size() - start - length;
     if (static_cast<std::uint64_t>(*count) > held / item || static_cast<std::uint64_t>(*count) * item != held)
-        place.fail("it has " + std::to_string(held) + " bytes of elements, which is not what " +
-                   std::string(name_of(dtype)) + to_string(header.shape) + " takes");
+        context.fail("it has " + std::to_string(held) + " bytes of elements, which is not what " +
+                     std::string(name_of(dtype)) + to_string(header.shape) + " takes");
     const auto data = bytes.subspan(start + length);
     const Bytes memory = header.type[0] == '>' && item > 1 ? swapped(data, item)
                          : mmap                            ? Bytes{data, file.owner}
@@ -206,35 +206,35 @@ std::string header_of(const Tensor& tensor, const std::string& call, const std::
 }  // namespace
 
 Tensor load_npy(const fs::path& path, const ReadOptions& options) {
-    const Place place{"load_npy()", path.string()};
-    const Bytes file = map_file(place, path);
-    if (is_zip(file.data)) place.fail("it is an archive of several arrays; read it with load_npz()");
-    return read_array(place, file, options.mmap);
+    const ErrorContext context{"load_npy()", path.string()};
+    const Bytes file = map_file(context, path);
+    if (is_zip(file.data)) context.fail("it is an archive of several arrays; read it with load_npz()");
+    return read_array(context, file, options.mmap);
 }
 
 void save_npy(const Tensor& tensor, const fs::path& path) {
-    const Place place{"save_npy()", path.string()};
+    const ErrorContext context{"save_npy()", path.string()};
     if (!tensor.defined()) throw ValueError("save_npy(): the tensor is undefined");
-    const std::string header = header_of(tensor, place.call, "the tensor");
+    const std::string header = header_of(tensor, context.call, "the tensor");
     const Elements elements = elements_of(tensor);
-    NewFile file(place, path);
+    NewFile file(context, path);
     file.write(header);
     file.write(elements.bytes);
     file.commit();
 }
 
 NamedTensors load_npz(const fs::path& path, const ReadOptions& options) {
-    const Place place{"load_npz()", path.string()};
-    Bytes file = map_file(place, path);
-    if (text_of(file.data).starts_with(kNumpyMagic)) place.fail("it is one array; read it with load_npy()");
-    if (file.data.empty()) place.fail("it is empty");
-    const ZipReader zip(place, std::move(file));
+    const ErrorContext context{"load_npz()", path.string()};
+    Bytes file = map_file(context, path);
+    if (text_of(file.data).starts_with(kNumpyMagic)) context.fail("it is one array; read it with load_npy()");
+    if (file.data.empty()) context.fail("it is empty");
+    const ZipReader zip(context, std::move(file));
     NamedTensors result;
     for (const ZipReader::Record& record : zip.records()) {
-        if (!is_utf8(record.name)) place.fail("the name of a record is not valid UTF-8");
+        if (!is_utf8(record.name)) context.fail("the name of a record is not valid UTF-8");
         const bool suffix = record.name.ends_with(".npy");
         std::string name = suffix ? record.name.substr(0, record.name.size() - 4) : record.name;
-        const Place inside{place.call, place.file + ": " + record.name};
+        const ErrorContext inside{context.call, context.file + ": " + record.name};
         const Bytes bytes = zip.read(record, !options.mmap);
         // Unpacked memory is a copy already.
         result.emplace_back(std::move(name), read_array(inside, bytes, options.mmap || record.deflated));
@@ -243,7 +243,7 @@ NamedTensors load_npz(const fs::path& path, const ReadOptions& options) {
 }
 
 void save_npz(const NamedTensors& tensors, const fs::path& path) {
-    const Place place{"save_npz()", path.string()};
+    const ErrorContext context{"save_npz()", path.string()};
     std::set<std::string_view> seen;
     std::vector<std::string> headers;
     std::vector<Tensor> all;
@@ -252,11 +252,11 @@ void save_npz(const NamedTensors& tensors, const fs::path& path) {
         if (name.empty() || name.size() > 60000 || !is_utf8(name))
             throw ValueError("save_npz(): a tensor cannot be named '" + name.substr(0, 80) + "'");
         if (!seen.insert(name).second) throw ValueError("save_npz(): the name '" + name + "' comes twice");
-        headers.push_back(header_of(tensor, place.call, "'" + name + "'"));
+        headers.push_back(header_of(tensor, context.call, "'" + name + "'"));
         all.push_back(tensor);
     }
     realize(all);
-    NewFile file(place, path);
+    NewFile file(context, path);
     ZipWriter zip(file);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         const Elements elements = elements_of(tensors[i].second);

@@ -22,7 +22,8 @@ public:
 };
 
 // One pickle at the start of `bytes`; returns the number of bytes that it took.
-std::size_t read_pickle(const Place& place, std::span<const std::byte> bytes, PickleHost& host, Objects& objects);
+std::size_t read_pickle(const ErrorContext& context, std::span<const std::byte> bytes, PickleHost& host,
+                        Objects& objects);
 
 // Protocol 2, with the ops that torch.load(weights_only=True) knows. `tensor` writes a tensor's own ops into the text.
 class PickleWriter {

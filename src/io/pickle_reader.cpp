@@ -19,8 +19,8 @@ std::string module_today(const std::string& module) {
 
 class Machine {
 public:
-    Machine(const Place& place, std::span<const std::byte> bytes, PickleHost& host, Objects& objects)
-        : place_(place), bytes_(bytes), host_(host), objects_(objects) {}
+    Machine(const ErrorContext& context, std::span<const std::byte> bytes, PickleHost& host, Objects& objects)
+        : context_(context), bytes_(bytes), host_(host), objects_(objects) {}
 
     std::size_t run() {
         while (step()) {}
@@ -31,8 +31,8 @@ public:
 
 private:
     [[noreturn]] void damaged(const std::string& what) const {
-        place_.fail("it is damaged, or no file of tensors: " + what + " at byte " + std::to_string(at_) +
-                    " of the pickle");
+        context_.fail("it is damaged, or no file of tensors: " + what + " at byte " + std::to_string(at_) +
+                      " of the pickle");
     }
 
     // ---- bytes
@@ -169,7 +169,7 @@ private:
         if (!host_.allowed(global_name(object))) {
             const std::string full = one_line(global_name(object)),
                               shown = object.text.starts_with("builtins\n") ? one_line(name) : full;
-            throw IoError(place_.call + ": the file asks for " + full +
+            throw IoError(context_.call + ": the file asks for " + full +
                           ", but only tensors, numbers, strings and containers of them are loaded. If you trust that "
                           "class or function, allow "
                           "it with weft.serialization.add_safe_globals([" +
@@ -234,7 +234,7 @@ private:
     bool step_new(unsigned char op);
 
     static constexpr Ref kNone = ~Ref{0};
-    const Place& place_;
+    const ErrorContext& context_;
     std::span<const std::byte> bytes_;
     PickleHost& host_;
     Objects& objects_;
@@ -346,8 +346,9 @@ Ref Objects::add(Object object) {
     return static_cast<Ref>(all.size() - 1);
 }
 
-std::size_t read_pickle(const Place& place, std::span<const std::byte> bytes, PickleHost& host, Objects& objects) {
-    return Machine(place, bytes, host, objects).run();
+std::size_t read_pickle(const ErrorContext& context, std::span<const std::byte> bytes, PickleHost& host,
+                        Objects& objects) {
+    return Machine(context, bytes, host, objects).run();
 }
 
 }  // namespace weft::io

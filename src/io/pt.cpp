@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kMagic =
     "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";  // the number that the older format starts with
 
-Objects read_zip(const Place& place, Bytes bytes, const ObjectOptions& options) {
-    const ZipReader zip(place, std::move(bytes));
+Objects read_zip(const ErrorContext& context, Bytes bytes, const ObjectOptions& options) {
+    const ZipReader zip(context, std::move(bytes));
     std::string folder;
     const ZipReader::Record* pickle = nullptr;
     for (const ZipReader::Record& record : zip.records())
@@ -31,23 +31,23 @@ Objects read_zip(const Place& place, Bytes bytes, const ObjectOptions& options) 
     if (!pickle) {
         const bool arrays = std::any_of(zip.records().begin(), zip.records().end(),
                                         [](const auto& record) { return record.name.ends_with(".npy"); });
-        place.fail(
+        context.fail(
             arrays
                 ? "it is a zip archive of NumPy's arrays; read it with load_npz()"
                 : "it is a zip archive, but none that torch.save() or save() of Weft wrote: it has no record data.pkl");
     }
     if (zip.find(folder + "constants.pkl"))
-        place.fail("it is a TorchScript program, which is not read; save its state_dict() with torch.save() instead");
+        context.fail("it is a TorchScript program, which is not read; save its state_dict() with torch.save() instead");
     if (const auto* order = zip.find(folder + "byteorder");
         order && order->size < 16 && text_of(zip.read(*order, true).data) == "big")
-        place.fail("its numbers have the bytes of big-endian machines, which is not read");
-    TorchHost host(place, options);
+        context.fail("its numbers have the bytes of big-endian machines, which is not read");
+    TorchHost host(context, options);
     Objects objects;
-    read_pickle(place, zip.read(*pickle, true).data, host, objects);
+    read_pickle(context, zip.read(*pickle, true).data, host, objects);
     host.build_tensors(objects, [&](std::size_t i) {
         const std::string name = folder + "data/" + host.storages()[i].key;
         const ZipReader::Record* record = zip.find(name);
-        if (!record) place.fail("it is damaged: it has no record '" + name + "'");
+        if (!record) context.fail("it is damaged: it has no record '" + name + "'");
         return zip.read(*record, !options.mmap);
     });
     return objects;
@@ -59,17 +59,17 @@ bool is_magic(const Objects& objects) {
 }
 
 // After the magic number: a version, facts about the machine, the object, the names of its storages, and these.
-Objects read_old(const Place& place, const Bytes& bytes, std::size_t at, const ObjectOptions& options,
+Objects read_old(const ErrorContext& context, const Bytes& bytes, std::size_t at, const ObjectOptions& options,
                  std::size_t& taken) {
-    TorchHost host(place, options);
+    TorchHost host(context, options);
     const auto next = [&] {
         Objects objects;
-        at += read_pickle(place, bytes.data.subspan(at), host, objects);
+        at += read_pickle(context, bytes.data.subspan(at), host, objects);
         return objects;
     };
     const Objects version = next();
     if (version[version.root].kind != Kind::Int || version[version.root].integer != 1001)
-        place.fail("it is of an unknown version of torch.save()");
+        context.fail("it is of an unknown version of torch.save()");
     next();
     Objects objects = next();
     const Objects names = next();
@@ -80,12 +80,12 @@ Objects read_old(const Place& place, const Bytes& bytes, std::size_t at, const O
         const auto& all = host.storages();
         const auto storage = std::find_if(all.begin(), all.end(), [&](const auto& known) { return known.key == key; });
         if (storage == all.end() || bytes.data.size() - at < 8)
-            place.fail("it is damaged: a storage is cut short, or belongs to no tensor");
+            context.fail("it is damaged: a storage is cut short, or belongs to no tensor");
         const std::uint64_t count = little_endian(bytes.data, at, 8),
                             size = static_cast<std::uint64_t>(storage->count) * size_of(storage->dtype);
         at += 8;
         if (count != static_cast<std::uint64_t>(storage->count) || size > bytes.data.size() - at)
-            place.fail("it is damaged: the storage '" + key + "' is cut short");
+            context.fail("it is damaged: the storage '" + key + "' is cut short");
         memory[key] = {bytes.data.subspan(at, size), bytes.owner};
         at += size;
     }
@@ -94,14 +94,14 @@ Objects read_old(const Place& place, const Bytes& bytes, std::size_t at, const O
     return objects;
 }
 
-Objects read_any(const Place& place, Bytes bytes, const ObjectOptions& options, std::size_t& taken) {
+Objects read_any(const ErrorContext& context, Bytes bytes, const ObjectOptions& options, std::size_t& taken) {
     taken = bytes.data.size();
-    if (bytes.data.empty()) place.fail("it is empty");
-    if (is_zip(bytes.data)) return read_zip(place, std::move(bytes), options);
-    TorchHost host(place, options);
+    if (bytes.data.empty()) context.fail("it is empty");
+    if (is_zip(bytes.data)) return read_zip(context, std::move(bytes), options);
+    TorchHost host(context, options);
     Objects objects;
-    taken = read_pickle(place, bytes.data, host, objects);
-    if (is_magic(objects)) return read_old(place, bytes, taken, options, taken);
+    taken = read_pickle(context, bytes.data, host, objects);
+    if (is_magic(objects)) return read_old(context, bytes, taken, options, taken);
     host.build_tensors(objects, [](std::size_t) { return Bytes(); });  // a pickle alone has no storages
     return objects;
 }
@@ -261,7 +261,7 @@ private:
 
 class Flattener {
 public:
-    Flattener(const Place& place, const Objects& objects) : place_(place), objects_(objects) {}
+    Flattener(const ErrorContext& context, const Objects& objects) : context_(context), objects_(objects) {}
     NamedTensors run() {
         visit(objects_.root, "", 0);
         return std::move(found_);
@@ -271,7 +271,7 @@ private:
     void visit(Ref ref, const std::string& name, int depth) {
         // A file can put one list into another many times over, so that its tensors have more names than memory holds.
         if (depth > kMostNestedObjects || ++visits_ > 10'000'000)
-            place_.fail("its dicts and lists are nested too deeply");
+            context_.fail("its dicts and lists are nested too deeply");
         const Object& object = objects_[ref];
         if (object.kind == Kind::Tensor) found_.emplace_back(name, object.tensor);
         if (object.kind == Kind::List || object.kind == Kind::Tuple)
@@ -291,7 +291,7 @@ private:
         return name.empty() ? key : name + "." + key;
     }
 
-    const Place& place_;
+    const ErrorContext& context_;
     const Objects& objects_;
     NamedTensors found_;
     std::size_t visits_ = 0;
@@ -308,9 +308,9 @@ Objects read_objects(std::span<const std::byte> bytes, std::shared_ptr<void> own
 }
 
 Objects read_objects(const fs::path& path, const ObjectOptions& options) {
-    const Place place{options.call, path.string()};
+    const ErrorContext context{options.call, path.string()};
     std::size_t count = 0;
-    return read_any(place, map_file(place, path), options, count);
+    return read_any(context, map_file(context, path), options, count);
 }
 
 void write_objects(const Objects& objects, const fs::path& path, const std::string& call) {

@@ -8,7 +8,7 @@ namespace weft::io {
 // Which globals a file may name, and how tensors are built from the calls that it makes of them.
 class TorchHost : public PickleHost {
 public:
-    TorchHost(Place place, const ObjectOptions& options) : place_(std::move(place)), options_(options) {}
+    TorchHost(ErrorContext context, const ObjectOptions& options) : context_(std::move(context)), options_(options) {}
 
     bool allowed(const std::string& name) override;
     Ref persistent(Objects& objects, Ref id) override;
@@ -35,7 +35,7 @@ private:
         std::int64_t offset;
         bool requires_grad;
     };
-    [[noreturn]] void damaged(const std::string& what) const { place_.fail("it is damaged: " + what); }
+    [[noreturn]] void damaged(const std::string& what) const { context_.fail("it is damaged: " + what); }
     void refuse_call(const std::string& name) const;
     Ref tensor(Objects& objects, const std::vector<Ref>& arguments, bool typed);
     Ref parameter(Objects& objects, const std::vector<Ref>& arguments);
@@ -47,7 +47,7 @@ private:
     Bytes held(const Bytes& bytes) const;  // the file's memory, or a copy of it
     void build_storage(Objects& objects, const Bytes& bytes, const std::vector<const Pending*>& users);
 
-    Place place_;
+    ErrorContext context_;
     const ObjectOptions& options_;
     std::vector<Storage> storages_;
     std::unordered_map<std::string, std::size_t> by_key_;

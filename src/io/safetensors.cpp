@@ -24,7 +24,7 @@ struct Entry {
 };
 
 struct File {
-    Place place;
+    ErrorContext context;
     Bytes bytes;
     std::size_t data = 0;  // where the elements start
     std::vector<Entry> entries;
@@ -66,7 +66,7 @@ Shape read_shape(JsonReader& json) {
     return shape;
 }
 
-Entry read_entry(JsonReader& json, std::string name, const Place& place) {
+Entry read_entry(JsonReader& json, std::string name, const ErrorContext& context) {
     Entry entry;
     entry.name = std::move(name);
     std::vector<std::uint64_t> offsets;
@@ -77,7 +77,7 @@ Entry read_entry(JsonReader& json, std::string name, const Place& place) {
             entry.type = std::find_if(std::begin(kTypeNames), std::end(kTypeNames),
                                       [&](const TypeName& known) { return known.name == type; });
             if (entry.type == std::end(kTypeNames))
-                place.fail("'" + entry.name + "' has the unknown element type '" + type.substr(0, 40) + "'");
+                context.fail("'" + entry.name + "' has the unknown element type '" + type.substr(0, 40) + "'");
             seen |= 1;
         } else if (field == "shape") {
             entry.shape = read_shape(json);
@@ -106,7 +106,7 @@ void read_header(File& file, std::string_view text) {
         if (name != "__metadata__") {
             if (!file.places.emplace(name, file.entries.size()).second)
                 throw JsonError("the name '" + name + "' comes twice");
-            file.entries.push_back(read_entry(json, name, file.place));
+            file.entries.push_back(read_entry(json, name, file.context));
             return;
         }
         if (metadata) throw JsonError("'__metadata__' comes twice");
@@ -128,41 +128,43 @@ void check_offsets(const File& file) {
     std::uint64_t at = 0;
     for (const Entry* entry : order) {
         const std::string name = "'" + entry->name + "'";
-        if (entry->begin > entry->end) file.place.fail(name + " ends before it begins");
-        if (entry->begin < at) file.place.fail(name + " overlaps the tensor before it");
-        if (entry->begin > at) file.place.fail("there is a gap before " + name);
+        if (entry->begin > entry->end) file.context.fail(name + " ends before it begins");
+        if (entry->begin < at) file.context.fail(name + " overlaps the tensor before it");
+        if (entry->begin > at) file.context.fail("there is a gap before " + name);
         const std::optional<std::int64_t> count = checked_count(entry->shape);
-        if (!count) file.place.fail(name + " has a shape of more elements than can be");
+        if (!count) file.context.fail(name + " has a shape of more elements than can be");
         unsigned __int128 bits = static_cast<unsigned __int128>(*count) * static_cast<unsigned>(entry->type->bits);
         if (bits % 8 != 0 || bits / 8 != entry->end - entry->begin)
-            file.place.fail(name + " has " + std::to_string(entry->end - entry->begin) + " bytes, which is not what " +
-                            std::string(entry->type->name) + to_string(entry->shape) + " takes");
+            file.context.fail(name + " has " + std::to_string(entry->end - entry->begin) +
+                              " bytes, which is not what " + std::string(entry->type->name) + to_string(entry->shape) +
+                              " takes");
         at = entry->end;
     }
     const std::uint64_t held = file.bytes.data.size() - file.data;
     if (at > held)
-        file.place.fail("it is cut short: the header lists " + std::to_string(at) +
-                        " bytes of elements, and there are " + std::to_string(held));
-    if (at < held) file.place.fail(std::to_string(held - at) + " bytes at its end belong to no tensor");
+        file.context.fail("it is cut short: the header lists " + std::to_string(at) +
+                          " bytes of elements, and there are " + std::to_string(held));
+    if (at < held) file.context.fail(std::to_string(held - at) + " bytes at its end belong to no tensor");
 }
 
 File open_file(const fs::path& path, const std::string& call) {
     File file;
-    file.place = {call, path.string()};
-    file.bytes = map_file(file.place, path);
+    file.context = {call, path.string()};
+    file.bytes = map_file(file.context, path);
     const std::size_t size = file.bytes.data.size();
-    if (size < 8) file.place.fail("it has " + std::to_string(size) + " bytes, and a safetensors file has at least 10");
+    if (size < 8)
+        file.context.fail("it has " + std::to_string(size) + " bytes, and a safetensors file has at least 10");
     const std::uint64_t header = little_endian(file.bytes.data, 0, 8);
     if (header > kMostHeader || header > size - 8)
-        file.place.fail("it is no safetensors file, or it is cut short: its header would have " +
-                        std::to_string(header) + " bytes");
+        file.context.fail("it is no safetensors file, or it is cut short: its header would have " +
+                          std::to_string(header) + " bytes");
     file.data = 8 + static_cast<std::size_t>(header);
     const std::string_view text = text_of(file.bytes.data.subspan(8, header));
-    if (!text.starts_with('{')) file.place.fail("it is no safetensors file: its header does not start with '{'");
+    if (!text.starts_with('{')) file.context.fail("it is no safetensors file: its header does not start with '{'");
     try {
         read_header(file, text);
     } catch (const JsonError& error) {
-        file.place.fail(std::string("its header is no valid safetensors header: ") + error.what());
+        file.context.fail(std::string("its header is no valid safetensors header: ") + error.what());
     }
     check_offsets(file);
     return file;
@@ -170,23 +172,23 @@ File open_file(const fs::path& path, const std::string& call) {
 
 const Entry& find(const File& file, const std::string& name) {
     const auto found = file.places.find(name);
-    if (found == file.places.end()) throw IndexError(file.place.message("there is no tensor named '" + name + "'"));
+    if (found == file.places.end()) throw IndexError(file.context.message("there is no tensor named '" + name + "'"));
     return file.entries[found->second];
 }
 
 Tensor tensor_in(const File& file, const Entry& entry) {
     if (!entry.type->dtype)
-        throw DTypeError(file.place.message("'" + entry.name + "' has elements of the type " +
-                                            std::string(entry.type->name) + ", which Weft does not have"));
+        throw DTypeError(file.context.message("'" + entry.name + "' has elements of the type " +
+                                              std::string(entry.type->name) + ", which Weft does not have"));
     const std::byte* first = file.bytes.data.data() + file.data + entry.begin;
     return tensor_over(first, entry.shape, *entry.type->dtype, file.bytes.owner);
 }
 
 // An index gives each name the file that holds it. A file is named by its path from the index's folder, and stays within it.
-fs::path within(const Place& place, const fs::path& folder, const std::string& name) {
+fs::path within(const ErrorContext& context, const fs::path& folder, const std::string& name) {
     const fs::path relative = fs::path(name).lexically_normal();
     if (name.empty() || relative.is_absolute() || *relative.begin() == ".." || name.find('\0') != name.npos)
-        place.fail("it names the file '" + name + "', which is not within its folder");
+        context.fail("it names the file '" + name + "', which is not within its folder");
     return folder / relative;
 }
 
@@ -196,7 +198,7 @@ struct SafetensorsFile::Parts {
     std::string call;
     std::vector<File> files;  // one, or those of the index that have been opened
     bool indexed = false;
-    Place place;                                   // of the index
+    ErrorContext context;                          // of the index
     std::vector<std::string> names;                // of the index, in its order
     std::unordered_map<std::string, fs::path> at;  // name -> file
     std::unordered_map<std::string, std::size_t> opened;
@@ -204,7 +206,7 @@ struct SafetensorsFile::Parts {
     const File& file_of(const std::string& name) {
         if (!indexed) return files[0];
         const auto found = at.find(name);
-        if (found == at.end()) throw IndexError(place.message("there is no tensor named '" + name + "'"));
+        if (found == at.end()) throw IndexError(context.message("there is no tensor named '" + name + "'"));
         const std::string path = found->second.string();
         const auto known = opened.find(path);
         if (known != opened.end()) return files[known->second];
@@ -214,8 +216,8 @@ struct SafetensorsFile::Parts {
     }
 
     void read_index(const fs::path& path) {
-        const Bytes bytes = map_file(place, path);
-        if (bytes.data.size() > kMostHeader) place.fail("it is larger than an index can be");
+        const Bytes bytes = map_file(context, path);
+        if (bytes.data.size() > kMostHeader) context.fail("it is larger than an index can be");
         JsonReader json(text_of(bytes.data));
         bool found = false;
         try {
@@ -223,23 +225,23 @@ struct SafetensorsFile::Parts {
                 if (field != "weight_map" || found) return json.skip();
                 found = true;
                 json.object([&](std::string name) {
-                    if (!at.emplace(name, within(place, path.parent_path(), json.string())).second)
+                    if (!at.emplace(name, within(context, path.parent_path(), json.string())).second)
                         throw JsonError("the name '" + name + "' comes twice");
                     names.push_back(std::move(name));
                 });
             });
             json.end();
         } catch (const JsonError& error) {
-            place.fail(std::string("it is no valid index of safetensors files: ") + error.what());
+            context.fail(std::string("it is no valid index of safetensors files: ") + error.what());
         }
-        if (!found) place.fail("it has no 'weight_map', as an index of safetensors files has");
+        if (!found) context.fail("it has no 'weight_map', as an index of safetensors files has");
     }
 };
 
 SafetensorsFile::SafetensorsFile(const fs::path& path, const std::string& call) : parts_(std::make_shared<Parts>()) {
     parts_->call = call;
     parts_->indexed = path.extension() == ".json";
-    parts_->place = {call, path.string()};
+    parts_->context = {call, path.string()};
     if (parts_->indexed) parts_->read_index(path);
     else parts_->files.push_back(open_file(path, call));
 }
@@ -282,13 +284,13 @@ NamedTensors load_safetensors(const fs::path& path) {
 }
 
 void save_safetensors(const NamedTensors& tensors, const fs::path& path, const Metadata& metadata) {
-    const Place place{"save_safetensors()", path.string()};
+    const ErrorContext context{"save_safetensors()", path.string()};
     std::unordered_set<std::string_view> seen;
     for (const auto& [name, tensor] : tensors) {
         if (name == "__metadata__" || !is_utf8(name))
-            throw ValueError(place.call + ": a tensor cannot be named '" + name + "'");
-        if (!seen.insert(name).second) throw ValueError(place.call + ": the name '" + name + "' comes twice");
-        if (!tensor.defined()) throw ValueError(place.call + ": the tensor '" + name + "' is undefined");
+            throw ValueError(context.call + ": a tensor cannot be named '" + name + "'");
+        if (!seen.insert(name).second) throw ValueError(context.call + ": the name '" + name + "' comes twice");
+        if (!tensor.defined()) throw ValueError(context.call + ": the tensor '" + name + "' is undefined");
     }
     // The widest elements first: then all of them are aligned.
     std::vector<std::size_t> order(tensors.size());
@@ -301,7 +303,7 @@ void save_safetensors(const NamedTensors& tensors, const fs::path& path, const M
     if (!metadata.empty()) {
         std::string fields;
         for (const auto& [key, value] : metadata) {
-            if (!is_utf8(key) || !is_utf8(value)) throw ValueError(place.call + ": the metadata is not valid UTF-8");
+            if (!is_utf8(key) || !is_utf8(value)) throw ValueError(context.call + ": the metadata is not valid UTF-8");
             fields += (fields.empty() ? "" : ",") + json_text(key) + ":" + json_text(value);
         }
         header += "\"__metadata__\":{" + fields + "}";
@@ -319,12 +321,12 @@ void save_safetensors(const NamedTensors& tensors, const fs::path& path, const M
     }
     header += "}";
     header.resize((header.size() + 7) / 8 * 8, ' ');
-    if (header.size() > kMostHeader) throw ValueError(place.call + ": the names take more than the format allows");
+    if (header.size() > kMostHeader) throw ValueError(context.call + ": the names take more than the format allows");
     std::vector<Tensor> all;
     for (const auto& [name, tensor] : tensors) all.push_back(tensor);
     realize(all);  // in one run, and before the file is made
 
-    NewFile file(place, path);
+    NewFile file(context, path);
     std::string length;
     append_little_endian(length, header.size(), 8);
     file.write(length);

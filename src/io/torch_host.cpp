@@ -95,7 +95,7 @@ bool TorchHost::allowed(const std::string& name) {
 }
 
 void TorchHost::refuse_call(const std::string& name) const {
-    throw IoError(place_.call + ": the file calls " + one_line(name) +
+    throw IoError(context_.call + ": the file calls " + one_line(name) +
                   " in a way that save() never writes; pass weights_only=False if you trust it");
 }
 
@@ -266,7 +266,8 @@ Bytes TorchHost::held(const Bytes& bytes) const {
     if (bytes.owner && options_.mmap) return bytes;
     const std::size_t size = (bytes.data.size() + 63) / 64 * 64;
     void* memory = std::aligned_alloc(64, std::max<std::size_t>(size, 64));
-    if (!memory) throw MemoryError(place_.call + ": there is not enough memory for " + std::to_string(size) + " bytes");
+    if (!memory)
+        throw MemoryError(context_.call + ": there is not enough memory for " + std::to_string(size) + " bytes");
     std::shared_ptr<void> owner(memory, std::free);
     if (!bytes.data.empty()) std::memcpy(memory, bytes.data.data(), bytes.data.size());
     return {{static_cast<const std::byte*>(memory), bytes.data.size()}, std::move(owner)};
@@ -305,7 +306,7 @@ void TorchHost::build_tensors(Objects& objects, const std::function<Bytes(std::s
     std::vector<std::vector<const Pending*>> users(storages_.size());
     for (const Pending& tensor : pending_) users[tensor.storage].push_back(&tensor);
     for (std::size_t i = 0; i < storages_.size(); ++i) {
-        if (users[i].empty()) place_.fail("it holds a storage that is no part of a tensor, which is not read");
+        if (users[i].empty()) context_.fail("it holds a storage that is no part of a tensor, which is not read");
         const Bytes bytes = memory(i);
         const std::uint64_t wanted = static_cast<std::uint64_t>(storages_[i].count) * size_of(storages_[i].dtype);
         if (bytes.data.size() != wanted)

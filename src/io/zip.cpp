@@ -2,7 +2,7 @@
 // and a packed one unpacks to no more than it says and deflate can give.
 #include "io/zip.h"
 
-#include "data/gzip.h"
+#include "data/crc32.h"
 #include "data/inflate.h"
 
 #include <algorithm>
@@ -19,7 +19,8 @@ constexpr std::uint64_t kMostPerByte = 1032;                       // deflate ne
 constexpr std::size_t kAlignment = 64;
 
 // The numbers of a zip64 field, which replace those that did not fit 32 bits, in this order.
-void read_zip64(const Place& place, std::span<const std::byte> extra, std::initializer_list<std::uint64_t*> numbers) {
+void read_zip64(const ErrorContext& context, std::span<const std::byte> extra,
+                std::initializer_list<std::uint64_t*> numbers) {
     const bool needed =
         std::any_of(numbers.begin(), numbers.end(), [](const std::uint64_t* number) { return *number == kIn64; });
     if (!needed) return;
@@ -31,7 +32,7 @@ void read_zip64(const Place& place, std::span<const std::byte> extra, std::initi
             std::size_t from = at;
             for (std::uint64_t* number : numbers) {
                 if (*number != kIn64) continue;
-                if (from + 8 > at + size) place.fail("its directory is damaged: a 64-bit size is missing");
+                if (from + 8 > at + size) context.fail("its directory is damaged: a 64-bit size is missing");
                 *number = little_endian(extra, from, 8);
                 from += 8;
             }
@@ -39,19 +40,19 @@ void read_zip64(const Place& place, std::span<const std::byte> extra, std::initi
         }
         at += size;
     }
-    place.fail("its directory is damaged: a 64-bit size is missing");
+    context.fail("its directory is damaged: a 64-bit size is missing");
 }
 
 }  // namespace
 
-ZipReader::ZipReader(const Place& place, Bytes archive) : place_(place), archive_(std::move(archive)) {
+ZipReader::ZipReader(const ErrorContext& context, Bytes archive) : context_(context), archive_(std::move(archive)) {
     const auto bytes = archive_.data;
-    if (bytes.size() < kEndSize) place_.fail("it is cut short: a zip archive has at least 22 bytes");
+    if (bytes.size() < kEndSize) context_.fail("it is cut short: a zip archive has at least 22 bytes");
     std::size_t end = bytes.size() - kEndSize;
     const std::size_t least = end > kMostComment ? end - kMostComment : 0;
     while (little_endian(bytes, end, 4) != kEnd || little_endian(bytes, end + 20, 2) != bytes.size() - end - kEndSize)
         if (end-- == least)
-            place_.fail("it is cut short or damaged: a zip archive ends with its directory, and this one does not");
+            context_.fail("it is cut short or damaged: a zip archive ends with its directory, and this one does not");
     std::uint64_t count = little_endian(bytes, end + 10, 2), size = little_endian(bytes, end + 12, 4),
                   at = little_endian(bytes, end + 16, 4);
     std::uint64_t limit = end;  // the directory ends before this
@@ -59,50 +60,52 @@ ZipReader::ZipReader(const Place& place, Bytes archive) : place_(place), archive
         const std::uint64_t at64 = little_endian(bytes, end - kLocatorSize + 8, 8);
         if (at64 > end - kLocatorSize || end - kLocatorSize - at64 < kEnd64Size ||
             little_endian(bytes, at64, 4) != kEnd64)
-            place_.fail("its directory is damaged: the 64-bit end is not where it should be");
+            context_.fail("its directory is damaged: the 64-bit end is not where it should be");
         count = little_endian(bytes, at64 + 32, 8);
         size = little_endian(bytes, at64 + 40, 8);
         at = little_endian(bytes, at64 + 48, 8);
         limit = at64;
     }
-    if (at > limit || size > limit - at) place_.fail("its directory is damaged: it does not lie within the file");
+    if (at > limit || size > limit - at) context_.fail("its directory is damaged: it does not lie within the file");
     read_directory(at, size, count);
     check_overlaps();
 }
 
 void ZipReader::read_directory(std::uint64_t at, std::uint64_t size, std::uint64_t count) {
-    if (count > size / kCentralSize) place_.fail("its directory is damaged: it is too small for its number of records");
+    if (count > size / kCentralSize)
+        context_.fail("its directory is damaged: it is too small for its number of records");
     const auto directory = archive_.data.subspan(at, size);
     std::size_t from = 0;
     for (std::uint64_t i = 0; i < count; ++i) {
         if (directory.size() - from < kCentralSize || little_endian(directory, from, 4) != kCentral)
-            place_.fail("its directory is damaged: an entry is not where it should be");
+            context_.fail("its directory is damaged: an entry is not where it should be");
         const auto field = [&](std::size_t offset, int width) {
             return little_endian(directory, from + offset, width);
         };
         const auto flags = field(8, 2), method = field(10, 2), name = field(28, 2), extra = field(30, 2),
                    comment = field(32, 2);
         if (name + extra + comment > directory.size() - from - kCentralSize)
-            place_.fail("its directory is damaged: an entry is cut short");
+            context_.fail("its directory is damaged: an entry is cut short");
         Record record;
         record.name = text_of(directory.subspan(from + kCentralSize, name));
         record.checksum = static_cast<std::uint32_t>(field(16, 4));
         record.packed = field(20, 4), record.size = field(24, 4);
         std::uint64_t header = field(42, 4);
-        read_zip64(place_, directory.subspan(from + kCentralSize + name, extra),
+        read_zip64(context_, directory.subspan(from + kCentralSize + name, extra),
                    {&record.size, &record.packed, &header});
         from += kCentralSize + name + extra + comment;
-        if (flags & 1) place_.fail("its record '" + record.name + "' is encrypted");
+        if (flags & 1) context_.fail("its record '" + record.name + "' is encrypted");
         if (method != 0 && method != 8)
-            place_.fail("its record '" + record.name + "' is packed by a method other than deflate, which is not read");
+            context_.fail("its record '" + record.name +
+                          "' is packed by a method other than deflate, which is not read");
         record.deflated = method == 8;
         if (!record.deflated && record.packed != record.size)
-            place_.fail("its record '" + record.name + "' has two different sizes");
+            context_.fail("its record '" + record.name + "' has two different sizes");
         if (record.deflated && record.size / kMostPerByte > record.packed)
-            place_.fail("its record '" + record.name + "' says that it unpacks to more than it can");
+            context_.fail("its record '" + record.name + "' says that it unpacks to more than it can");
         place_record(record, header);
         if (!by_name_.emplace(record.name, records_.size()).second)
-            place_.fail("its record '" + record.name + "' comes twice");
+            context_.fail("its record '" + record.name + "' comes twice");
         records_.push_back(std::move(record));
     }
 }
@@ -111,10 +114,10 @@ void ZipReader::place_record(Record& record, std::uint64_t header) const {
     const auto bytes = archive_.data;
     const std::string what = "its record '" + record.name + "' does not lie within the file";
     if (header > bytes.size() || bytes.size() - header < kLocalSize || little_endian(bytes, header, 4) != kLocal)
-        place_.fail(what);
+        context_.fail(what);
     const std::uint64_t skipped =
         kLocalSize + little_endian(bytes, header + 26, 2) + little_endian(bytes, header + 28, 2);
-    if (skipped > bytes.size() - header || record.packed > bytes.size() - header - skipped) place_.fail(what);
+    if (skipped > bytes.size() - header || record.packed > bytes.size() - header - skipped) context_.fail(what);
     record.offset = header + skipped;
 }
 
@@ -124,7 +127,7 @@ void ZipReader::check_overlaps() const {
     std::sort(order.begin(), order.end(), [](const Record* a, const Record* b) { return a->offset < b->offset; });
     for (std::size_t i = 1; i < order.size(); ++i)
         if (order[i]->offset - order[i - 1]->offset < order[i - 1]->packed)
-            place_.fail("its records '" + order[i - 1]->name + "' and '" + order[i]->name + "' overlap");
+            context_.fail("its records '" + order[i - 1]->name + "' and '" + order[i]->name + "' overlap");
 }
 
 const ZipReader::Record* ZipReader::find(const std::string& name) const {
@@ -135,19 +138,18 @@ const ZipReader::Record* ZipReader::find(const std::string& name) const {
 Bytes ZipReader::read(const Record& record, bool check) const {
     Bytes result{archive_.data.subspan(record.offset, record.packed), archive_.owner};
     if (record.deflated) {
-        data::Unpacked unpacked(record.size, std::min<std::uint64_t>(record.size, 1 << 16));
+        const auto owner = std::make_shared<std::vector<std::byte>>();
         try {
-            const data::InflateResult found = data::inflate(result.data, unpacked);
-            if (!found.complete || unpacked.size() != record.size)
+            const auto found = data::inflate(data::Wrapper::None, result.data, *owner, record.size);
+            if (!found.complete || owner->size() != record.size)
                 throw data::CorruptData("it unpacks to another size than it says");
         } catch (const data::CorruptData& error) {
-            place_.fail("its record '" + record.name + "' is damaged: " + error.what());
+            context_.fail("its record '" + record.name + "' is damaged: " + error.what());
         }
-        const auto owner = std::make_shared<std::vector<std::byte>>(unpacked.take());
         result = {*owner, owner};
     }
     if (check && data::crc32(result.data) != record.checksum)
-        place_.fail("its record '" + record.name + "' is damaged: the checksum differs");
+        context_.fail("its record '" + record.name + "' is damaged: the checksum differs");
     return result;
 }
 

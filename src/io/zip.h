@@ -12,7 +12,7 @@ namespace weft::io {
 class ZipReader {
 public:
     // Checks the whole directory: names, sizes, and that no two records overlap.
-    ZipReader(const Place& place, Bytes archive);
+    ZipReader(const ErrorContext& context, Bytes archive);
 
     struct Record {
         std::string name;
@@ -31,7 +31,7 @@ private:
     void place_record(Record& record, std::uint64_t header) const;
     void check_overlaps() const;
 
-    Place place_;
+    ErrorContext context_;
     Bytes archive_;
     std::vector<Record> records_;
     std::unordered_map<std::string, std::size_t> by_name_;

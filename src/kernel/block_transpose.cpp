@@ -14,7 +14,7 @@ int block_edge(const Target& target, std::size_t bytes_per_value) {
 
 BlockTranspose::BlockTranspose(Kernel& kernel, DType dtype, int edge)
     : kernel_(kernel), edge_(edge), local_(kernel.new_local("block", dtype, std::int64_t{edge} * edge)) {
-    kernel_.buffers[local_].place = Buffer::Place::Register;
+    kernel_.buffers[local_].memory = Buffer::MemoryType::Register;
 }
 
 NodeRef BlockTranspose::row(const NodeRef& r, const NodeRef& l) const {

@@ -52,7 +52,7 @@ private:
     struct RequestHash {
         std::size_t operator()(const Request& request) const;
     };
-    struct Bound {
+    struct StoredValue {
         IndexList index;
         int local;
     };
@@ -73,7 +73,7 @@ private:
 
     Kernel& kernel_;
     std::unordered_map<Request, NodeRef, RequestHash> done_;
-    std::unordered_map<const ir::Node*, Bound> bound_;
+    std::unordered_map<const ir::Node*, StoredValue> bound_;
     std::unordered_map<const ir::Node*, Watched> watched_;
     std::vector<Noted> noted_;
 };

@@ -86,7 +86,7 @@ int Kernel::new_local(std::string local_name, DType dtype, std::int64_t size) {
                        .dtype = dtype,
                        .size = size,
                        .role = Buffer::Role::Local,
-                       .place = size == 1 ? Buffer::Place::Register : Buffer::Place::Scratch});
+                       .memory = size == 1 ? Buffer::MemoryType::Register : Buffer::MemoryType::Scratch});
     return static_cast<int>(buffers.size()) - 1;
 }
 
@@ -298,9 +298,9 @@ std::string print(const Kernel& kernel) {
     for (std::size_t b = 0; b < kernel.buffers.size(); ++b) {
         const Buffer& buffer = kernel.buffers[b];
         constexpr std::string_view kRoles[] = {"in", "out", "local"};
-        constexpr std::string_view kPlaces[] = {"", " in registers", " in scratch", " nowhere"};
+        constexpr std::string_view kMemoryTypes[] = {"", " in registers", " in scratch", " nowhere"};
         out += str("  b", b, ": ", kRoles[static_cast<int>(buffer.role)], " ", buffer.name, " ", buffer.dtype, "[",
-                   buffer.size, "]", kPlaces[static_cast<int>(buffer.place)],
+                   buffer.size, "]", kMemoryTypes[static_cast<int>(buffer.memory)],
                    buffer.lane_loop >= 0 ? str(", one per lane of i", buffer.lane_loop) : "", "\n");
     }
     for (const std::string& line : kernel.schedule) out += str("  schedule: ", line, "\n");

@@ -23,7 +23,7 @@
 //   unrolling), or by constant + lane of a vector loop, where all those constants are multiples of the lane count; never
 //   both; or it is a block of n * n elements: each turn stores rows (constant * n + lane), then reads columns (constant + lane * n)
 //   of what it has just stored, and nothing else. A backend may do that by transposing n registers. A local with `lane_loop` >= 0 is private to each lane of that vector loop (one value per lane, constant index).
-//   A local in no place is never read: storing a load there says that its memory is wanted soon, and no more.
+//   A Nowhere local is never read: storing a load there says that its memory is wanted soon, and no more.
 //   A Scratch local lies at `scratch_offset` bytes in the scratch block handed to Program::run, 64-byte aligned.
 #pragma once
 
@@ -53,13 +53,13 @@ std::string_view name_of(LoopKind kind);
 
 struct Buffer {
     enum class Role : std::uint8_t { Input, Output, Local };
-    enum class Place : std::uint8_t { Memory, Register, Scratch, Shared, Nowhere };  // Memory for parameters
+    enum class MemoryType : std::uint8_t { Memory, Register, Scratch, Shared, Nowhere };  // Memory for parameters
 
     std::string name;
     DType dtype = DType::F32;
     std::int64_t size = 0;    // elements, from the pointer on: no access is beyond
     Role role = Role::Input;  // an Output may also be loaded (donated, or accumulated in)
-    Place place = Place::Memory;
+    MemoryType memory = MemoryType::Memory;
     int lane_loop = -1;               // Local: private to each lane of the vector loop with this variable id
     bool per_thread = false;          // Local: private to each thread of a block, from one Thread loop to the next
     std::int64_t scratch_offset = 0;  // Scratch: in bytes

@@ -129,12 +129,12 @@ Uses uses_of(const Body& body) {
 }
 
 int nowhere(Kernel& kernel, DType dtype, std::int64_t size) {
-    const auto fits = [&](const Buffer& b) { return b.place == Buffer::Place::Nowhere && b.dtype == dtype; };
+    const auto fits = [&](const Buffer& b) { return b.memory == Buffer::MemoryType::Nowhere && b.dtype == dtype; };
     auto found = std::find_if(kernel.buffers.begin(), kernel.buffers.end(), fits);
     if (found == kernel.buffers.end()) {
         const int made = kernel.new_local("ahead", dtype, size);
         found = kernel.buffers.begin() + made;
-        found->place = Buffer::Place::Nowhere;
+        found->memory = Buffer::MemoryType::Nowhere;
     }
     found->size = std::max(found->size, size);
     return static_cast<int>(found - kernel.buffers.begin());

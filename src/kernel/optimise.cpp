@@ -44,7 +44,7 @@ std::vector<std::string_view> pass_names() {
 void place_locals(Kernel& kernel) {
     std::size_t at = 0;
     for (Buffer& buffer : kernel.buffers) {
-        if (buffer.place != Buffer::Place::Scratch) continue;
+        if (buffer.memory != Buffer::MemoryType::Scratch) continue;
         buffer.scratch_offset = static_cast<std::int64_t>(at);
         const std::size_t bytes = static_cast<std::size_t>(buffer.size) * size_of(buffer.dtype);
         at += (bytes + kLine - 1) / kLine * kLine;

@@ -117,7 +117,7 @@ private:
         for (const int local : locals_) {
             const Buffer buffer = kernel_.buffers[local];
             const int array = kernel_.new_local(buffer.name, buffer.dtype, buffer.size * width_);
-            kernel_.buffers[array].place = Buffer::Place::Scratch;
+            kernel_.buffers[array].memory = Buffer::MemoryType::Scratch;
             arrays_.emplace(local, array);
         }
     }

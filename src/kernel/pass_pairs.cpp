@@ -18,9 +18,9 @@ std::int64_t vectors_at_once(const Target& target) { return target.level == CpuL
 constexpr std::size_t kFewest = 24, kMost = 192;
 constexpr std::int64_t kSmallest = 1 << 18;  // elements of the result: the larger program takes twice as long to make
 
-class Pairing {
+class InterleaveVectors {
 public:
-    Pairing(Kernel& kernel, std::int64_t vectors) : kernel_(kernel), vectors_(vectors) {}
+    InterleaveVectors(Kernel& kernel, std::int64_t vectors) : kernel_(kernel), vectors_(vectors) {}
 
     std::optional<Body> operator()(const Loop& loop) {
         if (!worth_it(loop)) return {};
@@ -61,7 +61,7 @@ private:
                                    .dtype = t,
                                    .size = vectors_ * lanes.extent(),
                                    .role = Buffer::Role::Local,
-                                   .place = Buffer::Place::Register});
+                                   .memory = Buffer::MemoryType::Register});
         // One of the two statements, for both vectors.
         const auto both = [&](bool stores) {
             const NodeRef which = kernel_.new_var(vectors_), l = kernel_.new_var(lanes.extent());
@@ -91,9 +91,9 @@ private:
 
 Kernel pair_vectors(Kernel kernel, const Target& target) {
     if (target.level == CpuLevel::Baseline) return kernel;  // too few registers for two
-    Pairing pairing(kernel, vectors_at_once(target));
-    kernel.body = replace_loops(Body(kernel.body), std::ref(pairing));
-    if (pairing.any()) kernel.schedule.push_back("vectors by 2");  // of the machine
+    InterleaveVectors interleave(kernel, vectors_at_once(target));
+    kernel.body = replace_loops(Body(kernel.body), std::ref(interleave));
+    if (interleave.any()) kernel.schedule.push_back("vectors by 2");  // of the machine
     return kernel;
 }
 

@@ -32,9 +32,9 @@ struct Row {
     std::vector<int> locals;
 };
 
-class Pairing {
+class UnrollAndJam {
 public:
-    Pairing(Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {}
+    UnrollAndJam(Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {}
 
     std::optional<Body> operator()(const Loop& loop) {
         if (!worth_it(loop)) return {};
@@ -57,7 +57,7 @@ private:
         for (const int b : row.locals) {
             const Buffer& local = kernel_.buffers[b];
             const std::int64_t bytes = local.size * static_cast<std::int64_t>(size_of(local.dtype));
-            if (local.place == Buffer::Place::Register) held = std::max(held, bytes);
+            if (local.memory == Buffer::MemoryType::Register) held = std::max(held, bytes);
             else scratch += bytes;
         }
         return kRows * held <= registers / 4 && scratch <= kMostScratch;
@@ -198,9 +198,9 @@ private:
 Kernel pair_rows(Kernel kernel, const Target& target) {
     if (kernel.body.size() != 1 || !kernel.body[0].loop() || kernel.body[0].loop()->kind != LoopKind::Parallel)
         return kernel;  // too small to be worth a larger program
-    Pairing pairing(kernel, target);
-    kernel.body = replace_loops(Body(kernel.body), std::ref(pairing));
-    if (pairing.any()) kernel.schedule.push_back(str("rows by ", kRows));
+    UnrollAndJam jam(kernel, target);
+    kernel.body = replace_loops(Body(kernel.body), std::ref(jam));
+    if (jam.any()) kernel.schedule.push_back(str("rows by ", kRows));
     return kernel;
 }
 

@@ -64,9 +64,10 @@ void collapse_groups(Kernel& kernel, ChainGroups& split, Uses uses, Substitution
 
 namespace {
 
-class Emitter {
+class ReductionLowering {
 public:
-    Emitter(Kernel& kernel, std::vector<NodeRef> vars, std::vector<Reduction> reductions, std::span<Kept> kept)
+    ReductionLowering(Kernel& kernel, std::vector<NodeRef> vars, std::vector<Reduction> reductions,
+                      std::span<Kept> kept)
         : kernel_(kernel), vars_(std::move(vars)), reductions_(std::move(reductions)), kept_(kept) {}
 
     Body run(const ir::SumOrder& order) {
@@ -339,7 +340,7 @@ private:
         std::vector<int> accs;
         for (const Reduction& r : reductions_) {
             accs.push_back(kernel_.new_local("acc", r.dtype, lanes_ * accumulators_));
-            kernel_.buffers.back().place = Buffer::Place::Register;
+            kernel_.buffers.back().memory = Buffer::MemoryType::Register;
         }
         return accs;
     }
@@ -490,7 +491,7 @@ ChainGroups split_chains(Kernel& kernel, const std::vector<NodeRef>& vars, std::
 
 Body emit_reductions(Kernel& kernel, std::vector<NodeRef> vars, const ir::SumOrder& order,
                      std::vector<Reduction> reductions, std::span<Kept> kept) {
-    return Emitter(kernel, std::move(vars), std::move(reductions), kept).run(order);
+    return ReductionLowering(kernel, std::move(vars), std::move(reductions), kept).run(order);
 }
 
 }  // namespace weft::kernel

@@ -83,7 +83,7 @@ private:
         require(buffer.role != Buffer::Role::Input, "a store to the input ", buffer.name);
         require(store.value->dtype == buffer.dtype, "a store of ", store.value->dtype, " to ", buffer.name, " of ",
                 buffer.dtype);
-        require(buffer.place != Buffer::Place::Nowhere || store.value->op == Op::Load, "a hint that is no load");
+        require(buffer.memory != Buffer::MemoryType::Nowhere || store.value->op == Op::Load, "a hint that is no load");
         require(store.index->dtype == DType::I64, "an index that is not i64");
         require(blocks_ == 0 || threads_ > 0, "a store in a block, outside of its threads");
         check_lanes(store.buffer);
@@ -116,7 +116,7 @@ private:
             require(exists(b), "a load from no buffer");
             const Buffer& buffer = kernel_.buffers[static_cast<std::size_t>(b)];
             require(node.dtype == buffer.dtype, "a load of another dtype than that of ", buffer.name);
-            require(buffer.place != Buffer::Place::Nowhere, "a load from nowhere");
+            require(buffer.memory != Buffer::MemoryType::Nowhere, "a load from nowhere");
             check_lanes(b);
             check_threads(b);
         }
@@ -138,7 +138,7 @@ private:
     // A local of one thread is gone when its Thread loop ends, unless it says that it is not.
     void check_threads(int b) {
         const Buffer& buffer = kernel_.buffers[static_cast<std::size_t>(b)];
-        if (buffer.place == Buffer::Place::Shared || buffer.per_thread)
+        if (buffer.memory == Buffer::MemoryType::Shared || buffer.per_thread)
             require(threads_ > 0 && buffer.role == Buffer::Role::Local, "b", b, " (", buffer.name,
                     "), of a block or its threads, is used outside of them");
         else if (buffer.role == Buffer::Role::Local && threads_ > 0) {

@@ -152,7 +152,7 @@ private:
 
     void statement(const Store& store) {
         ++statement_;
-        const bool hint = kernel_.buffers[static_cast<std::size_t>(store.buffer)].place == Buffer::Place::Nowhere;
+        const bool hint = kernel_.buffers[static_cast<std::size_t>(store.buffer)].memory == Buffer::MemoryType::Nowhere;
         hint_ = hint;
         expression(*store.index);
         expression(*store.value);
@@ -499,7 +499,8 @@ private:
         const bool local = buffer.role == Buffer::Role::Local;
         if (loop.kind == LoopKind::Block) return !local;
         if (loop.kind == LoopKind::Thread)
-            return !local || buffer.place == Buffer::Place::Shared || (!buffer.per_thread && !stores_first(loop, b));
+            return !local || buffer.memory == Buffer::MemoryType::Shared ||
+                   (!buffer.per_thread && !stores_first(loop, b));
         if (local) return loop.independent && loop.kind == LoopKind::Serial && !stores_first(loop, b);
         return loop.kind == LoopKind::Parallel || loop.independent;
     }

@@ -20,17 +20,17 @@ using schedule::StorageView;
 
 namespace {
 
-void check_there(const Bound& leaf) {
+void check_there(const BufferBinding& leaf) {
     if (leaf.storage->placeholder)
         throw ValueError("a tensor that a function writes while jit captures it, on another thread, has no value yet");
 }
 
 }  // namespace
 
-Launch::Launch(device::DeviceRuntime& device, const CachedPlan& plan, std::span<const Bound> leaves,
+Launch::Launch(device::DeviceRuntime& device, const CachedPlan& plan, std::span<const BufferBinding> leaves,
                std::span<const Word> constants, std::span<const Word> scalars)
     : device_(device), plan_(plan), leaves_(leaves), constants_(constants), scalars_(scalars) {
-    for (const Bound& leaf : leaves) check_there(leaf);
+    for (const BufferBinding& leaf : leaves) check_there(leaf);
     if (plan.plan.arena_bytes) arena_ = device_.allocate(static_cast<std::int64_t>(plan.plan.arena_bytes));
     taken_.reserve(plan.plan.values.size());
     for (const PlanValue& value : plan.plan.values) taken_.push_back(take(value));
@@ -42,7 +42,7 @@ Launch::Launch(device::DeviceRuntime& device, const CachedPlan& plan, std::span<
     for (const Word literal : plan.plan.literals) scalars_.push_back(literal);
 }
 
-Bound Launch::take(const PlanValue& value) const {
+BufferBinding Launch::take(const PlanValue& value) const {
     switch (value.where) {
         case PlanValue::Where::Leaf:
         case PlanValue::Where::Donated:
@@ -55,7 +55,7 @@ Bound Launch::take(const PlanValue& value) const {
     __builtin_unreachable();
 }
 
-const Bound& Launch::bound(int value) const {
+const BufferBinding& Launch::bound(int value) const {
     const int leaf = plan_.plan.values[value].leaf;
     return leaf >= 0 ? leaves_[leaf] : taken_[value];
 }
@@ -68,7 +68,7 @@ StorageView Launch::view(int value) const {
 // Where the kernel's parameter starts: a reversed axis starts at its lowest address, a box inside its array.
 void* Launch::pointer(int value) const {
     const PlanValue& info = plan_.plan.values[value];
-    const Bound& base = bound(value);
+    const BufferBinding& base = bound(value);
     std::int64_t offset = base.offset;
     for (std::size_t d = 0; d < info.shape.size(); ++d)
         if (info.strides[d] < 0 && info.shape[d] > 0) offset += info.strides[d] * (info.shape[d] - 1);
@@ -107,7 +107,7 @@ public:
 private:
     const PlanValue& value(std::size_t v) const { return launch_.plan_.plan.values[step_.values[v]]; }
     std::pair<const ir::Storage*, std::int64_t> place(std::size_t v) const {
-        const Bound& bound = launch_.bound(step_.values[v]);
+        const BufferBinding& bound = launch_.bound(step_.values[v]);
         return {bound.storage.get(), bound.offset * static_cast<std::int64_t>(size_of(value(v).dtype))};
     }
     void* copied(std::size_t v, bool is_source) {

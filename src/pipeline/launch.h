@@ -11,7 +11,7 @@
 namespace weft::pipeline {
 
 // Memory that a leaf of a plan is bound to: where its first element lies. Shape and strides are the plan's.
-struct Bound {
+struct BufferBinding {
     ir::StorageRef storage;
     std::int64_t offset = 0;
 };
@@ -20,17 +20,17 @@ class Launch {
 public:
     // Takes the memory; throws MemoryError, and ValueError for a leaf that only stands in for a value (see
     // tracing::Placeholder). The spans live as long as this.
-    Launch(device::DeviceRuntime& device, const CachedPlan& plan, std::span<const Bound> leaves,
+    Launch(device::DeviceRuntime& device, const CachedPlan& plan, std::span<const BufferBinding> leaves,
            std::span<const Word> constants, std::span<const Word> scalars);
 
     void run();  // throws IndexError of a Check, or Interrupted
     schedule::StorageView view(int value) const;
-    const Bound& bound(int value) const;
+    const BufferBinding& bound(int value) const;
 
 private:
     class HostValues;
 
-    Bound take(const schedule::PlanValue& value) const;
+    BufferBinding take(const schedule::PlanValue& value) const;
     void* pointer(int value) const;
     bool writes_donated(const schedule::PlanStep& step) const;
     void run_custom(const schedule::PlanStep& step);
@@ -38,10 +38,10 @@ private:
 
     device::DeviceRuntime& device_;
     const CachedPlan& plan_;
-    const std::span<const Bound> leaves_;
+    const std::span<const BufferBinding> leaves_;
     const std::span<const Word> constants_;
     ir::StorageRef arena_, scratch_;
-    InlineVector<Bound, 16> taken_;  // per value of the plan; empty for a leaf
+    InlineVector<BufferBinding, 16> taken_;  // per value of the plan; empty for a leaf
     bool committed_ = false;  // memory that was handed over has been written: from here on the run goes to its end
     InlineVector<Word, 16> scalars_;
     // Of the kernel that runs.

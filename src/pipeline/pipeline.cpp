@@ -117,7 +117,7 @@ Result evaluate_on(std::uint8_t number, const Request& request, GraphLock& graph
     std::shared_ptr<const CachedPlan> plan;
     if (!captured.outputs.empty()) plan = plan_for(captured, target, graph);
 
-    std::pmr::vector<Bound> leaves(&memory);
+    std::pmr::vector<BufferBinding> leaves(&memory);
     std::optional<Launch> launch;
     if (plan) {
         const Unlocked building_goes_on(graph);

@@ -272,7 +272,8 @@ void Recorder::thaw() {
 
 // ---- from cells to memory -------------------------------------------------------------------------------------------
 
-Recording::Place Recorder::place_of(const ir::StorageRef& storage, std::int64_t offset, std::vector<bool>& used) const {
+Recording::MemoryRef Recorder::place_of(const ir::StorageRef& storage, std::int64_t offset,
+                                        std::vector<bool>& used) const {
     const auto* at = dynamic_cast<const Placeholder*>(storage.get());
     if (!at) return {-1, offset, storage};
     const int index = at->slot - static_cast<int>(inputs_.size());

@@ -65,7 +65,7 @@ private:
     void plan_it(std::unique_lock<std::recursive_mutex>& graph);
     std::uint8_t common_device() const;  // of all that is to be computed
     void note_watched(const std::vector<bool>& used);
-    Recording::Place place_of(const ir::StorageRef& storage, std::int64_t offset, std::vector<bool>& used) const;
+    Recording::MemoryRef place_of(const ir::StorageRef& storage, std::int64_t offset, std::vector<bool>& used) const;
     void compute_pending();
 
     std::vector<Tensor> inputs_;  // placeholders

@@ -19,7 +19,7 @@ using schedule::StorageView;
 
 namespace {
 
-Fit fit_value(const Watched& watched, Cell& cell, pipeline::Bound& bound) {
+Fit fit_value(const Watched& watched, Cell& cell, pipeline::BufferBinding& bound) {
     const ir::NodeRef buffer = cells::stored_value(current_node(cell));
     if (!buffer) return Fit::Pending;
     const auto& arg = buffer->as<ir::BufferArg>();
@@ -37,7 +37,7 @@ Fit fit_watched(const Watched& watched, std::size_t inputs, Binding& binding) {
     if (cell->requires_grad != watched.requires_grad || cell->grad.defined() != watched.has_grad) return Fit::Other;
     if (const std::shared_ptr<Cell> view = watched.grad_view.lock(); view && view != cell->grad.cell())
         return Fit::Other;
-    pipeline::Bound bound;
+    pipeline::BufferBinding bound;
     const Fit result = watched.used ? fit_value(watched, *cell, bound) : Fit::Ready;
     if (result == Fit::Other) return result;
     if (result == Fit::Pending) binding.pending.push_back(cell);
@@ -98,15 +98,15 @@ Fit fit(const Recording& recording, std::span<const Tensor> inputs, std::span<co
 
 namespace {
 
-pipeline::Bound bound_at(const Recording::Place& place, const Binding& binding) {
+pipeline::BufferBinding bound_at(const Recording::MemoryRef& place, const Binding& binding) {
     if (place.slot < 0) return {place.constant, place.offset};
-    const pipeline::Bound& slot = binding.slots[place.slot];
+    const pipeline::BufferBinding& slot = binding.slots[place.slot];
     return {slot.storage, slot.offset + place.offset};
 }
 
 ir::NodeRef root_buffer(const Recording::Root& root, const Binding& binding,
                         const std::optional<pipeline::Launch>& launch) {
-    pipeline::Bound bound = root.value < 0 ? bound_at(root.place, binding) : launch->bound(root.value);
+    pipeline::BufferBinding bound = root.value < 0 ? bound_at(root.place, binding) : launch->bound(root.value);
     if (root.value >= 0) bound.offset += root.place.offset;
     return ir::buffer(std::move(bound.storage), root.layout.dtype, root.layout.shape, bound.offset,
                       root.layout.strides);
@@ -191,9 +191,9 @@ std::vector<Tensor> replay(const Recording& recording, std::span<const Tensor> i
     std::vector<Word> scalars = recording.scalars;
     if (redraw)
         for (const Recording::Redraw& again : recording.redraws) scalars[again.slot] = (*again.draw)();
-    std::vector<pipeline::Bound> leaves;
+    std::vector<pipeline::BufferBinding> leaves;
     leaves.reserve(recording.leaves.size());
-    for (const Recording::Place& place : recording.leaves) leaves.push_back(bound_at(place, binding));
+    for (const Recording::MemoryRef& place : recording.leaves) leaves.push_back(bound_at(place, binding));
     std::optional<pipeline::Launch> launch;
     if (recording.plan) {
         pipeline::count(pipeline::counter_cells().runs);

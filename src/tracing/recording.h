@@ -49,14 +49,14 @@ struct Watched {
 
 struct Recording {
     // Memory of slot s (the inputs, then the watched cells) from this many elements on; -1: of a constant.
-    struct Place {
+    struct MemoryRef {
         int slot = -1;
         std::int64_t offset = 0;
         ir::StorageRef constant;
     };
     struct Root {
-        int value = -1;  // of the plan; -1: memory that is there already
-        Place place;     // its offset counts from the value, or from the slot
+        int value = -1;   // of the plan; -1: memory that is there already
+        MemoryRef place;  // its offset counts from the value, or from the slot
         Layout layout;
     };
     struct Output {
@@ -85,7 +85,7 @@ struct Recording {
     std::vector<Watched> watched;
     std::uint8_t device = kCpu;                        // that it runs on
     std::shared_ptr<const pipeline::CachedPlan> plan;  // null: nothing to compute
-    std::vector<Place> leaves;
+    std::vector<MemoryRef> leaves;
     std::vector<Word> constants, scalars;
     std::vector<Redraw> redraws;  // in the order of the function's calls
     std::vector<Root> roots;
@@ -105,7 +105,7 @@ enum class Fit { Ready, Pending, Other, Dead };  // Other: another recording may
 // What a recording is bound to in one call.
 struct Binding {
     std::vector<std::shared_ptr<Cell>> cells;  // by slot; alive until the call is done
-    std::vector<pipeline::Bound> slots;
+    std::vector<pipeline::BufferBinding> slots;
     std::vector<std::shared_ptr<Cell>> pending;  // Fit::Pending: compute these first
 };
 

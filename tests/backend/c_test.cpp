@@ -222,7 +222,7 @@ TEST_CASE("c: a kernel whose vectors crash the compiler does without them") {
     Nest n("crash");
     const int x = n.input("x", f32, 16), out = n.output("out", f32, 16);
     const NodeRef q = n.k.new_var(2), l = n.k.new_var(16), zero = n.at(0);
-    const int own = n.local("own", f32, 1, Buffer::Place::Register, 1);
+    const int own = n.local("own", f32, 1, Buffer::MemoryType::Register, 1);
     const NodeRef sum =
         n.k.add(n.k.load(x, l), n.k.where(n.k.binary(Op::CmpEq, q, zero), n.k.constant(f32, 0), n.k.load(own, zero)));
     n.k.body = {

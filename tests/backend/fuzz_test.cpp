@@ -105,7 +105,7 @@ private:
     }
 
     Stmt fallback_store() {
-        const int local = n_.local("spare", f32, 1, Buffer::Place::Register, lane_);
+        const int local = n_.local("spare", f32, 1, Buffer::MemoryType::Register, lane_);
         return Store{local, n_.at(0), expression(f32, 3, true)};
     }
 
@@ -113,8 +113,9 @@ private:
         const DType t = pick(kTypes);
         const bool scratch = !in_lanes && chance(40);
         const int size = scratch ? 16 : 1 + below(3);
-        const int local = n_.local("local", t, size, scratch ? Buffer::Place::Scratch : Buffer::Place::Register,
-                                   in_lanes ? lane_ : -1);
+        const int local =
+            n_.local("local", t, size, scratch ? Buffer::MemoryType::Scratch : Buffer::MemoryType::Register,
+                     in_lanes ? lane_ : -1);
         if (scratch) {  // filled by a loop of its own
             const NodeRef l = n_.k.new_var(16);
             vars_.push_back(l);
@@ -178,7 +179,7 @@ private:
         if (!locals_.empty() && loads && chance(35)) {
             const int local = locals_[static_cast<std::size_t>(below(static_cast<int>(locals_.size())))];
             const auto& buffer = n_.k.buffers[local];
-            const NodeRef at = buffer.place == Buffer::Place::Scratch
+            const NodeRef at = buffer.memory == Buffer::MemoryType::Scratch
                                    ? (chance(50) && lane_ >= 0 ? bounded(lane_var(), 16) : bounded(index(99), 16))
                                    : n_.at(0);
             return converted(n_.k.load(local, at), t);

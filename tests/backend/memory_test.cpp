@@ -173,7 +173,7 @@ TEST_CASE("a register tile: 8 x 48 accumulators, unrolled, with a vector loop in
         Nest n(str("tile_", rows));
         const int a = n.input("a", f32, rows * 2 * kK), b = n.input("b", f32, kK * kN),
                   c = n.output("c", f32, rows * 2 * kN);
-        const int acc = n.local("acc", f32, rows * 48, Buffer::Place::Register);
+        const int acc = n.local("acc", f32, rows * 48, Buffer::MemoryType::Register);
         const NodeRef i = n.k.new_var(2), j = n.k.new_var(kN / 48), t = n.k.new_var(kK);
         const auto tile = [&](auto make) {
             const NodeRef r = n.k.new_var(rows), v = n.k.new_var(3), l = n.k.new_var(16);
@@ -213,12 +213,12 @@ TEST_CASE("a register tile: 8 x 48 accumulators, unrolled, with a vector loop in
 TEST_CASE("a sum in lanes: whole steps, a short last vector, and a fold by halves") {
     Batch batch;
     for (const DType t : {f32, f64, i32})
-        for (const Buffer::Place place : {Buffer::Place::Register, Buffer::Place::Scratch})
+        for (const Buffer::MemoryType memory : {Buffer::MemoryType::Register, Buffer::MemoryType::Scratch})
             for (const int rest : {0, 1, 7, 15}) {
                 const int lanes = t == f64 ? 8 : 16, length = 3 * lanes + rest % lanes, left = rest % lanes;
-                Nest n(str("fold_", t, "_", rest, "_", static_cast<int>(place)));
+                Nest n(str("fold_", t, "_", rest, "_", static_cast<int>(memory)));
                 const int x = n.input("x", t, length), out = n.output("out", t, 1);
-                const int acc = n.local("acc", t, lanes, place), fold = n.local("fold", t, lanes, place);
+                const int acc = n.local("acc", t, lanes, memory), fold = n.local("fold", t, lanes, memory);
                 const NodeRef l0 = n.k.new_var(lanes), q = n.k.new_var(3), l = n.k.new_var(lanes),
                               tail = n.k.new_var(std::max(left, 1));
                 Body body{Nest::loop(l0, LoopKind::Vector, {Store{acc, l0, n.k.constant(t, 0)}})};
@@ -252,9 +252,9 @@ TEST_CASE("locals private to each lane, with serial loops inside the vector loop
         const int x = n.input("x", t, 160), out = n.output("out", t, 3 * 32);
         const NodeRef i = n.k.new_var(3), l = n.k.new_var(11), q = n.k.new_var(5), r = n.k.new_var(4),
                       u = n.k.new_var(2);
-        const int own = n.local("own", t, 1, Buffer::Place::Register, 1),
-                  pair = n.local("pair", t, 2, Buffer::Place::Register, 1);
-        const int row = n.local("row", t, 4, Buffer::Place::Register, 1);
+        const int own = n.local("own", t, 1, Buffer::MemoryType::Register, 1),
+                  pair = n.local("pair", t, 2, Buffer::MemoryType::Register, 1);
+        const int row = n.local("row", t, 4, Buffer::MemoryType::Register, 1);
         const NodeRef zero = n.at(0), in = n.k.load(x, n.affine({{q, 31}, {l, 2}, {i, 1}}));
         Body body{Store{own, zero, n.k.load(x, l)}};
         body.push_back(Nest::loop(u, LoopKind::Unrolled, {Store{pair, u, n.k.load(x, n.affine({{u, 20}, {l, 1}}))}}));
@@ -280,7 +280,7 @@ TEST_CASE("lanes that count differently run one after the other") {
     Nest n("ragged");
     const int x = n.input("x", f32, 200), out = n.output("out", f32, 16);
     const NodeRef p = n.k.new_var(2), l = n.k.new_var(9), q = n.k.new_var(12);
-    const int own = n.local("own", f32, 1, Buffer::Place::Register, 1);
+    const int own = n.local("own", f32, 1, Buffer::MemoryType::Register, 1);
     const NodeRef zero = n.at(0), sum = n.k.add(n.k.load(own, zero), n.k.load(x, n.affine({{l, 10}, {q, 1}, {p, 3}})));
     const NodeRef start = n.k.where(n.k.binary(Op::CmpEq, p, zero), n.k.constant(f32, 0), n.k.load(own, zero));
     Loop inner{q, LoopKind::Serial, {Store{own, zero, sum}}};
@@ -324,7 +324,7 @@ TEST_CASE("a loop that may not run touches nothing when it does not") {
 TEST_CASE("values are read again after a store, and only then") {
     Nest n("stores");
     const int x = n.output("x", f32, 16), y = n.output("y", f32, 64);
-    const int keep = n.local("keep", f32, 4, Buffer::Place::Scratch);
+    const int keep = n.local("keep", f32, 4, Buffer::MemoryType::Scratch);
     const NodeRef i = n.k.new_var(4), j = n.k.new_var(4), zero = n.at(0);
     const NodeRef head = n.k.load(x, zero), kept = n.k.load(keep, i);
     n.k.body = {
@@ -341,8 +341,8 @@ TEST_CASE("values are read again after a store, and only then") {
 TEST_CASE("locals that share scratch one after the other") {
     Nest n("overlay");
     const int x = n.input("x", f32, 64), out = n.output("out", f32, 64);
-    const int first = n.local("first", f32, 64, Buffer::Place::Scratch),
-              second = n.local("second", f32, 64, Buffer::Place::Scratch);
+    const int first = n.local("first", f32, 64, Buffer::MemoryType::Scratch),
+              second = n.local("second", f32, 64, Buffer::MemoryType::Scratch);
     n.k.buffers[second].scratch_offset = n.k.buffers[first].scratch_offset;
     Body body;
     const auto step = [&](int to, int from, float by) {
@@ -444,7 +444,7 @@ TEST_CASE("a block in registers is stored by rows and read by columns, turn afte
             Nest n(str("block_", t, "_", edge));
             const std::int64_t turns = 3, size = turns * edge * edge;
             const int x = n.input("x", t, size), y = n.output("y", t, size);
-            const int block = n.local("block", t, edge * edge, Buffer::Place::Register);
+            const int block = n.local("block", t, edge * edge, Buffer::MemoryType::Register);
             const NodeRef turn = n.k.new_var(turns), r = n.k.new_var(edge), c = n.k.new_var(edge);
             const NodeRef in = n.k.new_var(edge), out = n.k.new_var(edge);
             const NodeRef from = n.affine({{turn, edge * edge}, {r, edge}, {in, 1}});

@@ -7,7 +7,7 @@ TEST_CASE("ref: a matrix product by loops") {
     Nest n("matmul");
     const int a = n.input("a", f32, 6), b = n.input("b", f32, 12), c = n.output("c", f32, 8);
     const NodeRef i = n.k.new_var(2), j = n.k.new_var(4), t = n.k.new_var(3);
-    const int sum = n.local("sum", f32, 1, Buffer::Place::Register);
+    const int sum = n.local("sum", f32, 1, Buffer::MemoryType::Register);
     const NodeRef zero = n.at(0);
     const NodeRef product =
         n.k.fma(n.k.load(a, n.affine({{i, 3}, {t, 1}})), n.k.load(b, n.affine({{t, 4}, {j, 1}})), n.k.load(sum, zero));
@@ -28,7 +28,7 @@ TEST_CASE("ref: gates, checks, scalars, counts and private locals") {
     const NodeRef i = n.k.new_var(8), j = n.k.new_var(5), limit = n.scalar(i64);
     const NodeRef inside = n.k.binary(Op::CmpLt, i, limit);
     const NodeRef at = n.check(n.k.cast(n.k.load(x, n.at(0)), i64), 0, 4, "an index");
-    const int own = n.local("own", i32, 2, Buffer::Place::Register, 0);
+    const int own = n.local("own", i32, 2, Buffer::MemoryType::Register, 0);
     const NodeRef grown = n.k.add(n.k.load(own, n.at(1)), n.k.constant(i32, 10));
     Loop again{j, LoopKind::Serial, {Store{own, n.at(1), grown}}};
     again.count = n.k.binary(Op::Sub, i, n.at(3));

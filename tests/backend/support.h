@@ -86,11 +86,11 @@ struct Nest {
     int output(std::string name, DType dtype, std::int64_t size) {
         return parameter(std::move(name), dtype, size, Buffer::Role::Output);
     }
-    int local(std::string name, DType dtype, std::int64_t size, Buffer::Place place, int lane_loop = -1) {
+    int local(std::string name, DType dtype, std::int64_t size, Buffer::MemoryType memory, int lane_loop = -1) {
         const int buffer = k.new_local(std::move(name), dtype, size);
-        k.buffers[buffer].place = place;
+        k.buffers[buffer].memory = memory;
         k.buffers[buffer].lane_loop = lane_loop;
-        if (place == Buffer::Place::Scratch) {
+        if (memory == Buffer::MemoryType::Scratch) {
             k.buffers[buffer].scratch_offset = static_cast<std::int64_t>(k.scratch_bytes);
             k.scratch_bytes += (static_cast<std::size_t>(size) * size_of(dtype) + 63) / 64 * 64;
         }

@@ -63,6 +63,7 @@ TEST_CASE("data_ptr is dense, memory is as it lies and stays alive") {
 }
 
 TEST_CASE("text, as PyTorch prints it") {
+    const DeviceScope host(cpu);
     CHECK(text(tensor({{1, 2}, {3, 4}}, f32)) == "tensor([[1., 2.],\n        [3., 4.]])");
     CHECK(text(tensor({1, -20, 3})) == "tensor([  1, -20,   3])");
     CHECK(text(tensor({true, false})) == "tensor([ True, False])");

@@ -1,5 +1,5 @@
 // Files: what is written comes back, golden bytes of each format, what is wrong is said, and modules load and save.
-#include "data/gzip.h"
+#include "data/crc32.h"
 #include "io/file.h"
 #include "io/json.h"
 #include "io/storage_view.h"

@@ -196,7 +196,7 @@ TEST_CASE("a copy of a body has locals of its own where they are private to lane
     test::Nest nest("copied");
     const int out = nest.output("out", f32, 64);
     const NodeRef i = nest.k.new_var(4), l = nest.k.new_var(16);
-    const int local = nest.local("new", f32, 1, Buffer::Place::Register, id_of(l));
+    const int local = nest.local("new", f32, 1, Buffer::MemoryType::Register, id_of(l));
     const Body body{Loop{l, LoopKind::Vector,
                          Body{Store{local, nest.at(0), nest.k.cast(l, f32)},
                               Store{out, nest.affine({{i, 16}, {l, 1}}), nest.k.load(local, nest.at(0))}},

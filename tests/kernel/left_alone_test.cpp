@@ -50,8 +50,8 @@ Kernel sums(std::int64_t chunks, std::int64_t rows, std::int64_t length, bool ru
     Nest nest("sums");
     Kernel& k = nest.k;
     const int out = nest.output("out", f32, chunks * rows), in = nest.input("in", f32, chunks * rows * length);
-    const int sum = nest.local("sum", f32, 1, Buffer::Place::Register);
-    const int before = nest.local("before", f32, 1, Buffer::Place::Register);
+    const int sum = nest.local("sum", f32, 1, Buffer::MemoryType::Register);
+    const int before = nest.local("before", f32, 1, Buffer::MemoryType::Register);
     const NodeRef p = k.new_var(chunks), i = k.new_var(rows), j = k.new_var(length), zero = nest.at(0);
     const NodeRef row = nest.affine({{p, rows}, {i, 1}});
     const NodeRef element = k.load(in, nest.affine({{p, rows * length}, {i, length}, {j, 1}}));
@@ -85,7 +85,7 @@ Kernel turned(std::int64_t rows, std::int64_t length, bool array) {
     const auto at = [&](const NodeRef& along) { return nest.affine({{i, length}, {along, 1}}); };
     const auto back = [&](const NodeRef& along) { return nest.affine({{along, -1}}, length - 1); };
     if (array) {
-        const int row = nest.local("row", f32, length, Buffer::Place::Scratch);
+        const int row = nest.local("row", f32, length, Buffer::MemoryType::Scratch);
         k.body = Body{loop(i,
                            Body{loop(j, Body{Store{row, back(j), k.load(in, at(j))}}, true),
                                 loop(l, Body{Store{out, at(l), k.load(row, l)}}, true)},
@@ -102,7 +102,7 @@ Kernel product_across(std::int64_t rows, std::int64_t columns) {
     Kernel& k = nest.k;
     const int out = nest.output("out", f32, rows * columns), a = nest.input("a", f32, rows * columns),
               b = nest.input("b", f32, rows * columns);
-    const int first = nest.local("first", f32, 1, Buffer::Place::Register);
+    const int first = nest.local("first", f32, 1, Buffer::MemoryType::Register);
     const NodeRef i = k.new_var(rows), j = k.new_var(columns), zero = nest.at(0);
     const NodeRef across = nest.affine({{j, rows}, {i, 1}});
     Body body{Store{first, zero, k.load(a, across)},

@@ -44,7 +44,7 @@ constexpr std::int64_t kBlocks = 3, kThreads = 64;
 struct TreeSum {
     Nest nest{"tree_sum"};
     int x = nest.input("x", f32, kBlocks*kThreads), out = nest.output("out", f32, kBlocks);
-    int shared = nest.local("shared", f32, kThreads, Buffer::Place::Shared);
+    int shared = nest.local("shared", f32, kThreads, Buffer::MemoryType::Shared);
     NodeRef block = nest.k.new_var(kBlocks);
 
     Stmt threads(std::int64_t count, const std::function<Body(const NodeRef&)>& body) {
@@ -118,7 +118,7 @@ TEST_CASE(
     "a local of each thread is there again in the next Thread loop, one of a block is not there in the next block") {
     Nest nest("private");
     const int x = nest.input("x", f32, 24), out = nest.output("out", f32, 24);
-    const int own = nest.local("own", f32, 1, Buffer::Place::Register);
+    const int own = nest.local("own", f32, 1, Buffer::MemoryType::Register);
     nest.k.buffers[static_cast<std::size_t>(own)].per_thread = true;
     const NodeRef b = nest.k.new_var(2), s = nest.k.new_var(3), i = nest.k.new_var(3), j = nest.k.new_var(4),
                   p = nest.k.new_var(3), q = nest.k.new_var(4);

@@ -62,7 +62,7 @@ TEST_CASE("what a kernel refers to exists") {
     Nest nest("structure");
     const int out = nest.output("out", f32, 64), in = nest.input("in", f32, 64);
     const NodeRef i = nest.k.new_var(4), l = nest.k.new_var(16), m = nest.k.new_var(16);
-    const int own = nest.local("own", f32, 1, Buffer::Place::Register, id_of(l));
+    const int own = nest.local("own", f32, 1, Buffer::MemoryType::Register, id_of(l));
     const NodeRef zero = nest.at(0), place = nest.affine({{i, 16}, {l, 1}});
     const auto with = [&](const NodeRef& lane, LoopKind kind) {
         nest.k.body =
@@ -90,7 +90,7 @@ TEST_CASE("what a kernel refers to exists") {
 TEST_CASE("every index is in its buffer") {
     Nest nest("bounds");
     const int out = nest.output("out", f32, 16), in = nest.input("in", f32, 20), which = nest.input("which", i64, 16);
-    const int row = nest.local("row", f32, 4, Buffer::Place::Scratch);
+    const int row = nest.local("row", f32, 4, Buffer::MemoryType::Scratch);
     const NodeRef i = nest.k.new_var(16), j = nest.k.new_var(8);
     Kernel& k = nest.k;
     const auto loads = [&](const NodeRef& at, const NodeRef& gate = nullptr) {
@@ -224,8 +224,8 @@ TEST_CASE("no proof of a wrong bound") {
 TEST_CASE("iterations that run at once do not meet") {
     Nest nest("races");
     const int out = nest.output("out", f32, 64), in = nest.input("in", f32, 64);
-    const int one = nest.local("one", f32, 1, Buffer::Place::Register);
-    const int many = nest.local("many", f32, 16, Buffer::Place::Scratch);
+    const int one = nest.local("one", f32, 1, Buffer::MemoryType::Register);
+    const int many = nest.local("many", f32, 16, Buffer::MemoryType::Scratch);
     Kernel& k = nest.k;
     const NodeRef p = k.new_var(4), q = k.new_var(16), l = k.new_var(16), zero = nest.at(0);
     const auto chunks = [&](std::int64_t step) {

@@ -11,18 +11,18 @@ using kernel::Buffer;
 using kernel::Store;
 
 bool Printer::in_variables(int buffer) const {
-    const Place::Form form = expanded_.places[static_cast<std::size_t>(buffer)].form;
-    return form == Place::Scalars || form == Place::Vectors || form == Place::LaneVectors;
+    const LoweredBuffer::Form form = expanded_.buffers[static_cast<std::size_t>(buffer)].form;
+    return form == LoweredBuffer::Scalars || form == LoweredBuffer::Vectors || form == LoweredBuffer::LaneVectors;
 }
 
 std::string Printer::variable(int buffer, std::int64_t number) const {
-    return kernel_.buffers[buffer].size <= expanded_.places[buffer].unit ? names_[buffer]
-                                                                         : str(names_[buffer], "_", number);
+    return kernel_.buffers[buffer].size <= expanded_.buffers[buffer].unit ? names_[buffer]
+                                                                          : str(names_[buffer], "_", number);
 }
 
 std::string Printer::column(int buffer, std::int64_t number, int level) {
     if (turned_.insert(buffer).second) {
-        const int edge = expanded_.places[buffer].unit;
+        const int edge = expanded_.buffers[buffer].unit;
         std::string text = prelude_.transpose(kernel_.buffers[buffer].dtype, edge) + "(";
         for (int v = 0; v < edge; ++v) text += str(v ? ", &" : "&", variable(buffer, v));
         line(level, text + ");");
@@ -32,8 +32,8 @@ std::string Printer::column(int buffer, std::int64_t number, int level) {
 
 std::string Printer::element(int buffer, const Node& index, int level) {
     std::string at = value(index, level).text;
-    const Place& place = expanded_.places[buffer];
-    if (place.lane_var >= 0) at = str(at, " * ", place.unit, " + k", place.lane_var);
+    const LoweredBuffer& lowered = expanded_.buffers[buffer];
+    if (lowered.lane_var >= 0) at = str(at, " * ", lowered.unit, " + k", lowered.lane_var);
     return str(names_[buffer], "[", without_parentheses(at), "]");
 }
 
@@ -56,7 +56,7 @@ Printer::LaneIndex Printer::lane_index(const NodeRef& index, int lane) {
 Value Printer::load(const Node& node, int level) {
     const int b = node.as<ir::LoadArg>().buffer;
     const bool gated = node.sources.size() > 1, truth = is_bool(node.dtype);
-    if (in_variables(b) || (expanded_.places[b].form == Place::LaneArray && facts(*node.sources[0]).lane < 0))
+    if (in_variables(b) || (expanded_.buffers[b].form == LoweredBuffer::LaneArray && facts(*node.sources[0]).lane < 0))
         return variable_load(node, level);
     if (facts(node).lane >= 0) return lane_load(node, level);
     const std::string read = element(b, *node.sources[0], level), number = truth ? str("(", read, " != 0)") : read;
@@ -66,24 +66,24 @@ Value Printer::load(const Node& node, int level) {
 
 Value Printer::variable_load(const Node& node, int level) {
     const int b = node.as<ir::LoadArg>().buffer;
-    const Place& place = expanded_.places[b];
+    const LoweredBuffer& lowered = expanded_.buffers[b];
     const DType t = node.dtype;
     const NodeRef& index = node.sources[0];
     Value result;
-    if (place.form == Place::LaneArray) {
+    if (lowered.form == LoweredBuffer::LaneArray) {
         result = from_memory(element(b, *index, level), t);
     } else if (index->op == Op::Const) {
         const auto at = static_cast<std::int64_t>(index->as<ir::ConstArg>().value);
-        const std::string name = variable(b, at / place.unit);
-        if (place.form == Place::LaneVectors) result = from_memory(name, t);
-        else result = {place.form == Place::Scalars ? name : str(name, "[", at % place.unit, "]")};
+        const std::string name = variable(b, at / lowered.unit);
+        if (lowered.form == LoweredBuffer::LaneVectors) result = from_memory(name, t);
+        else result = {lowered.form == LoweredBuffer::Scalars ? name : str(name, "[", at % lowered.unit, "]")};
         if (!result.vector && is_bool(t)) result.text = str("(", result.text, " != 0)");
     } else {
         const LaneIndex lanes = lane_index(index, facts(*index).lane);
         const auto at = static_cast<std::int64_t>(lanes.base->as<ir::ConstArg>().value);
-        std::string text = place.transposed ? column(b, at, level) : variable(b, at / place.unit);
-        if (place.transposed) return from_memory(std::move(text), t);
-        if (const auto by = static_cast<int>(at % place.unit))
+        std::string text = lowered.transposed ? column(b, at, level) : variable(b, at / lowered.unit);
+        if (lowered.transposed) return from_memory(std::move(text), t);
+        if (const auto by = static_cast<int>(at % lowered.unit))
             text = str(prelude_.shift_lanes(t, lanes_, by), "(", text, ")");
         result = from_memory(std::move(text), t);
     }
@@ -104,7 +104,7 @@ Value Printer::variable_load(const Node& node, int level) {
 Value Printer::lane_load(const Node& node, int level) {
     const int b = node.as<ir::LoadArg>().buffer, lane = facts(node).lane, used = lanes_of(lane);
     const DType t = node.dtype;
-    const bool is_private = expanded_.places[b].form == Place::LaneArray;  // element [index][lane]
+    const bool is_private = expanded_.buffers[b].form == LoweredBuffer::LaneArray;  // element [index][lane]
     Value gate;
     if (node.sources.size() > 1) gate = value(*node.sources[1], level);
     LaneIndex index = is_private ? LaneIndex{} : lane_index(node.sources[0], lane);
@@ -139,15 +139,17 @@ Value Printer::lane_load(const Node& node, int level) {
 
 void Printer::variable_store(const Store& store, const Value& stored) {
     const int b = store.buffer, lane = facts(*store.value).lane;
-    const Place& place = expanded_.places[b];
+    const LoweredBuffer& lowered = expanded_.buffers[b];
     turned_.erase(b);
     const DType t = store.value->dtype;
     if (store.index->op == Op::Const) {
         const auto at = static_cast<std::int64_t>(store.index->as<ir::ConstArg>().value);
-        const std::string name = variable(b, at / place.unit);
-        if (place.form == Place::LaneVectors) line(str(name, " = ", without_parentheses(as_memory(stored, t)), ";"));
+        const std::string name = variable(b, at / lowered.unit);
+        if (lowered.form == LoweredBuffer::LaneVectors)
+            line(str(name, " = ", without_parentheses(as_memory(stored, t)), ";"));
         else {
-            const std::string target = place.form == Place::Scalars ? name : str(name, "[", at % place.unit, "]");
+            const std::string target =
+                lowered.form == LoweredBuffer::Scalars ? name : str(name, "[", at % lowered.unit, "]");
             line(str(target, " = ",
                      stored.vector ? last_lane(stored, t, lanes_of(lane)) : without_parentheses(stored.text), ";"));
         }
@@ -156,9 +158,9 @@ void Printer::variable_store(const Store& store, const Value& stored) {
     const int index_lane = facts(*store.index).lane, used = lanes_of(index_lane);
     const LaneIndex index = lane_index(store.index, index_lane);
     const auto at = static_cast<std::int64_t>(index.base->as<ir::ConstArg>().value);
-    const std::string name = variable(b, at / place.unit), text = as_memory(stored, t);
-    const int first = static_cast<int>(at % place.unit);
-    if (covers(place, at / place.unit, first, used)) line(str(name, " = ", without_parentheses(text), ";"));
+    const std::string name = variable(b, at / lowered.unit), text = as_memory(stored, t);
+    const int first = static_cast<int>(at % lowered.unit);
+    if (covers(lowered, at / lowered.unit, first, used)) line(str(name, " = ", without_parentheses(text), ";"));
     else
         line(str(name, " = ", prelude_.put_lanes(t, lanes_, first, used), "(", name, ", ", without_parentheses(text),
                  ");"));
@@ -167,7 +169,7 @@ void Printer::variable_store(const Store& store, const Value& stored) {
 void Printer::lane_store(const Store& store, int lane, const Value& stored) {
     const int b = store.buffer, used = lanes_of(lane), level = innermost();
     const DType t = store.value->dtype;
-    const bool is_private = expanded_.places[b].form == Place::LaneArray;
+    const bool is_private = expanded_.buffers[b].form == LoweredBuffer::LaneArray;
     const std::string text = without_parentheses(as_memory(stored, t));
     const LaneIndex index = is_private ? LaneIndex{} : lane_index(store.index, lane);
     if (!index.affine) {

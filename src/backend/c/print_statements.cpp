@@ -88,7 +88,7 @@ std::string Printer::header_comment() const {
     for (const std::string& line : kernel_.schedule) text += str("   schedule: ", for_comment(line), "\n");
     for (std::size_t b = 0; b < kernel_.buffers.size(); ++b) {
         const Buffer& buffer = kernel_.buffers[b];
-        if (!expanded_.places[b].used) continue;
+        if (!expanded_.buffers[b].used) continue;
         constexpr std::string_view kRoles[] = {"in ", "out ", "local "};
         text +=
             str("   ", kRoles[static_cast<int>(buffer.role)], names_[b], ": ", buffer.dtype, "[", buffer.size, "]\n");
@@ -115,7 +115,7 @@ std::string Printer::declarations() {
     const auto overlaps = [&](const Buffer& a) {
         const auto bytes = [](const Buffer& b) { return b.size * static_cast<std::int64_t>(size_of(b.dtype)); };
         return std::count_if(kernel_.buffers.begin(), kernel_.buffers.end(), [&](const Buffer& b) {  // itself too
-                   return b.role == Buffer::Role::Local && b.place == Buffer::Place::Scratch &&
+                   return b.role == Buffer::Role::Local && b.memory == Buffer::MemoryType::Scratch &&
                           a.scratch_offset < b.scratch_offset + bytes(b) &&
                           b.scratch_offset < a.scratch_offset + bytes(a);
                }) > 1;
@@ -123,12 +123,12 @@ std::string Printer::declarations() {
     for (std::size_t b = 0; b < kernel_.buffers.size(); ++b) {
         const Buffer& buffer = kernel_.buffers[b];
         const std::string type = memory_type(buffer.dtype);
-        if (!expanded_.places[b].used) continue;
+        if (!expanded_.buffers[b].used) continue;
         if (buffer.role == Buffer::Role::Input)
             text += str("    const ", type, "* restrict const ", names_[b], " = buffers[", b, "];\n");
         else if (buffer.role == Buffer::Role::Output)
             text += str("    ", type, "* restrict const ", names_[b], " = buffers[", b, "];\n");
-        else if (expanded_.places[b].form != Place::Pointer) text += declare_local(static_cast<int>(b));
+        else if (expanded_.buffers[b].form != LoweredBuffer::Pointer) text += declare_local(static_cast<int>(b));
         else  // locals that share memory, one after the other, may not promise to be apart
             text += str("    ", type, "* ", overlaps(buffer) ? "" : "restrict ", "const ", names_[b],
                         " = (void*)(scratch + ", buffer.scratch_offset, ");\n");
@@ -146,18 +146,18 @@ std::string Printer::declarations() {
 
 std::string Printer::declare_local(int b) {
     const Buffer& buffer = kernel_.buffers[b];
-    const Place& place = expanded_.places[b];
-    const bool vectors =
-        place.form == Place::Vectors || place.form == Place::LaneVectors || place.form == Place::LaneArray;
+    const LoweredBuffer& lowered = expanded_.buffers[b];
+    const bool vectors = lowered.form == LoweredBuffer::Vectors || lowered.form == LoweredBuffer::LaneVectors ||
+                         lowered.form == LoweredBuffer::LaneArray;
     const std::string type = vectors ? prelude_.vector(buffer.dtype, lanes_) : memory_type(buffer.dtype);
     if (!in_variables(b)) {
-        const std::int64_t copies = place.lane_var >= 0 ? place.unit : 1;
+        const std::int64_t copies = lowered.lane_var >= 0 ? lowered.unit : 1;
         return str("    ", type, " ", names_[b], "[", std::max<std::int64_t>(1, buffer.size * copies),
                    "] __attribute__((aligned(64)));\n");
     }
     // Zeros, since storing some lanes of a vector keeps the others; compilers drop them where they can.
     std::string text = str("    ", type);
-    const std::int64_t count = (buffer.size + place.unit - 1) / place.unit;
+    const std::int64_t count = (buffer.size + lowered.unit - 1) / lowered.unit;
     for (std::int64_t v = 0; v < count; ++v) text += str(v ? ", " : " ", variable(b, v), vectors ? " = {0}" : " = 0");
     return text + ";\n";
 }
@@ -204,12 +204,12 @@ void Printer::print(const Loop& loop) {
 
 void Printer::print(const Store& store) {
     const Value stored = value(*store.value, innermost());
-    const Place& place = expanded_.places[store.buffer];
+    const LoweredBuffer& lowered = expanded_.buffers[store.buffer];
     const int index_lane = facts(*store.index).lane;
     if (in_variables(store.buffer)) variable_store(store, stored);
-    else if (place.form == Place::LaneArray && index_lane < 0)
+    else if (lowered.form == LoweredBuffer::LaneArray && index_lane < 0)
         line(str(element(store.buffer, *store.index, innermost()), " = ", as_memory(stored, store.value->dtype), ";"));
-    else if (place.form == Place::LaneArray || index_lane >= 0)
+    else if (lowered.form == LoweredBuffer::LaneArray || index_lane >= 0)
         lane_store(store, index_lane >= 0 ? index_lane : kernel_.buffers[store.buffer].lane_loop, stored);
     else {
         const int lane = facts(*store.value).lane;

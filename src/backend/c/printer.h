@@ -56,7 +56,7 @@ private:
     std::string header_comment() const;
 
     // expressions
-    const Facts& facts(const Node& node) { return placement_.facts(node); }
+    const ExprFacts& facts(const Node& node) { return placement_.facts(node); }
     int level_of(const Node& node) { return placement_.level_of(node); }
     Value value(const Node& node, int user_level);
     Value compute(const Node& node, int level);

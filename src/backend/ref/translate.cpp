@@ -33,8 +33,8 @@ public:
         for (std::size_t s = 0; s < kernel.scalars.size(); ++s) code_.scalar_slots.push_back(new_slot());
         for (const kernel::Buffer& buffer : kernel.buffers) {
             const bool local = buffer.role == kernel::Buffer::Role::Local;
-            const bool own =
-                local && (buffer.place != kernel::Buffer::Place::Scratch || buffer.lane_loop >= 0 || buffer.per_thread);
+            const bool own = local && (buffer.memory != kernel::Buffer::MemoryType::Scratch || buffer.lane_loop >= 0 ||
+                                       buffer.per_thread);
             code_.memories.push_back({.name = buffer.name,
                                       .dtype = buffer.dtype,
                                       .role = buffer.role,

@@ -28,9 +28,12 @@ Emitter::Emitter(const kernel::Kernel& kernel, Expanded expanded, bool wide)
       stack_arrays_(kernel.buffers.size(), -1) {
     code_.frame_bytes = kFrameFree;
     for (std::size_t b = 0; b < kernel.buffers.size(); ++b) {
-        const Place& place = expanded_.places[b];
-        if (!place.used || (place.form != Place::Array && place.form != Place::LaneArray)) continue;
-        const std::int64_t copies = place.form == Place::LaneArray ? lanes_ : place.lane_var >= 0 ? place.unit : 1;
+        const LoweredBuffer& lowered = expanded_.buffers[b];
+        if (!lowered.used || (lowered.form != LoweredBuffer::Array && lowered.form != LoweredBuffer::LaneArray))
+            continue;
+        const std::int64_t copies = lowered.form == LoweredBuffer::LaneArray ? lanes_
+                                    : lowered.lane_var >= 0                  ? lowered.unit
+                                                                             : 1;
         const auto element = static_cast<std::int64_t>(size_of(kernel.buffers[b].dtype));
         stack_arrays_[b] = frame_space(std::max<std::int64_t>(1, kernel.buffers[b].size) * copies * element);
     }
@@ -120,11 +123,11 @@ void Emitter::emit(const Loop& loop) {
 
 void Emitter::emit(const Store& store) {
     at_ = innermost();
-    if (kernel_.buffers[store.buffer].place == Buffer::Place::Nowhere) return prefetch(*store.value);
+    if (kernel_.buffers[store.buffer].memory == Buffer::MemoryType::Nowhere) return prefetch(*store.value);
     emit_depths(store.value);
-    const Place& place = expanded_.places[store.buffer];
+    const LoweredBuffer& lowered = expanded_.buffers[store.buffer];
     const int index_lane = facts(*store.index).lane;
-    const bool private_lanes = place.form == Place::LaneArray;
+    const bool private_lanes = lowered.form == LoweredBuffer::LaneArray;
     if (in_variables(store.buffer)) variable_store(store, value(*store.value));
     else if (private_lanes || index_lane >= 0) {
         if (!half_store(store))

@@ -1,8 +1,9 @@
 // backend/x86/emitter.h: from the loop IR to instructions over virtual registers. An expression is emitted once, at the
 // outermost loop where all its variables are known and nothing it loads is stored to; equal expressions are one node, so nothing
-// is computed twice. Statements are in emit_statements.cpp, expressions in emit_expressions.cpp, loads, stores and addresses in
-// emit_memory.cpp, loads of lanes that lie near each other in emit_windows.cpp, vector ops in emit_vector.cpp, scalar ops in
-// emit_scalar.cpp, 64-bit integers in emit_longs.cpp, conversions in emit_convert.cpp.
+// is computed twice. Statements are in emit_statements.cpp, expressions in emit_expressions.cpp, addresses in
+// emit_addresses.cpp, loads in emit_loads.cpp, stores in emit_stores.cpp, locals in registers in emit_variables.cpp, loads of lanes that lie
+// near each other in emit_windows.cpp, vector ops in emit_vector.cpp, scalar ops in emit_scalar.cpp, 64-bit integers in emit_longs.cpp,
+// conversions in emit_convert.cpp.
 //
 // How values are held:
 // - A scalar integer or bool: in a general register, extended to 64 bits as its type says. f16 and bf16: their bits, likewise.
@@ -99,7 +100,7 @@ private:
     Reg constant_gp(std::int64_t value);
 
     // ---- expressions
-    const Facts& facts(const Node& node) { return placement_.facts(node); }
+    const ExprFacts& facts(const Node& node) { return placement_.facts(node); }
     int level_of(const Node& node) { return placement_.level_of(node); }
     Value value(const Node& node);
     Value vector_value(const Node& node);  // broadcast if it is a scalar
