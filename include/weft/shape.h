@@ -24,11 +24,10 @@ public:
     using const_iterator = const T*;
 
     InlineVector() = default;
-    explicit InlineVector(std::size_t count, const T& value = T()) { assign(count, value); }
     InlineVector(std::initializer_list<T> values) { append(values.begin(), values.end()); }
     InlineVector(std::span<const T> values) { append(values.begin(), values.end()); }
     InlineVector(const std::vector<T>& values) { append(values.begin(), values.end()); }
-    template <class It>
+    template <std::input_iterator It>
     InlineVector(It first, It last) {
         append(first, last);
     }
@@ -49,6 +48,13 @@ public:
         return *this;
     }
     ~InlineVector() { release(); }
+
+    // A named function, for Shape(3, 1) would be read as the shape [3, 1].
+    static InlineVector filled(std::size_t count, const T& value = T()) {
+        InlineVector result;
+        result.resize(count, value);
+        return result;
+    }
 
     std::size_t size() const { return size_; }
     bool empty() const { return size_ == 0; }

@@ -37,7 +37,7 @@ Pair broadcast_pair(const char* name, const Tensor& input, const Tensor& target)
     if (input.shape() == target.shape()) return {input, target};
     const Shape x = input.shape(), t = target.shape();
     const std::size_t rank = std::max(x.size(), t.size());
-    Shape a(rank - x.size(), 1), b(rank - t.size(), 1);
+    Shape a = Shape::filled(rank - x.size(), 1), b = Shape::filled(rank - t.size(), 1);
     a.append(x.begin(), x.end());
     b.append(t.begin(), t.end());
     for (std::size_t i = 0; i < rank; ++i) {

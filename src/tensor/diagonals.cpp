@@ -21,7 +21,7 @@ NodeRef embedded(const Checker& check, const NodeRef& x, std::int64_t offset) {
     whole.back() = size;
     whole.push_back(size);
     check.sizes(whole);
-    Dims none(x->shape.size(), 0), before = none, after = none;
+    Dims none = Dims::filled(x->shape.size(), 0), before = none, after = none;
     (offset < 0 ? before : after).back() = aside;  // so that element i stands at row i
     const NodeRef rows = nodes::add_axis(ir::pad(x, before, after), rank - 1);
     const NodeRef row = nodes::positions(size, rank - 2, rank), column = nodes::positions(size, rank - 1, rank);
@@ -59,7 +59,7 @@ Tensor diag_embed(const Tensor& x, std::int64_t offset, int axis1, int axis2) {
     check.that(x.rank() >= 1, "x must have one axis at least");
     const int rank = x.rank() + 1, row = check.axis(axis1, rank), column = check.axis(axis2, rank);
     check.value(row != column, "the two axes must differ");
-    Dims order(static_cast<std::size_t>(rank), -1);
+    Dims order = Dims::filled(static_cast<std::size_t>(rank), -1);
     order[row] = rank - 2, order[column] = rank - 1;
     int next = 0;
     for (std::int64_t& place : order)
