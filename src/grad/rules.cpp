@@ -332,7 +332,7 @@ constexpr Row kRules[] = {
 
     {Op::Erfc, [](N out, N g) { return Grads{-(g * like(g, kTwoOverRootPi) * unary(Op::Exp, -square(src(out))))}; }},
     {Op::Erfinv, [](N out, N g) { return Grads{g * like(g, 1 / kTwoOverRootPi) * unary(Op::Exp, square(out))}; }},
-    {Op::Lgamma, kNone}, {Op::Digamma, kNone},  // tensor/special.cpp gives them theirs, which are no single ops
+    {Op::Lgamma, kNone}, {Op::Digamma, kNone},  // tensor/elementwise_maths.cpp gives them theirs, which are no single ops
 
     {Op::Add, [](N, N g) { return Grads{g, g}; }},
     {Op::Sub, [](N, N g) { return Grads{g, -g}; }},

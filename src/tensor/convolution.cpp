@@ -1,4 +1,4 @@
-// tensor/conv.cpp: convolution and its transpose: a view of sliding windows, then sums of products (correlate.cpp). There is no op
+// tensor/convolution.cpp: convolution and its transpose: a view of sliding windows, then sums of products (correlate.cpp). There is no op
 // for either, and no buffer of windows: the kernel layer reads the input through the view.
 #include "core/checked.h"
 #include "tensor/correlate.h"

@@ -1,4 +1,4 @@
-// tensor/reduce.cpp: sums, extremes, statistics and running sums along axes. f16 and bf16 are computed in f32 and
+// tensor/reduction.cpp: sums, extremes, statistics and running sums along axes. f16 and bf16 are computed in f32 and
 // rounded once.
 #include "ir/build.h"
 #include "tensor/cell.h"

@@ -1,4 +1,4 @@
-// python/src/losses.cpp: the losses of weft.nn.functional.
+// python/src/loss.cpp: the losses of weft.nn.functional.
 #include "arguments.h"
 #include "interrupt.h"
 #include "topics.h"
@@ -261,7 +261,7 @@ void bind_margin_losses(nb::module_& f) {
 
 }  // namespace
 
-void bind_losses(nb::module_& f) {
+void bind_loss(nb::module_& f) {
     bind_class_losses(f);
     bind_binary_losses(f);
     bind_distances(f);
