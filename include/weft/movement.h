@@ -2,6 +2,7 @@
 #pragma once
 
 #include <weft/tensor.h>
+#include <weft/tensor_options.h>
 
 #include <cstdint>
 #include <initializer_list>
@@ -137,8 +138,10 @@ Tensor diagflat(const Tensor& x, std::int64_t offset = 0);  // diag of all eleme
 Tensor diag_embed(const Tensor& x, std::int64_t offset = 0, int axis1 = -2, int axis2 = -1);
 
 // Where the lower (upper) triangle is: i64[2, count], the rows and the columns.
-Tensor tril_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset = 0, DType dtype = i64);
-Tensor triu_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset = 0, DType dtype = i64);
+Tensor tril_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset = 0,
+                    const TensorOptions& options = {});
+Tensor triu_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset = 0,
+                    const TensorOptions& options = {});
 
 Tensor kron(const Tensor& a, const Tensor& b);  // every element of a times all of b
 

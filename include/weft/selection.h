@@ -22,6 +22,4 @@ Tensor select_by_mask(const Tensor& x, const Tensor& mask, int axis = 0);
 // The elements of x where the mask holds, in row-major order; both are broadcast. Gradients flow to the elements picked.
 Tensor masked_select(const Tensor& x, const Tensor& mask);
 
-Tensor randperm(std::int64_t n);  // the numbers 0 … n - 1 in random order: i64[n]
-
 }  // namespace weft

@@ -30,7 +30,8 @@ NodeRef embedded(const Checker& check, const NodeRef& x, std::int64_t offset) {
 }
 
 Tensor triangle_indices(std::string_view name, std::int64_t rows, std::int64_t columns, std::int64_t offset,
-                        DType dtype, bool lower) {
+                        const TensorOptions& options, bool lower) {
+    const DType dtype = options.dtype_or(DType::I64);
     const Checker check(name, {{"rows", rows}, {"columns", columns}, {"offset", offset}});
     check.value(rows >= 0 && columns >= 0, "sizes must not be negative");
     check.dtype(dtype == DType::I64 || dtype == DType::I32, "indices are i32 or i64, not ", dtype);
@@ -49,7 +50,7 @@ Tensor triangle_indices(std::string_view name, std::int64_t rows, std::int64_t c
         for (auto [c, end] = span(r); c < end; ++c) row.push_back(r), column.push_back(c);
     const auto count = static_cast<std::int64_t>(row.size());
     row.insert(row.end(), column.begin(), column.end());
-    return from_data(row, {2, count}).to(dtype);
+    return from_data(row, {2, count}, {dtype, options.device});
 }
 
 }  // namespace
@@ -78,12 +79,12 @@ Tensor diagflat(const Tensor& x, std::int64_t offset) {
     return diag_embed(x.flatten(), offset);
 }
 
-Tensor tril_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset, DType dtype) {
-    return triangle_indices("tril_indices", rows, columns, offset, dtype, true);
+Tensor tril_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset, const TensorOptions& options) {
+    return triangle_indices("tril_indices", rows, columns, offset, options, true);
 }
 
-Tensor triu_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset, DType dtype) {
-    return triangle_indices("triu_indices", rows, columns, offset, dtype, false);
+Tensor triu_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset, const TensorOptions& options) {
+    return triangle_indices("triu_indices", rows, columns, offset, options, false);
 }
 
 }  // namespace weft

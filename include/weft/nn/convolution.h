@@ -4,6 +4,7 @@
 #include <weft/convolution.h>
 #include <weft/nn/module.h>
 
+#include <optional>
 #include <string_view>
 
 namespace weft::nn {
@@ -17,6 +18,7 @@ struct ConvSettings {
     Sizes dilation = 1;
     std::int64_t groups = 1;
     bool bias = true;
+    std::optional<Device> device = {};  // of the parameters; none: default_device()
 };
 using Conv1dSettings = ConvSettings;
 using Conv2dSettings = ConvSettings;
@@ -58,6 +60,7 @@ struct ConvTransposeSettings {
     std::int64_t groups = 1;
     bool bias = true;
     Sizes dilation = 1;
+    std::optional<Device> device = {};  // of the parameters; none: default_device()
 };
 
 class ConvTranspose : public Module {

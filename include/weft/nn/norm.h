@@ -15,6 +15,7 @@ struct BatchNormSettings {
     double eps = 1e-5;
     std::optional<double> momentum = 0.1;  // none: the plain mean over all batches
     bool affine = true, track_running_stats = true;
+    std::optional<Device> device = {};  // of the parameters and buffers; none: default_device()
 };
 
 // What batch and instance norm hold.

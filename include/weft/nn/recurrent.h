@@ -4,6 +4,7 @@
 #include <weft/nn/module.h>
 #include <weft/recurrent.h>
 
+#include <optional>
 #include <string_view>
 
 namespace weft::nn {
@@ -15,6 +16,7 @@ struct RecurrentSettings {
     bool bidirectional = false;
     std::int64_t proj_size = 0;                      // of LSTM: h is projected to this size
     Nonlinearity nonlinearity = Nonlinearity::Tanh;  // of RNN
+    std::optional<Device> device = {};               // of the parameters; none: default_device()
 };
 
 // x [time, n, in] (see weft/recurrent.h) to the outputs and the last state.
