@@ -2,11 +2,12 @@
 // and rounded once; integers are computed in f32, except by relu.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // ---- like relu -------------------------------------------------------------------------------------------------------
 

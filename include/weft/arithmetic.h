@@ -2,9 +2,10 @@
 // broadcast, types promote as in PyTorch, and either side may be a number, which takes the tensor's type.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // ---- arithmetic ------------------------------------------------------------------------------------------------------
 // A number takes the tensor's type: add(x, 1) of an i8 tensor is i8.

@@ -3,6 +3,7 @@
 // zeros({2}, f64), zeros({2}, Device("cuda")), zeros({2}, {f64, "cuda"}). A device that is not there throws ValueError.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 #include <weft/tensor_options.h>
 
@@ -13,7 +14,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // ---- from data -------------------------------------------------------------------------------------------------------
 

@@ -2,13 +2,14 @@
 // tensors' type; integers are computed in f32, f16 and bf16 in f32 with one rounding at the end.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
 #include <optional>
 #include <utility>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // ---- one operand -----------------------------------------------------------------------------------------------------
 

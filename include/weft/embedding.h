@@ -1,12 +1,13 @@
 // weft/embedding.h: rows of a table, by index, and sums, means and maxima of bags of them.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
 #include <optional>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // Rows of weight [count, features]: an index of any shape gives […, features]. The row `padding` gets no gradient. With max_norm,
 // rows that are used and longer than it (as norm_type measures) are shortened first, in place. With scale_grad_by_freq a row's

@@ -1,6 +1,7 @@
 // weft/movement.h: ops that move elements: views, pieces, joints, repetitions, padding, diagonals.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 #include <weft/tensor_options.h>
 
@@ -9,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // ---- views of x, writable through ------------------------------------------------------------------------------------
 

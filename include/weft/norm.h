@@ -1,12 +1,13 @@
 // weft/norm.h: normalisation: by layer, group, batch and example. f16 and bf16 are computed in f32 inside and rounded once.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
 #include <optional>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // (x - mean) / sqrt(variance + eps) * weight + bias over the last axes, whose sizes are `normalized_shape`; weight and
 // bias have that shape or are left out.

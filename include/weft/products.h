@@ -2,6 +2,7 @@
 // f16 and bf16 multiply and add in f32 and round once.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // ---- products of any ranks ------------------------------------------------------------------------------------------
 

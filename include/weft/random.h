@@ -3,13 +3,14 @@
 // on no backend, thread or plan.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 #include <weft/tensor_options.h>
 
 #include <cstdint>
 #include <memory>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // Starts over: the same calls after the same seed give the same numbers.
 //

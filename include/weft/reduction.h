@@ -4,11 +4,12 @@
 //     sum(x);  sum(x, 0);  mean(x, {-2, -1}, true);
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <optional>
 
-namespace weft {
+namespace WEFT_API weft {
 
 Tensor sum(const Tensor& x, const Axes& axes = {}, bool keepdim = false);   // integers and bools give i64
 Tensor prod(const Tensor& x, const Axes& axes = {}, bool keepdim = false);  // integers and bools give i64

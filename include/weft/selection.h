@@ -1,12 +1,13 @@
 // weft/selection.h: ops whose result has a size, or an order, that depends on values. They run the graph at the call.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
 #include <vector>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // Where the elements are not 0 (NaN is not), in row-major order: i64[count, rank].
 //

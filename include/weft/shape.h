@@ -1,6 +1,8 @@
 // weft/shape.h: Shape, a short list of 64-bit sizes, and the small vector it is made of. Every part may include this.
 #pragma once
 
+#include <weft/api.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // A vector whose first N elements need no allocation: nodes are made by the million, and most have few dimensions.
 template <class T, std::size_t N>

@@ -2,6 +2,7 @@
 // samples: covariances, histograms, and derivatives of functions that are known at points. Axes may be negative; none means all.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/sorting.h>
 #include <weft/tensor.h>
 
@@ -11,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // ---- pairs, counts, without NaN -------------------------------------------------------------------------------------
 

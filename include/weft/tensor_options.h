@@ -1,12 +1,13 @@
 // weft/tensor_options.h: of which type a new tensor is, and where it is made.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/device.h>
 #include <weft/dtype.h>
 
 #include <optional>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // Both may be left out: then a function says which type it takes, and the device is default_device().
 //

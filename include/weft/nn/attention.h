@@ -1,6 +1,7 @@
 // weft/nn/attention.h: attention in several heads, and the encoder of a transformer.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/attention.h>
 #include <weft/nn/linear.h>
 #include <weft/nn/norm.h>
@@ -9,7 +10,8 @@
 #include <memory>
 #include <optional>
 
-namespace weft::nn {
+namespace WEFT_API weft {
+namespace nn {
 
 struct MultiheadSettings {
     double dropout = 0;
@@ -91,4 +93,5 @@ public:
     std::unique_ptr<LayerNorm> norm;  // or null
 };
 
-}  // namespace weft::nn
+}  // namespace nn
+}  // namespace weft

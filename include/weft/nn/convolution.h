@@ -1,13 +1,15 @@
 // weft/nn/convolution.h: convolution and pooling layers.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/convolution.h>
 #include <weft/nn/module.h>
 
 #include <optional>
 #include <string_view>
 
-namespace weft::nn {
+namespace WEFT_API weft {
+namespace nn {
 
 // ---- convolution -----------------------------------------------------------------------------------------------------
 // [n, in, spatial…] → [n, out, spatial'…]. Uniform in ±1/√(in / groups * window).
@@ -125,4 +127,5 @@ using AdaptiveMaxPool1d = AdaptivePool<adaptive_max_pool1d>;
 using AdaptiveMaxPool2d = AdaptivePool<adaptive_max_pool2d>;
 using AdaptiveMaxPool3d = AdaptivePool<adaptive_max_pool3d>;
 
-}  // namespace weft::nn
+}  // namespace nn
+}  // namespace weft

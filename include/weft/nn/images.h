@@ -1,6 +1,7 @@
 // weft/nn/images.h: layers without parameters that pad, resize, cut and rearrange images.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/error.h>
 #include <weft/images.h>
 #include <weft/movement.h>
@@ -8,7 +9,8 @@
 
 #include <string>
 
-namespace weft::nn {
+namespace WEFT_API weft {
+namespace nn {
 
 // ---- padding ---------------------------------------------------------------------------------------------------------
 
@@ -104,4 +106,5 @@ using PixelShuffle = Shuffle<pixel_shuffle>;
 using PixelUnshuffle = Shuffle<pixel_unshuffle>;
 using ChannelShuffle = Shuffle<channel_shuffle>;
 
-}  // namespace weft::nn
+}  // namespace nn
+}  // namespace weft

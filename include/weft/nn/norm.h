@@ -1,13 +1,15 @@
 // weft/nn/norm.h: normalisation layers. Weights start as 1, biases as 0.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/functional.h>
 #include <weft/nn/module.h>
 
 #include <optional>
 #include <string_view>
 
-namespace weft::nn {
+namespace WEFT_API weft {
+namespace nn {
 
 // ---- by channel ------------------------------------------------------------------------------------------------------
 
@@ -121,4 +123,5 @@ public:
     const std::optional<double> eps;
 };
 
-}  // namespace weft::nn
+}  // namespace nn
+}  // namespace weft

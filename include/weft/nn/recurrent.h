@@ -1,13 +1,15 @@
 // weft/nn/recurrent.h: recurrent layers, and their cells for a loop of one's own. Parameters are uniform in ±1/√hidden.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/nn/module.h>
 #include <weft/recurrent.h>
 
 #include <optional>
 #include <string_view>
 
-namespace weft::nn {
+namespace WEFT_API weft {
+namespace nn {
 
 struct RecurrentSettings {
     int layers = 1;
@@ -83,4 +85,5 @@ public:
     }
 };
 
-}  // namespace weft::nn
+}  // namespace nn
+}  // namespace weft
