@@ -18,7 +18,7 @@ namespace nn {
 template <int spatial>
 class Widths : public Dims {
 public:
-    Widths(int all) : Dims(std::size_t{2 * spatial}, std::int64_t{all}) {}
+    Widths(int all) : Dims(Dims::filled(2 * spatial, all)) {}
     Widths(std::initializer_list<std::int64_t> sides) : Dims(sides) {
         if (sides.size() != 2 * spatial)
             throw ValueError("padding: there must be " + std::to_string(2 * spatial) + " widths, or one for all sides");
