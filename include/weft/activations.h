@@ -2,11 +2,12 @@
 // and rounded once; integers are computed in f32, except by relu.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // ---- like relu -------------------------------------------------------------------------------------------------------
 
@@ -38,7 +39,7 @@ Tensor silu(const Tensor& x);       // x * sigmoid(x)
 Tensor mish(const Tensor& x);       // x * tanh(softplus(x))
 Tensor hardswish(const Tensor& x);  // x * hardsigmoid(x)
 
-// ---- like sigmoid and tanh; tanh itself is in weft/ops.h -------------------------------------------------------------
+// ---- like sigmoid and tanh; tanh itself is in weft/arithmetic.h -----------------------------------------------------
 
 Tensor sigmoid(const Tensor& x);      // 1 / (1 + exp(-x))
 Tensor log_sigmoid(const Tensor& x);  // its logarithm, without overflow

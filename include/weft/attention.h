@@ -1,12 +1,13 @@
 // weft/attention.h: attention: every query takes a mean of the values, weighted by how well their keys fit it.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
 #include <optional>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // softmax(query keyᵀ * scale + mask) value: query […, L, E], key […, S, E], value […, S, Ev] give […, L, Ev]. A mask of
 // bools says which keys a query sees, a mask of floats is added; both broadcast to […, L, S]. A query that sees nothing

@@ -1,6 +1,7 @@
 // weft/autograd.h: more about gradients: of several outputs at once, derivatives of one's own, and hooks.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // ---- gradients of several outputs ------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 // An input is [n, channels, spatial…], or [channels, spatial…] without a batch; f16 and bf16 are summed in f32.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <concepts>
@@ -9,7 +10,7 @@
 #include <initializer_list>
 #include <optional>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // A number for each spatial axis, or one for all of them: 3, or {3, 5} for height and width.
 class Sizes : public Dims {

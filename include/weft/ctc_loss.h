@@ -1,12 +1,13 @@
 // weft/ctc_loss.h: the loss of sequences whose labels are in order, but not at known times.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/loss.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // -log of the probability that log_probabilities [time, n, classes] (or [time, classes]) read as the labels, when repeated classes
 // are one and blanks are left out. Labels are [n, longest], or all of them in one row. Its cost is linear in time. Mean divides each

@@ -1,6 +1,7 @@
 // weft/data.h: data sets. Finds a file on this machine or downloads it, unpacks and checks it, and gives plain arrays.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/dtype.h>
 #include <weft/error.h>
 #include <weft/shape.h>
@@ -11,7 +12,8 @@
 #include <string>
 #include <vector>
 
-namespace weft::data {
+namespace WEFT_API weft {
+namespace data {
 
 // A dense row-major array as a file held it, in this machine's byte order.
 //
@@ -88,4 +90,5 @@ Labelled load_iris(const Places& places = {});
 // Handwritten digits, by Ethem Alpaydin and Cenk Kaynak (CC BY 4.0): u8[1797, 8, 8], each pixel 0 to 16; u8[1797], each 0 to 9.
 Labelled load_digits(const Places& places = {});
 
-}  // namespace weft::data
+}  // namespace data
+}  // namespace weft

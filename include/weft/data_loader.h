@@ -2,6 +2,7 @@
 // use them, so there is nothing for other threads to prepare.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/random.h>
 #include <weft/tensor.h>
 
@@ -11,7 +12,8 @@
 #include <memory>
 #include <vector>
 
-namespace weft::data {
+namespace WEFT_API weft {
+namespace data {
 
 // Tensors of the same first size. Example i is row i of each.
 class TensorDataset {
@@ -77,4 +79,5 @@ private:
     Options options_;
 };
 
-}  // namespace weft::data
+}  // namespace data
+}  // namespace weft

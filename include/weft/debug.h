@@ -2,6 +2,7 @@
 // optimisations for a while.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
@@ -13,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // Totals since the program started, except where "now" is said.
 struct Counters {

@@ -1,12 +1,14 @@
 // weft/device.h: where tensors live and are computed.
 #pragma once
 
+#include <weft/api.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // The name of a device: "cpu", or a type and a number, like "cuda:0". Naming one does not ask for it to be there; a tensor that is moved to it
 // does.

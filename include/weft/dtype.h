@@ -1,13 +1,15 @@
 // weft/dtype.h: the element types, how they promote, and weak scalars. Every part of Weft may include this file.
 #pragma once
 
+#include <weft/api.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
 #include <string_view>
 #include <type_traits>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // The order is the promotion order within a kind: bool < unsigned < signed < float.
 enum class DType : std::uint8_t { Bool, U8, U16, U32, U64, I8, I16, I32, I64, F16, BF16, F32, F64 };

@@ -1,14 +1,15 @@
-// weft/elementwise.h: functions of single elements beyond those of weft/ops.h, which includes this. Operands broadcast, and
-// numbers take the tensors' type; integers are computed in f32, f16 and bf16 in f32 with one rounding at the end.
+// weft/elementwise.h: functions of single elements beyond those of weft/arithmetic.h. Operands broadcast, and numbers take the
+// tensors' type; integers are computed in f32, f16 and bf16 in f32 with one rounding at the end.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
 #include <optional>
 #include <utility>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // ---- one operand -----------------------------------------------------------------------------------------------------
 

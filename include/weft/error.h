@@ -2,10 +2,12 @@
 // and says what to change. After an exception everything is as if the call had not happened.
 #pragma once
 
+#include <weft/api.h>
+
 #include <stdexcept>
 #include <string>
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct Error : std::runtime_error {
     using std::runtime_error::runtime_error;

@@ -1,6 +1,7 @@
 // weft/images.h: ops on images and other grids: patches, resizing, pixels and channels moved.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/convolution.h>
 #include <weft/tensor.h>
 
@@ -8,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // ---- patches ---------------------------------------------------------------------------------------------------------
 

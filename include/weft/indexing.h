@@ -2,6 +2,7 @@
 // negative ones are bad, except where it says that they count from the end. A scalar counts as a vector of one element.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/selection.h>
 #include <weft/tensor.h>
 
@@ -11,7 +12,7 @@
 #include <span>
 #include <string>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // ---- reading ---------------------------------------------------------------------------------------------------------
 

@@ -3,13 +3,15 @@
 //     nn::init::kaiming_normal_(conv.weight, {.mode = nn::init::Fan::Out, .nonlinearity = "relu"});
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
 #include <string_view>
 #include <utility>
 
-namespace weft::nn::init {
+namespace WEFT_API weft {
+namespace nn::init {
 
 Tensor uniform_(Tensor x, double low = 0, double high = 1);
 Tensor normal_(Tensor x, double mean = 0, double deviation = 1);
@@ -49,4 +51,5 @@ Tensor kaiming_normal_(Tensor x, const KaimingOptions& options = {});
 Tensor lecun_uniform_(Tensor x);
 Tensor lecun_normal_(Tensor x);
 
-}  // namespace weft::nn::init
+}  // namespace nn::init
+}  // namespace weft

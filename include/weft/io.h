@@ -5,6 +5,7 @@
 // Writing: the file is written beside its place, synced, and renamed: the old file stays until the new one is whole.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <filesystem>
@@ -14,7 +15,8 @@
 #include <utility>
 #include <vector>
 
-namespace weft::io {
+namespace WEFT_API weft {
+namespace io {
 
 using NamedTensors =
     std::vector<std::pair<std::string, Tensor>>;  // as Module::state() gives and load_state() takes them
@@ -79,4 +81,5 @@ void save_npy(const Tensor& tensor, const std::filesystem::path& path);  // DTyp
 NamedTensors load_npz(const std::filesystem::path& path, const ReadOptions& options = {});
 void save_npz(const NamedTensors& tensors, const std::filesystem::path& path);
 
-}  // namespace weft::io
+}  // namespace io
+}  // namespace weft

@@ -2,6 +2,7 @@
 // only bind memory and launch kernels: nothing is built, hashed or looked up.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // A captured function of any number of tensors.
 //

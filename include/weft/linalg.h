@@ -4,6 +4,7 @@
 // all went well.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
@@ -12,7 +13,8 @@
 #include <span>
 #include <string_view>
 
-namespace weft::linalg {
+namespace WEFT_API weft {
+namespace linalg {
 
 // ---- solving ---------------------------------------------------------------------------------------------------------
 
@@ -163,4 +165,5 @@ Tensor trace(const Tensor& a, std::int64_t offset = 0);  // of each matrix; inte
 Tensor tensorsolve(const Tensor& a, const Tensor& b, const Dims& axes = {});
 Tensor tensorinv(const Tensor& a, int count = 2);
 
-}  // namespace weft::linalg
+}  // namespace linalg
+}  // namespace weft

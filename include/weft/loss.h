@@ -2,12 +2,13 @@
 // and bf16 are computed in f32 inside and rounded once.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
 #include <optional>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // What becomes of the single losses. BatchMean divides their sum by the first size: kl_div's mathematical mean.
 enum class Reduction : std::uint8_t { None, Mean, Sum, BatchMean };

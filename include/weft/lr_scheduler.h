@@ -5,6 +5,7 @@
 //     for (…) { …  sgd.step();  scheduler.step(); }
 #pragma once
 
+#include <weft/api.h>
 #include <weft/optim.h>
 
 #include <cstdint>
@@ -12,7 +13,8 @@
 #include <limits>
 #include <vector>
 
-namespace weft::optim {
+namespace WEFT_API weft {
+namespace optim {
 
 // ---- schedules -------------------------------------------------------------------------------------------------------
 
@@ -115,4 +117,5 @@ private:
     State state_;
 };
 
-}  // namespace weft::optim
+}  // namespace optim
+}  // namespace weft

@@ -1,10 +1,11 @@
 // weft/margin_loss.h: losses that want a margin between the scores of right and wrong classes.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/loss.h>
 #include <weft/tensor.h>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // The sum over all other classes of max(0, margin - x[label] + x[class])^p, divided by the number of classes, for scores
 // [n, classes] and labels [n] (or [classes] and []). p is 1 or 2; `weight` [classes] scales each label's terms.

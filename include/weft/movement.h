@@ -1,14 +1,16 @@
 // weft/movement.h: ops that move elements: views, pieces, joints, repetitions, padding, diagonals.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
+#include <weft/tensor_options.h>
 
 #include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <vector>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // ---- views of x, writable through ------------------------------------------------------------------------------------
 
@@ -49,6 +51,12 @@ Tensor unfold(const Tensor& x, int axis, std::int64_t size, std::int64_t step);
 Tensor as_strided(const Tensor& x, const Shape& size, const Dims& strides, std::int64_t offset = 0);
 
 Tensor bit_view(const Tensor& x, DType dtype);  // copy: the same bits as another type of the same size
+
+// ---- types and memory ------------------------------------------------------------------------------------------------
+
+Tensor cast(const Tensor& x, DType dtype);  // floats to integers truncate and saturate, NaN gives 0
+Tensor clone(const Tensor& x);              // a value of its own: writing to it leaves x alone
+Tensor contiguous(const Tensor& x);         // the same value, stored densely when it runs
 
 // ---- pieces: views ---------------------------------------------------------------------------------------------------
 
@@ -131,8 +139,10 @@ Tensor diagflat(const Tensor& x, std::int64_t offset = 0);  // diag of all eleme
 Tensor diag_embed(const Tensor& x, std::int64_t offset = 0, int axis1 = -2, int axis2 = -1);
 
 // Where the lower (upper) triangle is: i64[2, count], the rows and the columns.
-Tensor tril_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset = 0, DType dtype = i64);
-Tensor triu_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset = 0, DType dtype = i64);
+Tensor tril_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset = 0,
+                    const TensorOptions& options = {});
+Tensor triu_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset = 0,
+                    const TensorOptions& options = {});
 
 Tensor kron(const Tensor& a, const Tensor& b);  // every element of a times all of b
 

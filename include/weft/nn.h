@@ -8,6 +8,13 @@
 //     };
 //     Net net;
 //     optim::Adam adam(net.parameters());
+//
+// Parameters are made on default_device(). Where a layer has settings they may name another device; for any module a DeviceScope
+// around its constructor does:
+//
+//     nn::Conv2d conv(3, 16, 3, {.device = "cuda"});
+//     const DeviceScope scope("cuda");
+//     nn::Linear out(128, 10);
 #pragma once
 
 #include <weft/nn/activations.h>

@@ -16,6 +16,7 @@
 //     sgd.add_param_group(net.head.parameters(), {.lr = 0.1});
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <functional>
@@ -27,7 +28,8 @@
 #include <utility>
 #include <vector>
 
-namespace weft::optim {
+namespace WEFT_API weft {
+namespace optim {
 
 class Optimizer {
 public:
@@ -248,4 +250,5 @@ void clip_grad_value(std::span<const Tensor> parameters, double most);  // each 
 Tensor parameters_to_vector(std::span<const Tensor> parameters);  // all elements, one after the other
 void vector_to_parameters(const Tensor& vector, std::span<const Tensor> parameters);  // writes them back
 
-}  // namespace weft::optim
+}  // namespace optim
+}  // namespace weft

@@ -1,7 +1,8 @@
-// weft/products.h: sums of products: of matrices, of vectors, along any axes. Like matmul they promote types as in PyTorch;
+// weft/products.h: sums of products: of matrices, of vectors, along any axes. Types promote as in PyTorch;
 // f16 and bf16 multiply and add in f32 and round once.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
@@ -10,7 +11,26 @@
 #include <span>
 #include <string_view>
 
-namespace weft {
+namespace WEFT_API weft {
+
+// ---- products of any ranks ------------------------------------------------------------------------------------------
+
+// The matrix product of the last two axes; the axes before them broadcast. A 1-d tensor is a row on the left and a column
+// on the right, and that axis is dropped from the result. f16 and bf16 multiply and add in f32 and round once.
+//
+//     matmul(zeros({2, 3}), zeros({3, 4}));         // f32[2, 4]
+//     matmul(zeros({5, 1, 2, 3}), zeros({7, 3, 4}));  // f32[5, 7, 2, 4]
+Tensor matmul(const Tensor& a, const Tensor& b);
+Tensor dot(const Tensor& a, const Tensor& b);    // of two 1-d tensors of one length
+Tensor outer(const Tensor& a, const Tensor& b);  // of two 1-d tensors: [n] and [m] give [n, m]
+
+// ---- linear maps ----------------------------------------------------------------------------------------------------
+
+// x times weight transposed, plus bias: x is […, in], weight [out, in], bias [out].
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
+
+// aᵀ W b + bias for each W of weight [out, in1, in2]: a is […, in1], b […, in2], with the same sizes in front.
+Tensor bilinear(const Tensor& a, const Tensor& b, const Tensor& weight, const Tensor& bias = {});
 
 // ---- matrices and vectors, with exactly these ranks ------------------------------------------------------------------
 

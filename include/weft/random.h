@@ -3,12 +3,14 @@
 // on no backend, thread or plan.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
+#include <weft/tensor_options.h>
 
 #include <cstdint>
 #include <memory>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // Starts over: the same calls after the same seed give the same numbers.
 //
@@ -51,13 +53,15 @@ private:
 };
 
 Tensor rand(const Shape& shape,
-            DType dtype = default_dtype());  // uniform in [0, 1): 24 random bits for f32, 53 for f64
-Tensor randn(const Shape& shape, DType dtype = default_dtype());  // normal, with mean 0 and variance 1
+            const TensorOptions& options = {});  // uniform in [0, 1): 24 random bits for f32, 53 for f64
+Tensor randn(const Shape& shape, const TensorOptions& options = {});  // normal, with mean 0 and variance 1
 
-// Integers in [low, high), each as likely as any other.
+// Integers in [low, high), each as likely as any other; i64 unless the options have a type.
 //
 //     randint(0, 10, {5});              // five digits
-Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, DType dtype = i64);
+Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, const TensorOptions& options = {});
+
+Tensor randperm(std::int64_t n, const TensorOptions& options = {});  // 0 … n - 1 in random order: i64[n]
 
 // 1 with the probability that stands in `probability`, else 0; of its shape and type.
 //
@@ -66,22 +70,23 @@ Tensor bernoulli(const Tensor& probability);
 
 // ---- other distributions ---------------------------------------------------------------------------------------------
 
-Tensor uniform(const Shape& shape, double low, double high, DType dtype = default_dtype());  // in [low, high)
+Tensor uniform(const Shape& shape, double low, double high, const TensorOptions& options = {});  // in [low, high)
 
 // Normal with this mean and deviation for each element, which are broadcast; or all with the same, of any shape.
 //
 //     normal(zeros({3}), tensor({1, 2, 3}, f32));
 Tensor normal(const Operand& mean, const Operand& deviation);
-Tensor normal(const Shape& shape, double mean, double deviation, DType dtype = default_dtype());
-Tensor log_normal(const Shape& shape, double mean, double deviation, DType dtype = default_dtype());  // exp of it
-Tensor exponential(const Shape& shape, double rate, DType dtype = default_dtype());  // density rate * exp(-rate * x)
-Tensor cauchy(const Shape& shape, double median, double scale, DType dtype = default_dtype());
+Tensor normal(const Shape& shape, double mean, double deviation, const TensorOptions& options = {});
+Tensor log_normal(const Shape& shape, double mean, double deviation, const TensorOptions& options = {});  // exp of it
+Tensor exponential(const Shape& shape, double rate,
+                   const TensorOptions& options = {});  // density rate * exp(-rate * x)
+Tensor cauchy(const Shape& shape, double median, double scale, const TensorOptions& options = {});
 Tensor geometric(const Shape& shape, double probability,
-                 DType dtype = default_dtype());  // tries up to the first success: 1, 2 …
+                 const TensorOptions& options = {});  // tries up to the first success: 1, 2 …
 
-// Normal numbers, but none outside of [low, high].
+// Normal numbers, but none outside of [low, high]; f32 unless the options have a type.
 Tensor truncated_normal(const Shape& shape, double mean = 0, double deviation = 1, double low = -2, double high = 2,
-                        DType dtype = f32);
+                        const TensorOptions& options = {});
 
 // How often something happens that happens `rate` times on average; of the rates' shape and type.
 Tensor poisson(const Tensor& rate);

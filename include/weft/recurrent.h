@@ -2,13 +2,14 @@
 // The loop over time is written out into the graph; the products with the inputs are one product for all times.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
 #include <span>
 #include <utility>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // ---- one step --------------------------------------------------------------------------------------------------------
 // x is [n, in] and h [n, hidden], or both without n; weights are [gates * hidden, in] and [gates * hidden, hidden].

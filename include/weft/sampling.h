@@ -1,11 +1,12 @@
 // weft/sampling.h: values of images between and at chosen places: grids of coordinates, and pooled maxima put back.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // The values of input [n, c, h, w] at the places of grid [n, h', w', 2], whose last axis is (x, y), -1 at the left or upper and 1 at the
 // right or lower end; or of [n, c, d, h, w] at [n, d', h', w', 3]. With align_corners an end is the centre of the last pixel,

@@ -1,12 +1,13 @@
 // weft/selection.h: ops whose result has a size, or an order, that depends on values. They run the graph at the call.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
 #include <vector>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // Where the elements are not 0 (NaN is not), in row-major order: i64[count, rank].
 //
@@ -21,7 +22,5 @@ Tensor select_by_mask(const Tensor& x, const Tensor& mask, int axis = 0);
 
 // The elements of x where the mask holds, in row-major order; both are broadcast. Gradients flow to the elements picked.
 Tensor masked_select(const Tensor& x, const Tensor& mask);
-
-Tensor randperm(std::int64_t n);  // the numbers 0 … n - 1 in random order: i64[n]
 
 }  // namespace weft

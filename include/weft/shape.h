@@ -1,6 +1,8 @@
 // weft/shape.h: Shape, a short list of 64-bit sizes, and the small vector it is made of. Every part may include this.
 #pragma once
 
+#include <weft/api.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // A vector whose first N elements need no allocation: nodes are made by the million, and most have few dimensions.
 template <class T, std::size_t N>
@@ -24,11 +26,10 @@ public:
     using const_iterator = const T*;
 
     InlineVector() = default;
-    explicit InlineVector(std::size_t count, const T& value = T()) { assign(count, value); }
     InlineVector(std::initializer_list<T> values) { append(values.begin(), values.end()); }
     InlineVector(std::span<const T> values) { append(values.begin(), values.end()); }
     InlineVector(const std::vector<T>& values) { append(values.begin(), values.end()); }
-    template <class It>
+    template <std::input_iterator It>
     InlineVector(It first, It last) {
         append(first, last);
     }
@@ -49,6 +50,13 @@ public:
         return *this;
     }
     ~InlineVector() { release(); }
+
+    // A named function, for Shape(3, 1) would be read as the shape [3, 1].
+    static InlineVector filled(std::size_t count, const T& value = T()) {
+        InlineVector result;
+        result.resize(count, value);
+        return result;
+    }
 
     std::size_t size() const { return size_; }
     bool empty() const { return size_ == 0; }

@@ -1,11 +1,12 @@
 // weft/shared_memory.h: who else may write a tensor's memory: another library, as with a NumPy array's, or views of the same tensor.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <memory>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // A tensor over such memory. An op sees it as it is at the call, so an op copies what it needs of it (memory that nobody writes is
 // not copied: from_memory); reading the tensor itself sees it as it is then. Writing the tensor in place writes the memory before the

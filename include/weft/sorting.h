@@ -2,6 +2,7 @@
 // Values carry gradients; indices are i64.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace weft {
+namespace WEFT_API weft {
 
 struct ValuesAndIndices {
     Tensor values, indices;

@@ -2,11 +2,13 @@
 // integers give f32.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
 
-namespace weft::special {
+namespace WEFT_API weft {
+namespace special {
 
 // ---- around the normal distribution ----------------------------------------------------------------------------------
 
@@ -57,4 +59,5 @@ enum class Polynomial : std::uint8_t {
 // polynomial(Polynomial::LegendreP, x, 3);    // (5x³ - 3x) / 2
 Tensor polynomial(Polynomial kind, const Operand& x, const Operand& degree);
 
-}  // namespace weft::special
+}  // namespace special
+}  // namespace weft

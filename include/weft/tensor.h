@@ -2,6 +2,7 @@
 // arithmetic; realize(), item(), to_vector(), printing and bool run it. The free functions are in weft/ops.h.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/device.h>
 #include <weft/dtype.h>
 #include <weft/error.h>
@@ -20,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace weft {
+namespace WEFT_API weft {
 
 class Operand;  // a tensor or a number, as a parameter (below)
 struct Cell;    // what handles share: the node, the gradient, the base of a view (src/tensor/cell.h)

@@ -2,9 +2,11 @@
 // whole or taken back as a whole.
 #pragma once
 
+#include <weft/api.h>
+
 #include <memory>
 
-namespace weft {
+namespace WEFT_API weft {
 
 // All writes of this thread while one lives. One inside another belongs to the outer one.
 //

@@ -114,7 +114,7 @@ void bind_constants(nb::module_& m) {
            bool requires_grad) { return leaf_if(eye(n, columns, dtype.value_or(default_dtype())), requires_grad); });
 }
 
-template <Tensor (*make)(std::int64_t, bool, DType)>
+template <Tensor (*make)(std::int64_t, bool, const TensorOptions&)>
 void bind_window(nb::module_& m, const char* name) {
     function(m, name, "window_length, periodic=True, *, dtype=None, device=None, requires_grad=False",
              "The weights of a window for spectra.",

@@ -61,11 +61,11 @@ void bind_functional(nb::module_& m, nb::handle tensor) {
     bind_activations(m, f, tensor);
     bind_softmax(m, f, tensor);
     bind_layers(f);
-    bind_windows(f);
+    bind_convolution(f);
     bind_images(m, f);
     bind_sequences(f);
     bind_shapes(f);
-    bind_losses(f);
+    bind_loss(f);
 }
 
 }  // namespace weft::python

@@ -16,7 +16,7 @@ NB_MODULE(_weft, m) {
     bind_special(m, tensor);
     bind_movement(m, tensor);
     bind_joining(m, tensor);
-    bind_reductions(m, tensor);
+    bind_reduction(m, tensor);
     bind_statistics(m, tensor);
     bind_indexing(m, tensor);
     bind_sorting(m, tensor);

@@ -1,4 +1,4 @@
-// python/src/statistics.cpp: the functions of weft/reduction.h and weft/statistics.h: covariances, histograms, pairs of reductions, those without NaN, running values and distances.
+// python/src/statistics.cpp: the functions of weft/statistics.h: covariances, histograms, pairs of reductions, those without NaN, running values and distances.
 #include "elementwise.h"
 #include "interrupt.h"
 #include "topics.h"

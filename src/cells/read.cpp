@@ -54,7 +54,7 @@ void for_each_element(const ir::Node& buffer, F&& f) {
     const Dims& strides = buffer.as<ir::BufferArg>().strides;
     const std::int64_t count = numel(buffer.shape), width = static_cast<std::int64_t>(size_of(buffer.dtype));
     const std::byte* const start = first_element(buffer);
-    Dims index(buffer.shape.size(), 0);
+    Dims index = Dims::filled(buffer.shape.size(), 0);
     std::int64_t offset = 0;
     for (std::int64_t i = 0; i < count; ++i) {
         f(start + offset * width);

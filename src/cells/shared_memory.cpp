@@ -26,7 +26,7 @@ bool for_each_piece(const StorageView& view, F&& f) {
     std::int64_t run = 1;  // elements of a piece
     while (axes > 0 && (view.shape[axes - 1] == 1 || view.strides[axes - 1] == run)) run *= view.shape[--axes];
     const std::int64_t pieces = run == 0 ? 0 : numel(view.shape) / run;
-    Dims index(axes, 0);
+    Dims index = Dims::filled(axes, 0);
     std::byte* part = first_element(view);
     for (std::int64_t i = 0; i < pieces; ++i) {
         if (!f(part, i * run * width, static_cast<std::size_t>(run * width))) return false;

@@ -212,7 +212,7 @@ std::int64_t numel(const Shape& shape) {
 }
 
 Dims row_major_strides(const Shape& shape) {
-    Dims strides(shape.size(), 1);
+    Dims strides = Dims::filled(shape.size(), 1);
     for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * std::max<std::int64_t>(1, shape[d]);
     return strides;
 }

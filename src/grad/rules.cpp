@@ -77,7 +77,7 @@ Grads grad_expand(const NodeRef& out, const NodeRef& g) {
 }
 
 Dims inverse(const Dims& axes) {
-    Dims back(axes.size(), 0);
+    Dims back = Dims::filled(axes.size(), 0);
     for (std::size_t d = 0; d < axes.size(); ++d) back[axes[d]] = static_cast<std::int64_t>(d);
     return back;
 }
@@ -110,7 +110,7 @@ Grads grad_insert(const NodeRef& out, const NodeRef& g) {
 // ---- reductions -----------------------------------------------------------------------------------------------------
 
 NodeRef shrink_axis(const NodeRef& x, int axis, std::int64_t start, std::int64_t size) {
-    Dims starts(x->shape.size(), 0);
+    Dims starts = Dims::filled(x->shape.size(), 0);
     Shape sizes = x->shape;
     starts[axis] = start;
     sizes[axis] = size;
@@ -119,14 +119,14 @@ NodeRef shrink_axis(const NodeRef& x, int axis, std::int64_t start, std::int64_t
 
 // x moved `by` places towards larger indices along an axis; ones come in.
 NodeRef shifted(const NodeRef& x, int axis, std::int64_t by) {
-    Dims starts(x->shape.size(), 0);
+    Dims starts = Dims::filled(x->shape.size(), 0);
     starts[axis] = by;
     return insert(like(x, 1), shrink_axis(x, axis, 0, x->size(axis) - by), starts);
 }
 
 // The transpose of `shifted` for gradients: towards smaller indices, and zeros come in.
 NodeRef shifted_back(const NodeRef& g, int axis, std::int64_t by) {
-    Dims before(g->shape.size(), 0), after = before;
+    Dims before = Dims::filled(g->shape.size(), 0), after = before;
     after[axis] = by;
     return pad(shrink_axis(g, axis, by, g->size(axis) - by), before, after);
 }
@@ -206,7 +206,7 @@ NodeRef grad_scan_mul(const NodeRef& x, NodeRef g, int axis) {
 // A running maximum passes its gradient to the last element that set it (a NaN sets it, too), as PyTorch's cummax.
 NodeRef grad_scan_winner(const NodeRef& out, const NodeRef& g, int axis) {
     const NodeRef& x = src(out);
-    Shape along(x->shape.size(), 1);
+    Shape along = Shape::filled(x->shape.size(), 1);
     along[axis] = x->size(axis);
     const NodeRef sets = binary(Op::Or, equal_to(x, out), logical_not(equal_to(x, x)));
     const NodeRef position = where(sets, reshape(iota(x->size(axis)), along), constant(DType::I64, 0));
@@ -332,7 +332,7 @@ constexpr Row kRules[] = {
 
     {Op::Erfc, [](N out, N g) { return Grads{-(g * like(g, kTwoOverRootPi) * unary(Op::Exp, -square(src(out))))}; }},
     {Op::Erfinv, [](N out, N g) { return Grads{g * like(g, 1 / kTwoOverRootPi) * unary(Op::Exp, square(out))}; }},
-    {Op::Lgamma, kNone}, {Op::Digamma, kNone},  // tensor/special.cpp gives them theirs, which are no single ops
+    {Op::Lgamma, kNone}, {Op::Digamma, kNone},  // tensor/elementwise_maths.cpp gives them theirs, which are no single ops
 
     {Op::Add, [](N, N g) { return Grads{g, g}; }},
     {Op::Sub, [](N, N g) { return Grads{g, -g}; }},

@@ -33,7 +33,7 @@ Tensor storage_view(const Tensor& storage, const Shape& shape, const Dims& strid
     for (int i = 0; i < static_cast<int>(axes.size()); ++i) part = part.narrow(i, starts[i], shape[axes[i]]);
     part = part.narrow(static_cast<int>(axes.size()), left, 1).squeeze(-1);
 
-    Dims order(axes.size());  // back into the order of the tensor's own axes
+    Dims order = Dims::filled(axes.size());  // back into the order of the tensor's own axes
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
     std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return axes[a] < axes[b]; });
     part = part.permute(order);

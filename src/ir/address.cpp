@@ -31,7 +31,8 @@ Range times(const Difference::Term& term) {
 // All ways to make a sum zero. A leaf of the search is a set of variables that are known; the others may be anything.
 class Solver {
 public:
-    explicit Solver(std::span<const Difference::Term> terms) : terms_(terms), rest_(terms.size() + 1) {
+    explicit Solver(std::span<const Difference::Term> terms) : terms_(terms) {
+        rest_.resize(terms.size() + 1);
         for (std::size_t i = terms_.size(); i-- > 0;) {
             const Range own = times(terms_[i]);
             rest_[i] = {rest_[i + 1].low + own.low, rest_[i + 1].high + own.high};
@@ -129,7 +130,7 @@ Zero when_zero(Difference difference) {
     }
     std::stable_sort(moving.terms.begin(), moving.terms.end(),
                      [](const auto& a, const auto& b) { return std::abs(a.factor) > std::abs(b.factor); });
-    InlineVector<std::int64_t, 13> divisors(moving.terms.size() + 1);  // of the factors before
+    auto divisors = InlineVector<std::int64_t, 13>::filled(moving.terms.size() + 1);  // of the factors before
     for (std::size_t i = 0; i < moving.terms.size(); ++i)
         divisors[i + 1] = std::gcd(divisors[i], moving.terms[i].factor);
     std::span<const Difference::Term> left = moving.terms;

@@ -90,7 +90,7 @@ NodeRef constant_word(DType dtype, Word value, const Shape& shape, std::uint8_t 
     const Word canonical = bitcast_word(dtype, dtype, value);  // bits beyond the width would split equal constants
     const NodeRef scalar = graph().make(Op::Const, dtype, {}, {}, ConstArg{canonical}, device);
     if (shape.empty()) return scalar;
-    const Shape ones(shape.size(), 1);
+    const Shape ones = Shape::filled(shape.size(), 1);
     const NodeRef point = graph().make(Op::Reshape, dtype, ones, {scalar});
     return shape == ones ? point : graph().make(Op::Expand, dtype, shape, {point});
 }
@@ -240,7 +240,7 @@ NodeRef reshape(const NodeRef& x, const Shape& shape) {
 NodeRef permute(const NodeRef& x, const Dims& axes) {
     require(axes.size() == x->shape.size(), Op::Permute, axes, " of ", x->shape);
     Shape shape;
-    Dims seen(axes.size(), 0);
+    Dims seen = Dims::filled(axes.size(), 0);
     bool moves = false;
     for (std::size_t d = 0; d < axes.size(); ++d) {
         check_axis(Op::Permute, axes[d], x);
@@ -261,7 +261,7 @@ NodeRef permute(const NodeRef& x, const Dims& axes) {
 NodeRef expand(const NodeRef& x, const Shape& shape) {
     if (shape == x->shape) return x;
     require(shape.size() >= x->shape.size(), Op::Expand, x->shape, " to ", shape);
-    Shape aligned(shape.size() - x->shape.size(), 1);
+    Shape aligned = Shape::filled(shape.size() - x->shape.size(), 1);
     aligned.append(x->shape.begin(), x->shape.end());
     for (std::size_t d = 0; d < shape.size(); ++d)
         require(shape[d] >= 0 && (aligned[d] == shape[d] || aligned[d] == 1), Op::Expand, x->shape, " to ", shape);
@@ -305,7 +305,7 @@ NodeRef pad(const NodeRef& x, const Dims& before, const Dims& after) {
 }
 
 NodeRef flip(const NodeRef& x, const Dims& axes) {
-    Dims kept(x->shape.size(), 0);
+    Dims kept = Dims::filled(x->shape.size(), 0);
     for (const std::int64_t axis : axes) {
         check_axis(Op::Flip, axis, x);
         kept[axis] = x->shape[axis] > 1;
@@ -378,7 +378,7 @@ NodeRef insert(const NodeRef& base, const NodeRef& value, const Dims& starts) {
 
 NodeRef reduce(Op op, const NodeRef& x, Dims axes, const SumOrder* order) {
     check_reduction(Op::Reduce, op, x->dtype);
-    Dims reduced(x->shape.size(), 0);
+    Dims reduced = Dims::filled(x->shape.size(), 0);
     for (const std::int64_t axis : axes) {
         check_axis(Op::Reduce, axis, x);
         reduced[axis] = x->shape[axis] != 1;

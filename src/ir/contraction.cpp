@@ -8,7 +8,7 @@ using AxisSets = InlineVector<AxisSet, 6>;  // per axis of a node: the domain ax
 
 // A reshape ties together the axes between two points where both shapes have the same running product.
 AxisSets through_reshape(const Shape& from, const Shape& to, const AxisSets& sets) {
-    AxisSets result(from.size(), 0);
+    AxisSets result = AxisSets::filled(from.size(), 0);
     std::size_t i = 0, j = 0;
     while (i < from.size() || j < to.size()) {
         const std::size_t first_i = i, first_j = j;

@@ -100,7 +100,7 @@ namespace {
 // division could not be simplified away then. Only runs of axes that are merged or split are counted through.
 IndexList reshaped_index(Interner& interner, const Shape& from, const Shape& to, const IndexList& index) {
     if (numel(from) == 0) return unflatten_index(interner, from, flatten_index(interner, to, index));
-    IndexList result(from.size(), interner.make(Op::Const, DType::I64, {}, {}, ConstArg{0}));
+    IndexList result = IndexList::filled(from.size(), interner.make(Op::Const, DType::I64, {}, {}, ConstArg{0}));
     std::size_t f = 0, t = 0;
     while (true) {
         while (f < from.size() && from[f] == 1) ++f;

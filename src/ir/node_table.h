@@ -35,13 +35,13 @@ private:
     }
     void grow() {
         const Slots old = std::move(slots_);
-        slots_ = Slots(2 * old.size());
+        slots_ = Slots::filled(2 * old.size());
         for (const Slot& slot : old)
             if (slot.key) find(slot.key) = slot;
     }
 
     using Slots = InlineVector<Slot, kInline>;
-    Slots slots_ = Slots(kInline);
+    Slots slots_ = Slots::filled(kInline);
     std::size_t used_ = 0;
 };
 

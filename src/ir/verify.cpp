@@ -93,7 +93,7 @@ std::string permute_problem(const Node& node) {
     const auto* arg = argument<AxesArg>(node);
     const Shape& from = node.source().shape;
     if (!arg || arg->axes.size() != from.size() || node.shape.size() != from.size()) return "one axis each is needed";
-    Dims seen(from.size(), 0);
+    Dims seen = Dims::filled(from.size(), 0);
     for (std::size_t d = 0; d < from.size(); ++d) {
         if (!axis_in(arg->axes[d], node) || seen[arg->axes[d]]++) return "the axes are no permutation";
         if (node.shape[d] != from[arg->axes[d]]) return "the shape is not the permuted one";

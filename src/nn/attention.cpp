@@ -13,7 +13,12 @@ Tensor xavier_uniform(const Shape& shape) { return init::xavier_uniform_(zeros(s
 
 }  // namespace
 
+// The scope is an argument, so that it is there before the children are made.
 MultiheadAttention::MultiheadAttention(std::int64_t embed_size, std::int64_t head_count, const MultiheadSettings& s)
+    : MultiheadAttention(embed_size, head_count, s, made_on(s.device)) {}
+
+MultiheadAttention::MultiheadAttention(std::int64_t embed_size, std::int64_t head_count, const MultiheadSettings& s,
+                                       const DeviceScope& /*there*/)
     : out_proj(embed_size, embed_size, s.bias), embed(embed_size), heads(head_count), settings(s) {
     check_positive("MultiheadAttention", {heads});
     if (embed % heads != 0)
@@ -74,6 +79,10 @@ MultiheadResult MultiheadAttention::operator()(const Tensor& query, const Tensor
 // ---- the encoder -----------------------------------------------------------------------------------------------------
 
 TransformerEncoderLayer::TransformerEncoderLayer(std::int64_t d_model, std::int64_t heads, const TransformerSettings& s)
+    : TransformerEncoderLayer(d_model, heads, s, made_on(s.device)) {}
+
+TransformerEncoderLayer::TransformerEncoderLayer(std::int64_t d_model, std::int64_t heads, const TransformerSettings& s,
+                                                 const DeviceScope& /*there*/)
     : settings(s),
       self_attn(d_model, heads, {.dropout = s.dropout, .bias = s.bias, .batch_first = s.batch_first}),
       linear1(d_model, s.dim_feedforward, s.bias),
@@ -117,6 +126,7 @@ Tensor TransformerEncoderLayer::operator()(const Tensor& input, const EncoderMas
 TransformerEncoder::TransformerEncoder(std::int64_t d_model, std::int64_t heads, int count,
                                        const TransformerSettings& settings, bool norm_at_end) {
     check_positive("TransformerEncoder", {count});
+    const DeviceScope there = made_on(settings.device);
     for (int i = 0; i < count; ++i) layers.add<TransformerEncoderLayer>(d_model, heads, settings);
     child("layers", layers);
     if (!norm_at_end) return;

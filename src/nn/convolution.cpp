@@ -36,6 +36,7 @@ Shape weight_shape(std::int64_t first, std::int64_t second, const Dims& kernel) 
 Conv::Conv(std::string_view name, int spatial, std::int64_t in, std::int64_t out, const Sizes& kernel,
            const ConvSettings& s)
     : settings(s) {
+    const DeviceScope there = made_on(s.device);
     const Shape shape = weight_shape(out, in / std::max<std::int64_t>(1, s.groups),
                                      kernel_sizes(name, spatial, in, out, kernel, s.groups));
     const std::int64_t inputs = numel(shape) / out;
@@ -55,6 +56,7 @@ ConvOptions Conv::options() const {
 ConvTranspose::ConvTranspose(std::string_view name, int spatial, std::int64_t in, std::int64_t out, const Sizes& kernel,
                              const ConvTransposeSettings& s)
     : settings(s) {
+    const DeviceScope there = made_on(s.device);
     const Shape shape = weight_shape(in, out / std::max<std::int64_t>(1, s.groups),
                                      kernel_sizes(name, spatial, in, out, kernel, s.groups));
     const std::int64_t inputs = numel(shape) / in;

@@ -16,6 +16,11 @@ void check_positive(std::string_view layer, std::initializer_list<std::int64_t> 
             throw ValueError(std::string(layer) + ": the size " + std::to_string(size) + " must be positive");
 }
 
+DeviceScope made_on(std::optional<Device> device) {
+    if (device) check_available(*device);
+    return DeviceScope(device.value_or(default_device()));
+}
+
 Tensor fan_in_uniform(const Shape& shape, std::int64_t inputs) {
     const double bound = 1 / std::sqrt(static_cast<double>(inputs));
     return uniform(shape, -bound, bound);

@@ -11,6 +11,7 @@ ChannelNorm::ChannelNorm(std::string_view name, std::string_view layouts, int le
                          std::int64_t channels, const BatchNormSettings& s)
     : settings(s), name_(name), layouts_(layouts), least_rank_(least_rank), most_rank_(most_rank) {
     check_positive(name, {channels});
+    const DeviceScope there = made_on(s.device);
     if (s.affine) {
         weight = ones({channels});
         bias = zeros({channels});

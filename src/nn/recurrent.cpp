@@ -22,6 +22,7 @@ CellWeights new_cell(int gates, std::int64_t in, std::int64_t hidden, std::int64
 
 Recurrent::Recurrent(std::string_view name, int gates, std::int64_t in, std::int64_t hidden, const RecurrentSettings& s)
     : settings(s) {
+    const DeviceScope there = made_on(s.device);
     check_positive(name, {in, hidden, s.layers});
     if (s.proj_size < 0 || s.proj_size >= hidden || (s.proj_size > 0 && gates != 4))
         throw ValueError(std::string(name) + ": proj_size " + std::to_string(s.proj_size) +

@@ -110,7 +110,7 @@ NodeRef shrink_of_boxes(const Match& match) {
         else if (x->op == Op::Insert) x = x->sources[0];
         else {
             x = constant(x->dtype, 0, box.sizes);
-            box.starts = Dims(box.sizes.size(), 0);
+            box.starts = Dims::filled(box.sizes.size(), 0);
         }
         found = true;
     }

@@ -123,7 +123,7 @@ NodeRef scatter_to_where(const Match& m) {
     const auto& arg = scatter_node.as<IndexArg>();
     const NodeRef &base = scatter_node.sources[0], &index = scatter_node.sources[1], &value = scatter_node.sources[2];
     if (index->shape[arg.axis] != 1) return nullptr;
-    Shape line(base->shape.size(), 1);
+    Shape line = Shape::filled(base->shape.size(), 1);
     line[arg.axis] = base->shape[arg.axis];
     const NodeRef here =
         equal_to(expand(reshape(iota(base->shape[arg.axis]), line), base->shape), expand(index, base->shape));

@@ -211,7 +211,7 @@ private:
 
     Box box_of(int v, int whole) const {
         const PlanValue &info = value(v), &outer = value(whole);
-        Box box{Dims(outer.shape.size(), 0), Dims(outer.shape.size(), 1)};
+        Box box{Dims::filled(outer.shape.size(), 0), Dims::filled(outer.shape.size(), 1)};
         const Dims strides = row_major_strides(outer.shape);
         if (v == whole) {
             box.size = Dims(outer.shape.begin(), outer.shape.end());

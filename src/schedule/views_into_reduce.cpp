@@ -74,7 +74,7 @@ bool zero_fill(Sum& sum, const Shape& shape, AxisSet axes, F view) {
         Shape one = factor->shape;
         for (std::size_t d = 0; d < one.size(); ++d)
             if (axes >> d & 1) one[d] = std::min<std::int64_t>(1, one[d]);
-        factor = expand(shrink(factor, Dims(one.size(), 0), one), domain);
+        factor = expand(shrink(factor, Dims::filled(one.size(), 0), one), domain);
     }
     return true;
 }
@@ -134,7 +134,7 @@ NodeRef sum_over(NodeRef left, NodeRef right, const FusedArg& arg, const Dims& a
         const bool summed = std::find(axes.begin(), axes.end(), static_cast<std::int64_t>(d)) != axes.end();
         if (!summed && !(read >> d & 1) && sizes[d] > 0) sizes[d] = 1;
     }
-    const Dims none(sizes.size(), 0);
+    const Dims none = Dims::filled(sizes.size(), 0);
     return reduce(Op::Add, product(shrink(left, none, sizes), shrink(right, none, sizes), arg), axes);
 }
 
@@ -244,7 +244,7 @@ NodeRef sum_of_disjoint_windows(const Match& match) {
 
     // i // stride and i % stride are neighbouring axes of what is i afterwards. A window shorter than its stride ends in zeros.
     const auto rank = static_cast<std::size_t>(node->rank());
-    Dims none(rank), longer(rank), order;
+    Dims none = Dims::filled(rank), longer = none, order;
     Shape sizes = node->shape;
     const auto fill_of = [&](std::int64_t d, bool window) -> const Node* {
         for (const Node* fill : fills)
@@ -264,7 +264,7 @@ NodeRef sum_of_disjoint_windows(const Match& match) {
         }
     }
     NodeRef x = reshape(permute(pad(NodeRef(node), none, longer), order), sizes);
-    Dims after(rank);
+    Dims after = Dims::filled(rank);
     for (const Node* fill : fills) {
         const int d = fill->as<SkewArg>().axis;
         after[d] = std::max<std::int64_t>(0, fill->shape[d] - sizes[d]);

@@ -81,7 +81,7 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
     const std::int64_t channels = x.rank() >= 2 ? x.size(1) : 1;
     check.that(weight.rank() <= 1 && (weight.numel() == 1 || weight.numel() == channels), "the weight must have 1 or ",
                channels, " elements");
-    Shape per_channel(static_cast<std::size_t>(x.rank()), 1);
+    Shape per_channel = Shape::filled(static_cast<std::size_t>(x.rank()), 1);
     if (weight.numel() != 1) per_channel[1] = channels;
     const NodeRef slope = ir::reshape(ir::cast(node_of(weight), accumulator_of(x.dtype())), per_channel);
     return float_composite("prelu", x,
@@ -156,7 +156,7 @@ Tensor glu(const Tensor& x, int axis) {
     const std::int64_t half = x.size(at) / 2;
     check.that(x.size(at) == 2 * half, "axis ", at, " of size ", x.size(at), " has no halves");
     return float_composite("glu", x, [&](const NodeRef& n) {
-        Dims starts(n->shape.size(), 0);
+        Dims starts = Dims::filled(n->shape.size(), 0);
         Shape sizes = n->shape;
         sizes[at] = half;
         const NodeRef value = ir::shrink(n, starts, sizes);
@@ -175,7 +175,7 @@ Tensor gumbel_softmax(const Tensor& logits, double tau, bool hard, int axis) {
     const Tensor noise = -log(-log1p(-rand(logits.shape(), wide)));  // 1 - u, which is never 0
     const Tensor soft = softmax((logits.to(wide) + noise) / tau, at);
     if (!hard) return soft.to(logits.dtype());
-    Shape along(static_cast<std::size_t>(logits.rank()), 1);
+    Shape along = Shape::filled(static_cast<std::size_t>(logits.rank()), 1);
     along[at] = logits.size(at);
     const Tensor chosen = (arange(logits.size(at)).reshape(along) == argmax(soft, at, true)).to(wide);
     return (chosen - soft.detach() + soft).to(logits.dtype());

@@ -48,7 +48,7 @@ PooledMaxima adaptive(std::string_view name, int spatial, const Tensor& x, const
     std::int64_t longest = 1;
     for (int d = 0; d < spatial; ++d) {
         const Reach& r = reaches[static_cast<std::size_t>(d)];
-        Shape shape(static_cast<std::size_t>(2 * spatial), 1);
+        Shape shape = Shape::filled(static_cast<std::size_t>(2 * spatial), 1);
         shape[static_cast<std::size_t>(d)] = r.windows;
         shape[static_cast<std::size_t>(spatial + d)] = r.longest;
         const Tensor at = r.at.reshape(shape), own = r.counts.reshape(shape);

@@ -126,7 +126,7 @@ Term multiply(Term a, Term b, LabelSet needed) {
         if (!(in_a & bit(label))) right.push_back(label);
     Labels domain = batch;
     domain.insert(domain.end(), left.begin(), left.end());
-    Dims axes(summed.size());
+    Dims axes = Dims::filled(summed.size());
     std::iota(axes.begin(), axes.end(), static_cast<std::int64_t>(domain.size()));
     Term result{nullptr, domain};
     result.labels.insert(result.labels.end(), right.begin(), right.end());

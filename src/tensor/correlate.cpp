@@ -40,7 +40,7 @@ NodeRef seen_through(const NodeRef& x, const NodeRef& w, const Windows& windows)
 }
 
 NodeRef along_last(const NodeRef& x, std::int64_t start, std::int64_t size) {
-    Dims starts(x->shape.size(), 0);
+    Dims starts = Dims::filled(x->shape.size(), 0);
     Shape sizes = x->shape;
     starts.back() = start, sizes.back() = size;
     return ir::shrink(x, starts, sizes);
@@ -77,7 +77,7 @@ NodeRef in_pairs(const NodeRef& x, const NodeRef& w, const Windows& windows) {
     const int spatial = x->rank() - 3, last = x->rank() - 1;
     const std::int64_t width = outputs_along(x, w, windows, spatial - 1), pairs = ceil_div(width, std::int64_t{2});
     Windows others = windows;
-    Dims before(static_cast<std::size_t>(spatial), 0), after = before;
+    Dims before = Dims::filled(static_cast<std::size_t>(spatial), 0), after = before;
     before.back() = windows.before.back(), after.back() = windows.after.back() + 2 * pairs - width;
     others.before.back() = others.after.back() = 0;
 
@@ -134,7 +134,7 @@ NodeRef sum_windows(const NodeRef& seen, const NodeRef& w, int spatial) {
     for (int s = 0; s < spatial; ++s) order.push_back(3 + spatial + s);
     const NodeRef left = nodes::add_axis(ir::permute(seen, order), 2);
 
-    Shape factor(static_cast<std::size_t>(4 + 2 * spatial), 1);
+    Shape factor = Shape::filled(static_cast<std::size_t>(4 + 2 * spatial), 1);
     factor[1] = w->shape[0], factor[2] = w->shape[1], factor[3 + spatial] = w->shape[2];
     Dims summed = {3 + spatial};
     for (int s = 0; s < spatial; ++s) {

@@ -142,7 +142,7 @@ std::vector<Tensor> differences(const Tensor& x, std::span<const Tensor> coordin
         const Tensor& at = coordinates[along.size() == 1 ? 0 : i];
         check.that(at.rank() == 1 && at.size(0) == x.size(axis), "the coordinates of axis ", axis, " must be ",
                    x.size(axis), " numbers");
-        Shape shape(static_cast<std::size_t>(x.rank()), 1);
+        Shape shape = Shape::filled(static_cast<std::size_t>(x.rank()), 1);
         shape[static_cast<std::size_t>(axis)] = x.size(axis) - 1;
         return Steps{.along = diff(at).reshape(shape)};
     });

@@ -5,6 +5,7 @@
 #include "tensor/cell.h"
 #include "tensor/check.h"
 #include "tensor/nodes.h"
+#include "tensor/options.h"
 
 #include <weft/ops.h>
 #include <weft/shared_memory.h>
@@ -75,8 +76,9 @@ struct ForeignStorage final : ir::Storage {
 
 }  // namespace
 
-Tensor tensor(const Nested& values, std::optional<DType> dtype) {
-    const DType type = dtype.value_or(type_of_nested(values));
+Tensor tensor(const Nested& values, const TensorOptions& options) {
+    const DeviceScope there = place_of(options);
+    const DType type = options.dtype ? *options.dtype : type_of_nested(values);
     const Shape shape = shape_of_nested(values);
     if (!values.is_list) {
         check_number(values.scalar, type);
@@ -95,7 +97,8 @@ void check_count(std::size_t count, DType dtype, const Shape& shape) {
                numel(shape));
 }
 
-Tensor from_bytes(const void* elements, DType dtype, const Shape& shape) {
+Tensor from_bytes(const void* elements, DType dtype, const Shape& shape, std::optional<Device> device) {
+    const DeviceScope there = place_of({dtype, device});
     const Checker check("from_bytes", {{"dtype", dtype}, {"shape", shape}});
     check.sizes(shape);
     check.value(elements != nullptr || numel(shape) == 0, "there are no elements");
@@ -143,35 +146,39 @@ Tensor from_shared_memory(void* elements, const Shape& shape, const Dims& stride
 
 // ---- constants -------------------------------------------------------------------------------------------------------
 
-Tensor full(const Shape& shape, Scalar value, std::optional<DType> dtype) {
+Tensor full(const Shape& shape, Scalar value, const TensorOptions& options) {
+    const DeviceScope there = place_of(options);
     const Checker check("full", {{"shape", shape}, {"value", Operand(value)}});
     check.sizes(shape);
-    const DType type = dtype.value_or(value.dtype());
+    const DType type = options.dtype_or(value.dtype());
     check.value(fits(value, type), to_string(value), " does not fit ", type);
     return make_tensor(ir::constant(type, value, shape, here()));
 }
 
-Tensor zeros(const Shape& shape, DType dtype) {
+Tensor zeros(const Shape& shape, const TensorOptions& options) {
+    const DeviceScope there = place_of(options);
     Checker("zeros", {{"shape", shape}}).sizes(shape);
-    return make_tensor(ir::constant(dtype, Scalar(0), shape, here()));
+    return make_tensor(ir::constant(options.dtype_or(default_dtype()), Scalar(0), shape, here()));
 }
 
-Tensor ones(const Shape& shape, DType dtype) {
+Tensor ones(const Shape& shape, const TensorOptions& options) {
+    const DeviceScope there = place_of(options);
     Checker("ones", {{"shape", shape}}).sizes(shape);
-    return make_tensor(ir::constant(dtype, Scalar(1), shape, here()));
+    return make_tensor(ir::constant(options.dtype_or(default_dtype()), Scalar(1), shape, here()));
 }
 
-Tensor zeros_like(const Tensor& x, std::optional<DType> dtype) {
-    const DeviceScope scope(x.device());
-    return zeros(x.shape(), dtype.value_or(x.dtype()));
+namespace {
+
+TensorOptions like(const Tensor& x, const TensorOptions& options) {
+    return {options.dtype_or(x.dtype()), options.device ? *options.device : x.device()};
 }
-Tensor ones_like(const Tensor& x, std::optional<DType> dtype) {
-    const DeviceScope scope(x.device());
-    return ones(x.shape(), dtype.value_or(x.dtype()));
-}
-Tensor full_like(const Tensor& x, Scalar value, std::optional<DType> dtype) {
-    const DeviceScope scope(x.device());
-    return full(x.shape(), value, dtype.value_or(x.dtype()));
+
+}  // namespace
+
+Tensor zeros_like(const Tensor& x, const TensorOptions& options) { return zeros(x.shape(), like(x, options)); }
+Tensor ones_like(const Tensor& x, const TensorOptions& options) { return ones(x.shape(), like(x, options)); }
+Tensor full_like(const Tensor& x, Scalar value, const TensorOptions& options) {
+    return full(x.shape(), value, like(x, options));
 }
 
 // ---- ranges ----------------------------------------------------------------------------------------------------------
@@ -198,22 +205,25 @@ Tensor integer_range(const Checker& check, std::int64_t start, std::int64_t stop
 
 }  // namespace
 
-Tensor arange(Scalar stop, std::optional<DType> dtype) { return arange(0, stop, 1, dtype); }
+Tensor arange(Scalar stop, const TensorOptions& options) { return arange(0, stop, 1, options); }
 
-Tensor arange(Scalar start, Scalar stop, Scalar step, std::optional<DType> dtype) {
+Tensor arange(Scalar start, Scalar stop, Scalar step, const TensorOptions& options) {
+    const DeviceScope there = place_of(options);
     const Checker check("arange", {{"start", Operand(start)}, {"stop", Operand(stop)}, {"step", Operand(step)}});
     check.value(step.as_double() != 0, "the step must not be 0");
     const bool whole =
         start.kind() != Scalar::Kind::Float && stop.kind() != Scalar::Kind::Float && step.kind() != Scalar::Kind::Float;
-    if (whole) return integer_range(check, start.as_int(), stop.as_int(), step.as_int(), dtype.value_or(DType::I64));
+    if (whole) return integer_range(check, start.as_int(), stop.as_int(), step.as_int(), options.dtype_or(DType::I64));
     // Computed in f64: in f32 the steps of a long range would drift.
     const std::int64_t length = range_length(check, start.as_double(), stop.as_double(), step.as_double());
     const NodeRef index = ir::cast(ir::iota(length, here()), DType::F64);
     const NodeRef value = nodes::number(index, start.as_double()) + index * nodes::number(index, step.as_double());
-    return make_tensor(ir::cast(value, dtype.value_or(default_dtype())));
+    return make_tensor(ir::cast(value, options.dtype_or(default_dtype())));
 }
 
-Tensor linspace(double start, double stop, std::int64_t count, DType dtype) {
+Tensor linspace(double start, double stop, std::int64_t count, const TensorOptions& options) {
+    const DeviceScope there = place_of(options);
+    const DType dtype = options.dtype_or(default_dtype());
     const Checker check("linspace", {{"start", start}, {"stop", stop}, {"count", count}});
     check.value(count >= 0, "the count must not be negative");
     if (count <= 1) return full({count}, start, dtype);
@@ -225,11 +235,12 @@ Tensor linspace(double start, double stop, std::int64_t count, DType dtype) {
     return make_tensor(ir::cast(ir::where(ir::less(index, nodes::number(index, count / 2)), left, right), dtype));
 }
 
-Tensor eye(std::int64_t rows, std::optional<std::int64_t> columns, DType dtype) {
+Tensor eye(std::int64_t rows, std::optional<std::int64_t> columns, const TensorOptions& options) {
+    const DeviceScope there = place_of(options);
     const Shape shape = {rows, columns.value_or(rows)};
     Checker("eye", {{"shape", shape}}).sizes(shape);
     const NodeRef hit = ir::equal_to(nodes::positions(shape[0], 0, 2), nodes::positions(shape[1], 1, 2));
-    return make_tensor(ir::cast(hit, dtype));
+    return make_tensor(ir::cast(hit, options.dtype_or(default_dtype())));
 }
 
 namespace {

@@ -21,7 +21,7 @@ NodeRef embedded(const Checker& check, const NodeRef& x, std::int64_t offset) {
     whole.back() = size;
     whole.push_back(size);
     check.sizes(whole);
-    Dims none(x->shape.size(), 0), before = none, after = none;
+    Dims none = Dims::filled(x->shape.size(), 0), before = none, after = none;
     (offset < 0 ? before : after).back() = aside;  // so that element i stands at row i
     const NodeRef rows = nodes::add_axis(ir::pad(x, before, after), rank - 1);
     const NodeRef row = nodes::positions(size, rank - 2, rank), column = nodes::positions(size, rank - 1, rank);
@@ -30,7 +30,8 @@ NodeRef embedded(const Checker& check, const NodeRef& x, std::int64_t offset) {
 }
 
 Tensor triangle_indices(std::string_view name, std::int64_t rows, std::int64_t columns, std::int64_t offset,
-                        DType dtype, bool lower) {
+                        const TensorOptions& options, bool lower) {
+    const DType dtype = options.dtype_or(DType::I64);
     const Checker check(name, {{"rows", rows}, {"columns", columns}, {"offset", offset}});
     check.value(rows >= 0 && columns >= 0, "sizes must not be negative");
     check.dtype(dtype == DType::I64 || dtype == DType::I32, "indices are i32 or i64, not ", dtype);
@@ -49,7 +50,7 @@ Tensor triangle_indices(std::string_view name, std::int64_t rows, std::int64_t c
         for (auto [c, end] = span(r); c < end; ++c) row.push_back(r), column.push_back(c);
     const auto count = static_cast<std::int64_t>(row.size());
     row.insert(row.end(), column.begin(), column.end());
-    return from_data(row, {2, count}).to(dtype);
+    return from_data(row, {2, count}, {dtype, options.device});
 }
 
 }  // namespace
@@ -59,7 +60,7 @@ Tensor diag_embed(const Tensor& x, std::int64_t offset, int axis1, int axis2) {
     check.that(x.rank() >= 1, "x must have one axis at least");
     const int rank = x.rank() + 1, row = check.axis(axis1, rank), column = check.axis(axis2, rank);
     check.value(row != column, "the two axes must differ");
-    Dims order(static_cast<std::size_t>(rank), -1);
+    Dims order = Dims::filled(static_cast<std::size_t>(rank), -1);
     order[row] = rank - 2, order[column] = rank - 1;
     int next = 0;
     for (std::int64_t& place : order)
@@ -78,12 +79,12 @@ Tensor diagflat(const Tensor& x, std::int64_t offset) {
     return diag_embed(x.flatten(), offset);
 }
 
-Tensor tril_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset, DType dtype) {
-    return triangle_indices("tril_indices", rows, columns, offset, dtype, true);
+Tensor tril_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset, const TensorOptions& options) {
+    return triangle_indices("tril_indices", rows, columns, offset, options, true);
 }
 
-Tensor triu_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset, DType dtype) {
-    return triangle_indices("triu_indices", rows, columns, offset, dtype, false);
+Tensor triu_indices(std::int64_t rows, std::int64_t columns, std::int64_t offset, const TensorOptions& options) {
+    return triangle_indices("triu_indices", rows, columns, offset, options, false);
 }
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include "tensor/check.h"
 #include "tensor/mapped.h"
 #include "tensor/nodes.h"
+#include "tensor/options.h"
 #include "tensor/random.h"
 #include "tensor/random_stream.h"
 
@@ -23,7 +24,9 @@ namespace {
 
 // f16 and bf16 are computed in f32 and rounded once.
 template <class F>
-Tensor drawn(std::string_view name, const Shape& shape, DType dtype, F f) {
+Tensor drawn(std::string_view name, const Shape& shape, const TensorOptions& options, F f) {
+    const DeviceScope there = place_of(options);
+    const DType dtype = options.dtype_or(default_dtype());
     const Checker check(name, {{"shape", shape}, {"dtype", dtype}});
     check.dtype(is_float(dtype), "the dtype must be a float type, not ", dtype);
     return f(accumulator_of(dtype)).to(dtype);
@@ -112,14 +115,14 @@ ir::NodeRef samples(const char* name, const ir::NodeRef& parameters) {
 
 }  // namespace
 
-Tensor uniform(const Shape& shape, double low, double high, DType dtype) {
+Tensor uniform(const Shape& shape, double low, double high, const TensorOptions& options) {
     if (!(low <= high)) throw ValueError(str("uniform(): low must not exceed high, and they are ", low, " and ", high));
-    return drawn("uniform", shape, dtype, [&](DType wide) { return rand(shape, wide) * (high - low) + low; });
+    return drawn("uniform", shape, options, [&](DType wide) { return rand(shape, wide) * (high - low) + low; });
 }
 
-Tensor normal(const Shape& shape, double mean, double deviation, DType dtype) {
+Tensor normal(const Shape& shape, double mean, double deviation, const TensorOptions& options) {
     if (!(deviation >= 0)) throw ValueError(str("normal(): the deviation must not be negative, and is ", deviation));
-    return drawn("normal", shape, dtype, [&](DType wide) { return randn(shape, wide) * deviation + mean; });
+    return drawn("normal", shape, options, [&](DType wide) { return randn(shape, wide) * deviation + mean; });
 }
 
 Tensor normal(const Operand& mean, const Operand& deviation) {
@@ -131,23 +134,25 @@ Tensor normal(const Operand& mean, const Operand& deviation) {
     return (randn(shape, accumulator_of(dtype)) * deviation + mean).to(dtype);
 }
 
-Tensor log_normal(const Shape& shape, double mean, double deviation, DType dtype) {
+Tensor log_normal(const Shape& shape, double mean, double deviation, const TensorOptions& options) {
     check_positive("log_normal", "the deviation", deviation);
-    return drawn("log_normal", shape, dtype, [&](DType wide) { return exp(randn(shape, wide) * deviation + mean); });
+    return drawn("log_normal", shape, options, [&](DType wide) { return exp(randn(shape, wide) * deviation + mean); });
 }
 
-Tensor exponential(const Shape& shape, double rate, DType dtype) {
+Tensor exponential(const Shape& shape, double rate, const TensorOptions& options) {
     check_positive("exponential", "the rate", rate);
-    return drawn("exponential", shape, dtype, [&](DType wide) { return -log(above_zero(shape, wide)) / rate; });
+    return drawn("exponential", shape, options, [&](DType wide) { return -log(above_zero(shape, wide)) / rate; });
 }
 
-Tensor cauchy(const Shape& shape, double median, double scale, DType dtype) {
+Tensor cauchy(const Shape& shape, double median, double scale, const TensorOptions& options) {
     check_positive("cauchy", "the scale", scale);
-    return drawn("cauchy", shape, dtype,
+    return drawn("cauchy", shape, options,
                  [&](DType wide) { return tan((rand(shape, wide) - 0.5) * std::numbers::pi) * scale + median; });
 }
 
-Tensor geometric(const Shape& shape, double probability, DType dtype) {
+Tensor geometric(const Shape& shape, double probability, const TensorOptions& options) {
+    const DeviceScope there = place_of(options);
+    const DType dtype = options.dtype_or(default_dtype());
     if (!(probability > 0 && probability < 1))
         throw ValueError(str("geometric(): the probability must lie between 0 and 1, and is ", probability));
     const Checker check("geometric", {{"shape", shape}, {"dtype", dtype}});
@@ -156,12 +161,13 @@ Tensor geometric(const Shape& shape, double probability, DType dtype) {
     return maximum(tries, 1).to(dtype);
 }
 
-Tensor truncated_normal(const Shape& shape, double mean, double deviation, double low, double high, DType dtype) {
+Tensor truncated_normal(const Shape& shape, double mean, double deviation, double low, double high,
+                        const TensorOptions& options) {
     if (!(deviation > 0 && low < high))
         throw ValueError("truncated_normal(): the deviation must be positive, and the lower limit below the upper one");
     const auto below = [&](double limit) { return std::erfc((mean - limit) / (deviation * std::numbers::sqrt2)) / 2; };
     const double from = below(low), to = below(high);  // the share of a normal distribution that is cut off and kept
-    return drawn("truncated_normal", shape, dtype, [&](DType) {
+    return drawn("truncated_normal", shape, {options.dtype_or(f32), options.device}, [&](DType) {
         const Tensor place = rand(shape, f64) * (to - from) + from;
         return clamp(erfinv(2 * place - 1) * (deviation * std::numbers::sqrt2) + mean, low, high);
     });

@@ -112,7 +112,7 @@ std::pair<Tensor, std::vector<Tensor>> histogramdd(const Tensor& x, std::span<co
     if (options.density) {
         sums = sums / sums.sum();
         for (std::int64_t axis = 0; axis < axes; ++axis) {
-            Shape widths(static_cast<std::size_t>(axes), 1);
+            Shape widths = Shape::filled(static_cast<std::size_t>(axes), 1);
             widths[static_cast<std::size_t>(axis)] = shape[static_cast<std::size_t>(axis)];
             sums = sums / diff(all_edges[static_cast<std::size_t>(axis)].to(f64)).reshape(widths);
         }

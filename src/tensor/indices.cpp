@@ -38,7 +38,7 @@ NodeRef wrapped_index(const Checker& check, const Tensor& index, int axis, std::
 }
 
 NodeRef spread_index(const NodeRef& index, int axis, Shape shape) {
-    Shape aligned(shape.size(), 1);
+    Shape aligned = Shape::filled(shape.size(), 1);
     aligned[axis] = shape[axis] = index->shape[0];
     return ir::expand(ir::reshape(index, aligned), shape);
 }
@@ -68,7 +68,7 @@ Shape replaced(const Shape& shape, int axis, const Shape& by) {
 }
 
 Dims inverse_order(const Dims& order) {
-    Dims inverse(order.size(), 0);
+    Dims inverse = Dims::filled(order.size(), 0);
     for (std::size_t i = 0; i < order.size(); ++i) inverse[order[i]] = static_cast<std::int64_t>(i);
     return inverse;
 }

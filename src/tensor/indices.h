@@ -26,7 +26,7 @@ ir::NodeRef select(const ir::NodeRef& x, const ir::NodeRef& index, int axis);  /
 Shape reached(const Shape& x, const Shape& index, int axis);
 void check_reach(const Checker& check, const Shape& x, const Shape& index, int axis);
 
-inline Dims zeros_for(const Shape& shape) { return Dims(shape.size(), 0); }
+inline Dims zeros_for(const Shape& shape) { return Dims::filled(shape.size(), 0); }
 Shape replaced(const Shape& shape, int axis, const Shape& by);  // one size replaced by several
 
 // x[positions…], taken apart: x's axes with the picked ones first and flattened to one, and which of its places are picked.

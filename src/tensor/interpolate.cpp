@@ -179,7 +179,7 @@ Phases phases_of(const Taps& taps, std::int64_t in) {
 
 // Weights along an axis, as a constant that broadcasts to x.
 NodeRef weights_along(const NodeRef& x, int axis, const std::vector<double>& weights) {
-    Shape line(x->shape.size(), 1);
+    Shape line = Shape::filled(x->shape.size(), 1);
     line[axis] = static_cast<std::int64_t>(weights.size());
     return ir::cast(node_of(from_data(weights, line)), x->dtype);
 }
@@ -187,7 +187,7 @@ NodeRef weights_along(const NodeRef& x, int axis, const std::vector<double>& wei
 NodeRef resized_by_phases(const NodeRef& x, int axis, const Phases& p) {
     const std::int64_t in = x->shape[axis], last = p.first + static_cast<std::int64_t>(p.weights.size()) - 1;
     const int back = x->rank() - 1 - axis;
-    Dims widths(2 * static_cast<std::size_t>(back + 1), 0);
+    Dims widths = Dims::filled(2 * static_cast<std::size_t>(back + 1), 0);
     widths[2 * back] = std::max<std::int64_t>(0, -p.first), widths[2 * back + 1] = std::max<std::int64_t>(0, last);
     const NodeRef padded = node_of(pad(make_tensor(x), widths, PadMode::Replicate));
     NodeRef sum;
@@ -226,7 +226,7 @@ NodeRef resized_by_windows(const NodeRef& x, int axis, const Taps& taps) {
             places.push_back(taps.places[tap][i]);
             weights.push_back(taps.weights[tap][i]);
         }
-    Shape windows = x->shape, line(x->shape.size() + 1, 1);
+    Shape windows = x->shape, line = Shape::filled(x->shape.size() + 1, 1);
     windows[axis] = line[axis] = static_cast<std::int64_t>(out);
     windows.insert(windows.begin() + axis + 1, static_cast<std::int64_t>(most));
     line[axis + 1] = static_cast<std::int64_t>(most);

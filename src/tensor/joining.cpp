@@ -110,7 +110,7 @@ std::vector<Tensor> meshgrid(std::span<const Tensor> tensors, Indexing indexing)
     check.sizes(grid);
     std::vector<Tensor> result;
     for (std::size_t d = 0; d < tensors.size(); ++d) {
-        Shape line(grid.size(), 1);
+        Shape line = Shape::filled(grid.size(), 1);
         line[d] = grid[d];
         const Tensor spread = tensors[d].reshape(line).expand(grid);
         result.push_back(indexing == Indexing::XY && grid.size() > 1 ? spread.transpose(0, 1) : spread);
@@ -162,7 +162,8 @@ Tensor combinations(const Tensor& x, std::int64_t count, bool with_replacement) 
 Tensor kron(const Tensor& a, const Tensor& b) {
     const Checker check("kron", {{"a", a}, {"b", b}});
     const std::size_t rank = static_cast<std::size_t>(std::max(a.rank(), b.rank()));
-    Shape left(rank - a.shape().size(), 1), right(rank - b.shape().size(), 1), outer, inner, result;
+    Shape left = Shape::filled(rank - a.shape().size(), 1), right = Shape::filled(rank - b.shape().size(), 1), outer,
+          inner, result;
     const Shape of_a = a.shape(), of_b = b.shape();
     left.append(of_a.begin(), of_a.end());
     right.append(of_b.begin(), of_b.end());

@@ -18,7 +18,7 @@ using ir::Op;
 // ---- what all losses share -------------------------------------------------------------------------------------------
 
 NodeRef total(const NodeRef& x) {
-    Dims axes(x->shape.size());
+    Dims axes = Dims::filled(x->shape.size());
     std::iota(axes.begin(), axes.end(), 0);
     return ir::reshape(ir::reduce(Op::Add, x, axes), {});
 }
@@ -66,7 +66,7 @@ NodeRef class_weights(const Checker& check, const Tensor& weight, const Tensor& 
     const int axis = x.rank() == 1 ? 0 : 1;
     check.that(weight.shape() == Shape{x.size(axis)}, "weight must have shape [", x.size(axis),
                "]: one per class, not ", weight.shape());
-    Shape shape(static_cast<std::size_t>(x.rank()), 1);
+    Shape shape = Shape::filled(static_cast<std::size_t>(x.rank()), 1);
     shape[axis] = x.size(axis);
     return ir::reshape(ir::cast(node_of(weight), accumulator_of(x.dtype())), shape);
 }

@@ -18,7 +18,7 @@ using ir::NodeRef;
 // Pieces that fill `shape` one after the other along an axis. What they are inserted into is never seen.
 NodeRef joined(std::span<const NodeRef> pieces, int axis, const Shape& shape) {
     NodeRef result = ir::constant(pieces[0]->dtype, Scalar(0), shape);
-    Dims starts(shape.size(), 0);
+    Dims starts = Dims::filled(shape.size(), 0);
     for (const NodeRef& piece : pieces) {
         result = ir::insert(result, piece, starts);
         starts[axis] += piece->shape[axis];
@@ -127,7 +127,7 @@ Tensor pad(const Tensor& x, const Dims& widths, const Scalar& value) {
     check.value(widths.size() % 2 == 0, "widths come in pairs (before, after)");
     check.value(static_cast<int>(widths.size()) <= 2 * x.rank(), "there are ", widths.size() / 2, " pairs for ",
                 x.rank(), " axes");
-    Dims starts(x.shape().size(), 0), before = starts, after = starts;
+    Dims starts = Dims::filled(x.shape().size(), 0), before = starts, after = starts;
     Shape kept = x.shape(), padded = kept;
     for (std::size_t i = 0; i < widths.size() / 2; ++i) {
         const std::size_t d = kept.size() - 1 - i;
@@ -171,7 +171,7 @@ Tensor pad(const Tensor& x, const Dims& widths, PadMode mode) {
     check.value(widths.size() % 2 == 0, "widths come in pairs (before, after)");
     check.value(static_cast<int>(widths.size()) <= 2 * x.rank(), "there are ", widths.size() / 2, " pairs for ",
                 x.rank(), " axes");
-    Dims cuts(widths.size(), 0);
+    Dims cuts = Dims::filled(widths.size(), 0);
     for (std::size_t i = 0; i < widths.size(); ++i) cuts[i] = std::min<std::int64_t>(0, widths[i]);
     const bool cut = std::any_of(cuts.begin(), cuts.end(), [](std::int64_t n) { return n < 0; });
     // As in PyTorch: a ring is what the cuts leave; borders repeat and reflect what is cut away, too.
@@ -212,8 +212,8 @@ NodeRef tiled(const NodeRef& x, const Dims& repeats) {  // as many repeats as ax
 Tensor tile_checked(const Checker& check, const Tensor& x, const Dims& repeats) {
     for (const std::int64_t count : repeats) check.value(count >= 0, "a number of repeats is negative");
     const std::size_t rank = std::max(repeats.size(), x.shape().size());
-    Shape shape(rank - x.shape().size(), 1);
-    Dims counts(rank - repeats.size(), 1);
+    Shape shape = Shape::filled(rank - x.shape().size(), 1);
+    Dims counts = Dims::filled(rank - repeats.size(), 1);
     const Shape own = x.shape();
     shape.append(own.begin(), own.end());
     counts.append(repeats.begin(), repeats.end());
@@ -274,7 +274,7 @@ Tensor roll(const Tensor& x, const Dims& shifts, const Axes& axes) {
         const int d = check.axis(axes[i], x.rank());
         const std::int64_t size = shape[d], moved = size == 0 ? 0 : floor_mod(shifts[i], size);
         if (moved == 0) continue;
-        Dims starts(shape.size(), 0);
+        Dims starts = Dims::filled(shape.size(), 0);
         Shape head = shape, tail = shape;
         head[d] = size - moved, tail[d] = moved;
         const NodeRef first = ir::shrink(result, starts, head);

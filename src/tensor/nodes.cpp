@@ -101,7 +101,7 @@ NodeRef softplus(const NodeRef& x) {
 }
 
 NodeRef positions(std::int64_t size, int axis, int rank) {
-    Shape shape(static_cast<std::size_t>(rank), 1);
+    Shape shape = Shape::filled(static_cast<std::size_t>(rank), 1);
     shape[axis] = size;
     return ir::reshape(ir::iota(size), shape);
 }

@@ -49,7 +49,7 @@ Dims normalized_axes(const Checker& check, const Tensor& x, const Shape& sizes) 
     const bool ends_so =
         sizes.size() <= shape.size() && std::equal(sizes.begin(), sizes.end(), shape.end() - sizes.size());
     check.that(ends_so, "x's last sizes must be ", sizes);
-    Dims axes(sizes.size());
+    Dims axes = Dims::filled(sizes.size());
     std::iota(axes.begin(), axes.end(), shape.size() - sizes.size());
     return axes;
 }
@@ -138,10 +138,10 @@ Tensor group_norm(const Tensor& x, std::int64_t groups, const Tensor& weight, co
     check_affine(check, "weight", weight, {channels});
     check_affine(check, "bias", bias, {channels});
     const Shape shape = x.shape();
-    Shape grouped = {shape[0], groups, channels / groups}, per_channel(shape.size() - 1, 1);
+    Shape grouped = {shape[0], groups, channels / groups}, per_channel = Shape::filled(shape.size() - 1, 1);
     grouped.append(shape.begin() + 2, shape.end());
     per_channel[0] = channels;
-    Dims axes(grouped.size() - 2);
+    Dims axes = Dims::filled(grouped.size() - 2);
     std::iota(axes.begin(), axes.end(), 2);
     const NodeRef wide = ir::reshape(widened(x), grouped), centre = nodes::mean(wide, axes);
     const NodeRef spread = nodes::variance(wide, centre, axes, 0);
@@ -208,7 +208,7 @@ Tensor channel_norm(const Checker& check, const Tensor& x, const Dims& axes, con
     check_channels(check, x, running_mean, running_var, weight, bias);
     check.value(options.training || (running_mean.defined() && running_var.defined()),
                 "without training the running mean and variance are needed");
-    Shape per_channel(static_cast<std::size_t>(x.rank()), 1);
+    Shape per_channel = Shape::filled(static_cast<std::size_t>(x.rank()), 1);
     per_channel[1] = x.size(1);
     const NodeRef wide = widened(x);
     const auto running = [&](const Tensor& t) { return ir::reshape(ir::cast(node_of(t), wide->dtype), per_channel); };

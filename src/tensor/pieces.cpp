@@ -41,7 +41,7 @@ std::vector<Tensor> chunk(const Tensor& x, std::int64_t pieces, int axis) {
     const Checker check("chunk", {{"x", x}, {"pieces", pieces}, {"axis", axis}});
     const int d = check.axis(axis, x.rank());
     check.that(pieces > 0, "the number of pieces must be positive");
-    if (x.size(d) == 0) return split_with_sizes(x, Dims(static_cast<std::size_t>(pieces), 0), d);
+    if (x.size(d) == 0) return split_with_sizes(x, Dims::filled(static_cast<std::size_t>(pieces), 0), d);
     return split(x, ceil_div(x.size(d), pieces), d);
 }
 

@@ -70,7 +70,7 @@ FirstMaximum first_maximum(const NodeRef& seen, const NodeRef& top) {
         count *= seen->shape[axis];
         axes.push_back(axis);
     }
-    if (axes.empty()) at = ir::constant(DType::I64, Scalar(0), Shape(seen->shape.size(), 1));
+    if (axes.empty()) at = ir::constant(DType::I64, Scalar(0), Shape::filled(seen->shape.size(), 1));
     if (count <= std::numeric_limits<std::int32_t>::max()) at = ir::cast(at, DType::I32);  // twice as many to a vector
     const NodeRef hit = nodes::either(ir::equal_to(seen, top), nodes::is_nan(seen));
     return {at, ir::reduce(Op::Min, ir::where(hit, at, nodes::number(at, count)), axes)};
@@ -96,7 +96,7 @@ NodeRef lowest(DType dtype, const Shape& shape = {}) {
 
 NodeRef padded_with_lowest(const NodeRef& x, const Pooling& p) {
     Shape shape = x->shape;
-    Dims starts(shape.size(), 0);
+    Dims starts = Dims::filled(shape.size(), 0);
     for (int s = 0; s < p.spatial; ++s) {
         shape[2 + s] += p.padding[s] + p.after[s];
         starts[2 + s] = p.padding[s];

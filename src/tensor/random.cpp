@@ -7,6 +7,7 @@
 #include "tensor/cell.h"
 #include "tensor/check.h"
 #include "tensor/nodes.h"
+#include "tensor/options.h"
 
 #include <weft/ops.h>
 
@@ -139,13 +140,17 @@ void manual_seed(std::uint64_t seed) { global_generator()->set_state({.seed = se
 RandomState random_state() { return global_generator()->state(); }
 void set_random_state(const RandomState& state) { global_generator()->set_state(state); }
 
-Tensor rand(const Shape& shape, DType dtype) {
+Tensor rand(const Shape& shape, const TensorOptions& options) {
+    const DeviceScope there = place_of(options);
+    const DType dtype = options.dtype_or(default_dtype());
     const Checker check("rand", {{"shape", shape}, {"dtype", dtype}});
     check_drawn(check, shape, dtype);
     return make_tensor(ir::reshape(uniform(random_words(numel(shape)), dtype), shape));
 }
 
-Tensor randn(const Shape& shape, DType dtype) {
+Tensor randn(const Shape& shape, const TensorOptions& options) {
+    const DeviceScope there = place_of(options);
+    const DType dtype = options.dtype_or(default_dtype());
     const Checker check("randn", {{"shape", shape}, {"dtype", dtype}});
     check_drawn(check, shape, dtype);
     const std::int64_t count = numel(shape);
@@ -153,7 +158,9 @@ Tensor randn(const Shape& shape, DType dtype) {
     return make_tensor(ir::reshape(ir::cast(normal, dtype), shape));
 }
 
-Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, DType dtype) {
+Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, const TensorOptions& options) {
+    const DeviceScope there = place_of(options);
+    const DType dtype = options.dtype_or(DType::I64);
     const Checker check("randint", {{"low", low}, {"high", high}, {"shape", shape}, {"dtype", dtype}});
     check.sizes(shape);
     check.dtype(is_int(dtype) || is_float(dtype), "the dtype must be a number type, not ", dtype);
@@ -183,6 +190,13 @@ NodeRef drawn_below(const NodeRef& probability, const Shape& shape) {
 }
 
 }  // namespace
+
+Tensor randperm(std::int64_t n, const TensorOptions& options) {
+    if (n < 0) throw ValueError(str("randperm(n: ", n, "): n must not be negative"));
+    const Tensor order = argsort(rand({n}, {f64, options.device})).to(options.dtype_or(DType::I64));
+    order.realize();  // batches are slices of it: of a pending value each would sort again, and each start be a plan
+    return order;
+}
 
 Tensor bernoulli(const Tensor& probability) {
     const Checker check("bernoulli", {{"probability", probability}});

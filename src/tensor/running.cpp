@@ -17,7 +17,7 @@ using ir::Op;
 NodeRef num(const NodeRef& like, const Scalar& value) { return nodes::number(like, value); }
 
 NodeRef piece(const NodeRef& x, int axis, std::int64_t start, std::int64_t size) {
-    Dims starts(x->shape.size(), 0);
+    Dims starts = Dims::filled(x->shape.size(), 0);
     Shape sizes = x->shape;
     starts[axis] = start;
     sizes[axis] = size;
@@ -53,7 +53,7 @@ NodeRef log_of_sum(const NodeRef& a, const NodeRef& b) {
 NodeRef log_sums(NodeRef y, int axis) {
     const std::int64_t size = y->size(axis);
     for (std::int64_t by = 1; by < size; by *= 2) {
-        Dims starts(y->shape.size(), 0);
+        Dims starts = Dims::filled(y->shape.size(), 0);
         starts[axis] = by;
         y = log_of_sum(y, ir::insert(ir::like(y, -INFINITY), piece(y, axis, 0, size - by), starts));
     }
@@ -92,7 +92,7 @@ Tensor areas(const Checker& check, const Tensor& y, const Tensor& x, double dx, 
     if (x.rank() == 1) {
         check.that(x.size(0) == y.size(along), "y has ", y.size(along), " points along axis ", along, ", and x ",
                    x.size(0));
-        Shape shape(static_cast<std::size_t>(y.rank()), 1);
+        Shape shape = Shape::filled(static_cast<std::size_t>(y.rank()), 1);
         shape[along] = x.size(0);
         points = x.reshape(shape);
     }

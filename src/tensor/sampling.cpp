@@ -141,7 +141,7 @@ Tensor affine_grid(const Tensor& theta, const Shape& size, bool align_corners) {
         const std::int64_t count = outputs[static_cast<std::size_t>(s)];
         Tensor line = count > 1 ? linspace(-1, 1, count, wide) : zeros({1}, wide);
         if (!align_corners) line = line * (static_cast<double>(count - 1) / static_cast<double>(count));
-        Shape along(static_cast<std::size_t>(spatial), 1);
+        Shape along = Shape::filled(static_cast<std::size_t>(spatial), 1);
         along[static_cast<std::size_t>(s)] = count;
         columns.push_back(line.reshape(along).expand(outputs));
     }

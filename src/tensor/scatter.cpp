@@ -167,7 +167,7 @@ Tensor index_reduce(const Tensor& x, int axis, const Tensor& index, const Tensor
     if (how != ScatterReduce::Max && how != ScatterReduce::Min) check_not_bool(check, x, "added up or multiplied");
     const Places to = slices(check, x, axis, index);
     const std::int64_t size = to.base->shape[to.axis];
-    Shape line(to.base->shape.size(), 1);
+    Shape line = Shape::filled(to.base->shape.size(), 1);
     line[to.axis] = size;
     const NodeRef counts = ir::reshape(counts_of({size}, to.line, 0), line);
     const NodeRef values = slice_values(check, x, source, to);

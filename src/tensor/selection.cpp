@@ -74,11 +74,4 @@ Tensor select_by_mask(const Tensor& x, const Tensor& mask, int axis) {
     return index_select(x.reshape(merged), axis, from_data(flat_positions(mask)));
 }
 
-Tensor randperm(std::int64_t n) {
-    if (n < 0) throw ValueError(str("randperm(n: ", n, "): n must not be negative"));
-    const Tensor order = argsort(rand({n}, f64));
-    order.realize();  // batches are slices of it: of a pending value each would sort again, and each start be a plan
-    return order;
-}
-
 }  // namespace weft

@@ -1,6 +1,7 @@
 // tensor/series.cpp: rows of numbers that follow a formula: powers, and the windows of spectra.
 #include "core/checked.h"
 #include "tensor/check.h"
+#include "tensor/options.h"
 
 #include <weft/ops.h>
 
@@ -9,10 +10,11 @@
 
 namespace weft {
 
-Tensor logspace(double start, double stop, std::int64_t count, double base, DType dtype) {
+Tensor logspace(double start, double stop, std::int64_t count, double base, const TensorOptions& options) {
+    const DeviceScope there = place_of(options);
     const Checker check("logspace", {{"start", start}, {"stop", stop}, {"count", count}, {"base", base}});
     check.value(count >= 0, "the count must not be negative");
-    return pow(full({}, base, f64), linspace(start, stop, count, f64)).to(dtype);
+    return pow(full({}, base, f64), linspace(start, stop, count, f64)).to(options.dtype_or(default_dtype()));
 }
 
 Tensor vander(const Tensor& x, std::optional<std::int64_t> columns, bool increasing) {
@@ -31,7 +33,9 @@ namespace {
 
 // weight(t) for t from 0 to 1 across the window.
 template <class Weight>
-Tensor window(std::string_view name, std::int64_t length, bool periodic, DType dtype, Weight weight) {
+Tensor window(std::string_view name, std::int64_t length, bool periodic, const TensorOptions& options, Weight weight) {
+    const DeviceScope there = place_of(options);
+    const DType dtype = options.dtype_or(default_dtype());
     const Checker check(name, {{"length", length}, {"dtype", dtype}});
     check.value(length >= 0, "the length must not be negative");
     check.dtype(is_float(dtype), "the type must be a float");
@@ -58,25 +62,25 @@ double bessel_i0(double x) {
 
 }  // namespace
 
-Tensor hann_window(std::int64_t length, bool periodic, DType dtype) {
-    return window("hann_window", length, periodic, dtype, [](double t) { return 0.5 - 0.5 * cosine(t); });
+Tensor hann_window(std::int64_t length, bool periodic, const TensorOptions& options) {
+    return window("hann_window", length, periodic, options, [](double t) { return 0.5 - 0.5 * cosine(t); });
 }
 
-Tensor hamming_window(std::int64_t length, bool periodic, double alpha, double beta, DType dtype) {
-    return window("hamming_window", length, periodic, dtype, [=](double t) { return alpha - beta * cosine(t); });
+Tensor hamming_window(std::int64_t length, bool periodic, double alpha, double beta, const TensorOptions& options) {
+    return window("hamming_window", length, periodic, options, [=](double t) { return alpha - beta * cosine(t); });
 }
 
-Tensor blackman_window(std::int64_t length, bool periodic, DType dtype) {
-    return window("blackman_window", length, periodic, dtype,
+Tensor blackman_window(std::int64_t length, bool periodic, const TensorOptions& options) {
+    return window("blackman_window", length, periodic, options,
                   [](double t) { return std::max(0.0, 0.42 - 0.5 * cosine(t) + 0.08 * cosine(2 * t)); });
 }
 
-Tensor bartlett_window(std::int64_t length, bool periodic, DType dtype) {
-    return window("bartlett_window", length, periodic, dtype, [](double t) { return 1 - std::abs(2 * t - 1); });
+Tensor bartlett_window(std::int64_t length, bool periodic, const TensorOptions& options) {
+    return window("bartlett_window", length, periodic, options, [](double t) { return 1 - std::abs(2 * t - 1); });
 }
 
-Tensor kaiser_window(std::int64_t length, bool periodic, double beta, DType dtype) {
-    return window("kaiser_window", length, periodic, dtype, [=](double t) {
+Tensor kaiser_window(std::int64_t length, bool periodic, double beta, const TensorOptions& options) {
+    return window("kaiser_window", length, periodic, options, [=](double t) {
         const double aside = 2 * t - 1;
         return bessel_i0(beta * std::sqrt(std::max(0.0, 1 - aside * aside))) / bessel_i0(beta);
     });

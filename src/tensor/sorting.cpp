@@ -42,7 +42,7 @@ ValuesAndIndices of_rows(const Checker& check, std::string name, std::string par
     const int rank = std::max(x.rank(), 1);
     const int from = check.axis(axis, rank);
     const NodeRef node = x.rank() ? node_of(x) : ir::reshape(node_of(x), {1});
-    Dims to_last, back(static_cast<std::size_t>(rank));
+    Dims to_last, back = Dims::filled(static_cast<std::size_t>(rank));
     for (int d = 0; d < rank; ++d)
         if (d != from) to_last.push_back(d);
     to_last.push_back(from);
@@ -131,7 +131,7 @@ Tensor quantiles(std::string_view name, const Tensor& x, std::span<const double>
             }
         }
         if (!skip_nan) value = where(eq(valid, n), value, std::numeric_limits<double>::quiet_NaN());
-        if (!axis && keepdim) value = value.reshape(Shape(static_cast<std::size_t>(x.rank()), 1));
+        if (!axis && keepdim) value = value.reshape(Shape::filled(static_cast<std::size_t>(x.rank()), 1));
         found.push_back(axis || !keepdim ? dropped(value, at, keepdim && axis) : value);
         if (x.rank() == 0) found.back() = found.back().reshape({});
     }

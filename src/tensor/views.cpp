@@ -65,7 +65,8 @@ struct Region {
     Shape spans, sizes;  // sizes: how many elements are taken
     Dims steps, flipped;
 
-    explicit Region(const Shape& whole) : starts(whole.size(), 0), spans(whole), sizes(whole), steps(whole.size(), 1) {}
+    explicit Region(const Shape& whole)
+        : starts(Dims::filled(whole.size(), 0)), spans(whole), sizes(whole), steps(Dims::filled(whole.size(), 1)) {}
 
     void take(int axis, std::int64_t start, std::int64_t count, std::int64_t step) {
         starts[axis] = count == 0 ? 0 : step > 0 ? start : start + (count - 1) * step;
@@ -241,7 +242,7 @@ Tensor Tensor::flatten(int first, int last) const {
 Tensor Tensor::permute(const Dims& axes) const {
     const Checker check("permute", {{"x", *this}, {"axes", axes}});
     check.that(axes.size() == shape().size(), "there are ", rank(), " axes to order, not ", axes.size());
-    Dims order, inverse(axes.size(), -1);
+    Dims order, inverse = Dims::filled(axes.size(), -1);
     for (const std::int64_t axis : axes) {
         const int d = check.axis(axis, rank());
         check.value(inverse[d] < 0, "axis ", axis, " is given twice");
@@ -258,7 +259,7 @@ Tensor Tensor::transpose(int a, int b) const {
     const int axes = std::max(1, rank());  // a scalar has a "last" axis here, as in PyTorch
     const int first = check.axis(a, axes), second = check.axis(b, axes);
     if (rank() == 0) return permute({});
-    Dims order(shape().size());
+    Dims order = Dims::filled(shape().size());
     std::iota(order.begin(), order.end(), 0);
     std::swap(order[first], order[second]);
     return permute(order);
@@ -353,7 +354,8 @@ Tensor moveaxis(const Tensor& x, const Dims& from, const Dims& to) {
             for (const std::int64_t axis : *axes) check.axis(axis, 1);
         return x.permute({});
     }
-    Dims order(static_cast<std::size_t>(rank), -1), moved(static_cast<std::size_t>(rank), 0);
+    Dims order = Dims::filled(static_cast<std::size_t>(rank), -1),
+         moved = Dims::filled(static_cast<std::size_t>(rank), 0);
     for (std::size_t i = 0; i < from.size(); ++i) {
         const int source = check.axis(from[i], rank), target = check.axis(to[i], rank);
         check.value(!moved[source], "axis ", from[i], " is moved twice");
@@ -465,13 +467,13 @@ Tensor unfold(const Tensor& x, int axis, std::int64_t size, std::int64_t step) {
                 order.push_back(i);
                 if (i == axis) order.push_back(rank);
             }
-            Dims none(order.size(), 0), after = none;
+            Dims none = Dims::filled(order.size(), 0), after = none;
             after[axis + 1] = window.stride - window.size;
             const NodeRef blocks = ir::pad(ir::permute(value, order), none, after);
             Shape flat = base->shape, part = base->shape;
             flat[axis] = outputs * window.stride;
             part[axis] = reach;
-            const Dims start(flat.size(), 0);
+            const Dims start = Dims::filled(flat.size(), 0);
             const NodeRef inside = ir::shrink(ir::reshape(blocks, flat), start, part);
             const NodeRef at = nodes::positions(reach, axis, rank);
             const NodeRef seen =

@@ -32,7 +32,7 @@ ir::NodeRef without_batch(const ir::NodeRef& y, const Tensor& x, int spatial) {
 }
 
 ir::NodeRef zero_padded(const ir::NodeRef& x, const Dims& before, const Dims& after) {
-    Dims first(x->shape.size(), 0), last = first;
+    Dims first = Dims::filled(x->shape.size(), 0), last = first;
     std::copy(before.begin(), before.end(), first.end() - before.size());
     std::copy(after.begin(), after.end(), last.end() - after.size());
     return ir::pad(x, first, last);

@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 using namespace weft;
 
@@ -84,4 +85,14 @@ TEST_CASE("an inline vector grows beyond its room, copies and moves") {
     const Dims small{1, 2};
     copy = small;
     CHECK(copy == small);
+}
+
+// Shape(3, 1) would be read as [3, 1] and be three ones.
+static_assert(!std::is_constructible_v<Shape, int, int> && !std::is_constructible_v<Shape, std::size_t>);
+
+TEST_CASE("a shape of equal sizes is made by name") {
+    CHECK(Shape::filled(3, 1) == Shape{1, 1, 1});
+    CHECK(Dims::filled(2) == Dims{0, 0});
+    CHECK(Shape::filled(0, 7).empty());
+    CHECK(Dims::filled(9, -1).size() == 9);  // more than fit inline
 }

@@ -66,6 +66,26 @@ TEST_CASE("tensors are made where they are told, and stay there") {
     CHECK(ones_like(y).device() == guarded());
 }
 
+TEST_CASE("modules are made where their settings say, with all that they hold, or where a scope says") {
+    const DeviceScope host(cpu);
+    const auto is_there = [](const nn::Module& module) {
+        for (const auto& [name, tensor] : module.state())
+            if (tensor.device() != guarded()) return false;
+        return !module.state().empty();
+    };
+    CHECK(is_there(nn::Conv2d(3, 4, 3, {.device = "guarded"})));
+    CHECK(is_there(nn::ConvTranspose1d(3, 4, 3, {.device = guarded()})));
+    CHECK(is_there(nn::BatchNorm2d(3, {.device = guarded()})));
+    CHECK(is_there(nn::LSTM(3, 4, {.layers = 2, .device = guarded()})));
+    CHECK(is_there(nn::MultiheadAttention(4, 2, {.add_bias_kv = true, .device = guarded()})));
+    CHECK(is_there(nn::TransformerEncoder(4, 2, 2, {.dim_feedforward = 8, .device = guarded()}, true)));
+    CHECK(nn::Linear(3, 4).weight.device() == cpu);
+    const DeviceScope scope(guarded());
+    CHECK(is_there(nn::Linear(3, 4)));
+    CHECK(is_there(nn::Conv2d(3, 4, 3)));
+    CHECK(nn::Conv2d(3, 4, 3, {.device = cpu}).weight.device() == cpu);
+}
+
 TEST_CASE("different devices do not mix, and the message names both; numbers do") {
     const DeviceScope host(cpu);
     const Tensor x = ones({2, 2}), y = ones({2, 2}).to(guarded());

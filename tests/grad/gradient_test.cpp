@@ -227,7 +227,7 @@ TEST_CASE("every op has a rule and a case above, or stands in the list of those 
         Op::Buffer,    Op::Const,       Op::Var,     Op::Iota,                                 // leaves
         Op::Bitcast,                                                                           // reads bits
         Op::IDiv,      Op::And,         Op::Or,      Op::Xor,  Op::Shl, Op::Shr,   Op::Check,  // of integers
-        Op::Gcd,       Op::Lgamma,      Op::Digamma,  // tensor/special.cpp has theirs
+        Op::Gcd,       Op::Lgamma,      Op::Digamma,  // tensor/elementwise_maths.cpp has theirs
         Op::CmpLt,     Op::CmpLe,       Op::CmpEq,    // give bool
         Op::ThreefryX, Op::ThreefryY,                 // random bits
         Op::Leaf,      Op::Detach,                    // the walk stops there

@@ -29,7 +29,8 @@ def test_it_is_small_and_complete(wheel):
     assert wheel.stat().st_size < 3.6e6
     names = zipfile.ZipFile(wheel).namelist()
     assert "weft/__init__.py" in names and "weft/nn/functional.py" in names and "weft/py.typed" in names
-    assert {"weft/_weft/__init__.pyi", "weft/_weft/functional.pyi", "weft/_weft/_linalg.pyi", "weft/lib/libweft.so", "weft/include/weft/weft.h"} <= set(names)
+    assert {"weft/_weft/__init__.pyi", "weft/_weft/functional.pyi", "weft/_weft/_linalg.pyi", "weft/include/weft/weft.h"} <= set(names)
+    assert [name for name in names if "libweft" in name] == ["weft/lib/libweft.so"]  # once, and not again under the names with versions
     assert {"weft/data/iris/iris-features-idx2-float.gz", "weft/data/digits/digits-images-idx3-ubyte.gz"} <= set(names)
     assert all(name.startswith(("weft/", "weft-")) for name in names), names
 

@@ -114,7 +114,7 @@ inline int broadcast_position(std::int64_t at, const Shape& whole, const Shape& 
     return ravel(own, shape);
 }
 inline std::optional<Shape> broadcast_shape(const Shape& a, const Shape& b) {
-    Shape result(std::max(a.size(), b.size()), 1);
+    Shape result = Shape::filled(std::max(a.size(), b.size()), 1);
     for (const Shape* shape : {&a, &b})
         for (std::size_t i = 1; i <= shape->size(); ++i) {
             std::int64_t& size = result[result.size() - i];

@@ -184,7 +184,7 @@ std::vector<Terms> terms_of(const Node& node, const std::vector<Word>& source) {
     const auto& axes = node.as<ir::ReduceArg>().axes;
     std::vector<Terms> terms(static_cast<std::size_t>(numel(node.shape)));
     const bool is_product = node.source().op == Op::Mul;
-    Dims index(from.size(), 0);
+    Dims index = Dims::filled(from.size(), 0);
     const Dims strides = row_major_strides(node.shape);
     for (const Word word : source) {
         std::int64_t at = 0;

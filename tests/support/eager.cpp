@@ -33,7 +33,7 @@ using Values = std::unordered_map<const Node*, Value>;
 template <class F>
 void for_each_index(const Shape& shape, F&& f) {
     const std::int64_t count = numel(shape);
-    Dims index(shape.size(), 0);
+    Dims index = Dims::filled(shape.size(), 0);
     for (std::int64_t position = 0; position < count; ++position) {
         f(index, position);
         for (std::size_t d = shape.size(); d-- > 0;) {
@@ -55,7 +55,7 @@ Words strided(const Shape& shape, const Words& from, std::int64_t start, const D
     if (words.empty()) return words;
     const std::size_t last = shape.size();
     const std::int64_t length = last ? shape[last - 1] : 1, step = last ? steps[last - 1] : 0;
-    Dims index(last, 0);
+    Dims index = Dims::filled(last, 0);
     std::int64_t at = start;
     for (std::size_t position = 0; position < words.size();) {
         for (std::int64_t i = 0; i < length; ++i) words[position++] = from[at + i * step];
@@ -228,7 +228,7 @@ void for_each_term(const Node& node, const Words& from, F&& f) {
     const Shape& shape = node.source().shape;
     Dims strides = row_major_strides(node.shape);
     for (const std::int64_t axis : node.as<ReduceArg>().axes) strides[axis] = 0;
-    Dims index(shape.size(), 0);
+    Dims index = Dims::filled(shape.size(), 0);
     std::int64_t at = 0;
     for (const Word word : from) {
         f(at, word);

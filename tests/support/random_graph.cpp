@@ -86,14 +86,14 @@ private:
         if (kind < 0.08) return constant_word(dtype, random_word(rng_, dtype, data_), shape);
         if (kind < 0.12) return special_constant(dtype, shape);
         if (kind < 0.18 && !shape.empty()) {
-            Shape line(shape.size(), 1);
+            Shape line = Shape::filled(shape.size(), 1);
             const std::size_t axis = static_cast<std::size_t>(rng_.below(static_cast<std::int64_t>(shape.size())));
             line[axis] = shape[axis];
             return expand(reshape(cast(iota(shape[axis]), dtype), line), shape);
         }
         if (kind < 0.23) {
             const NodeRef var = variable(dtype, random_word(rng_, dtype, data_));
-            return shape.empty() ? var : expand(reshape(var, Shape(shape.size(), 1)), shape);
+            return shape.empty() ? var : expand(reshape(var, Shape::filled(shape.size(), 1)), shape);
         }
         return random_leaf(rng_, dtype, shape, data_);
     }

@@ -63,7 +63,7 @@ ir::NodeRef random_leaf(Rng& rng, DType dtype, const Shape& shape, Data data) {
     if (layout > 0)
         for (std::size_t i = rank; i > 1; --i)
             std::swap(order[i - 1], order[static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(i)))]);
-    Dims strides(rank, 1);
+    Dims strides = Dims::filled(rank, 1);
     std::int64_t step = layout == 2 && rng.chance(0.3) ? rng.within(2, 3) : 1, offset = layout == 2 ? rng.below(4) : 0,
                  reach = offset;
     for (std::size_t i = rank; i-- > 0;) {

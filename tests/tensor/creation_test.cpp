@@ -140,3 +140,72 @@ TEST_CASE("tables that cannot fit into memory are refused at the call") {
     CHECK(triu_indices(2, 3, 1).shape() == Shape{2, 3});
     CHECK(tril_indices(2, 3, -1).to_vector<std::int64_t>() == std::vector<std::int64_t>{1, 0});
 }
+
+// ---- options ---------------------------------------------------------------------------------------------------------
+
+namespace {
+
+bool is(const Tensor& x, DType dtype, const Device& device) { return x.dtype() == dtype && x.device() == device; }
+
+}  // namespace
+
+TEST_CASE("options: only a type, only a device, both, none") {
+    const Device here = default_device(), other("guarded");
+    CHECK(is(zeros({2}), f32, here));
+    CHECK(is(zeros({2}, {}), f32, here));
+    CHECK(is(zeros({2}, f64), f64, here));
+    CHECK(is(zeros({2}, other), f32, other));
+    CHECK(is(zeros({2}, {f64, "guarded"}), f64, other));
+    CHECK(is(zeros({2}, {f64, cpu}), f64, cpu));
+    CHECK(is(zeros({2}, {std::nullopt, other}), f32, other));
+    CHECK(is(zeros({2}, std::optional<DType>()), f32, here));
+    CHECK(is(ones({}, {f16, other}), f16, other));
+    CHECK(default_device() == here);  // no call leaves its device behind
+}
+
+TEST_CASE("options: every function that makes a tensor takes them") {
+    const Device other("guarded");
+    const TensorOptions both(f64, other);
+    CHECK(is(full({2}, 7, other), i64, other));
+    CHECK(is(full({2}, 7, both), f64, other));
+    CHECK(is(tensor({1, 2}, other), i64, other));
+    CHECK(is(tensor(1.5, both), f64, other));
+    CHECK(is(arange(3, other), i64, other));
+    CHECK(is(arange(0, 1, 0.25, both), f64, other));
+    CHECK(is(linspace(0, 1, 1, both), f64, other));
+    CHECK(is(linspace(0, 1, 5, both), f64, other));
+    CHECK(is(logspace(0, 3, 4, 10, both), f64, other));
+    CHECK(is(eye(2, 3, both), f64, other));
+    CHECK(is(hann_window(4, true, both), f64, other));
+    CHECK(is(hann_window(1, true, both), f64, other));
+    CHECK(is(tril_indices(3, 3, 0, {i32, other}), i32, other));
+    CHECK(is(from_data(std::vector<float>{1, 2}, {2}, both), f64, other));
+    CHECK(is(from_data(std::vector<bool>{true}, {1}, both), f64, other));
+    CHECK(is(from_bytes("ab", u8, {2}, other), u8, other));
+    CHECK(is(rand({2}, both), f64, other));
+    CHECK(is(randn({2}, other), f32, other));
+    CHECK(is(randint(0, 9, {2}, other), i64, other));
+    CHECK(is(randperm(4, {i32, other}), i32, other));
+    CHECK(is(uniform({2}, 0, 1, both), f64, other));
+    CHECK(is(normal({2}, 0, 1, both), f64, other));
+    CHECK(is(truncated_normal({2}, 0, 1, -2, 2, other), f32, other));
+    CHECK(is(geometric({2}, 0.5, {i64, other}), i64, other));
+
+    const Tensor x = zeros({2}, both);
+    CHECK(is(ones_like(x), f64, other));
+    CHECK(is(ones_like(x, f32), f32, other));
+    CHECK(is(full_like(x, 3, cpu), f64, cpu));
+    CHECK(values(arange(3, other) + full({3}, 2, other)) == Doubles{2, 3, 4});
+    manual_seed(5);
+    const Doubles drawn = values(rand({4}, cpu));
+    manual_seed(5);
+    CHECK(values(rand({4}, other)) == drawn);
+}
+
+TEST_CASE("options: a type that does not fit, and a device that is not there, throw at the call") {
+    CHECK_THROWS_AS(rand({2}, i64), DTypeError);
+    CHECK_THROWS_AS(full({2}, 300, {i8, cpu}), ValueError);
+    CHECK_THROWS_AS(zeros({2}, Device("cuda:99")), ValueError);
+    CHECK_THROWS_AS(zeros({2}, {f32, "nowhere"}), ValueError);
+    CHECK(zeros({2}).device() == default_device());
+}

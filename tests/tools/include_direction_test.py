@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Who may include whom, and no file past 1,000 lines.
+"""Who may include whom, no file past 1,000 lines, no declaration in a header that only collects others, and no public
+header whose declarations a shared library would hide.
 
 The table below is the one in docs/architecture.md ("Layout"). Run without arguments it first checks itself on small made-up
 trees, then the repository; it exits non-zero and lists every offence.
@@ -12,6 +13,8 @@ from pathlib import Path
 
 MAX_LINES = 1000
 VALUE_HEADERS = {"device.h", "dtype.h", "shape.h", "error.h"}  # the bottom of the house: every room may include them
+
+UMBRELLAS = {"functional.h", "nn.h", "ops.h", "weft.h"}  # they only include: a function is declared in the header of its topic
 
 # Room of src/ -> rooms it may include besides itself.
 ROOMS = {
@@ -98,7 +101,12 @@ def offences(root):
             if place[0] == "src" and (len(place) < 3 or place[1] not in ROOMS):
                 found.append(f"{path}: no such room; add {place[1]} to {Path(__file__).name} and docs/architecture.md")
                 continue
+            umbrella = place[:2] == ["include", "weft"] and len(place) == 3 and place[2] in UMBRELLAS
             for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+                if umbrella and line and not line.startswith(("//", "#")):
+                    found.append(f"{path}:{number}: an umbrella header declares nothing; {line.strip()!r} belongs to a topic's header")
+                if place[0] == "include" and line.startswith("namespace weft"):
+                    found.append(f"{path}:{number}: a shared library exports what is in `namespace WEFT_API weft` (weft/api.h)")
                 if match := INCLUDE.match(line):
                     bracket, name = match.groups()
                     why = angle_offence(path, name) if bracket == "<" else quote_offence(root, path, name)
@@ -147,6 +155,10 @@ def self_check():
         ("src/attic/old.cpp", "#include <vector>", True),
         ("include/weft/ops.h", "#include <weft/tensor.h>", False),
         ("include/weft/ops.h", '#include "core/size.h"', True),
+        ("include/weft/ops.h", "Tensor add(const Tensor& a, const Tensor& b);", True),
+        ("include/weft/arithmetic.h", "namespace weft {", True),
+        ("include/weft/arithmetic.h", "namespace WEFT_API weft {", False),
+        ("include/weft/arithmetic.h", "Tensor add(const Tensor& a, const Tensor& b);", False),
         ("python/src/norm.cpp", "#include <nanobind/nanobind.h>", False),
         ("python/src/norm.cpp", '#include "core/size.h"', True),
         ("src/ir/long.cpp", "\n" * MAX_LINES, False),

@@ -2,6 +2,7 @@
 // and functions that it asks for, which nobody has made yet. Python's load() and save() are made of these.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/io.h>
 
 #include <cstdint>
@@ -10,7 +11,8 @@
 #include <string>
 #include <vector>
 
-namespace weft::io {
+namespace WEFT_API weft {
+namespace io {
 
 using Ref =
     std::uint32_t;  // an object's place in Objects; one object may be at several places of others, also of itself
@@ -88,4 +90,5 @@ Objects read_objects(const std::filesystem::path& path, const ObjectOptions& opt
 void write_objects(const Objects& objects, const std::filesystem::path& path, const std::string& call = "save()");
 std::string objects_as_bytes(const Objects& objects, const std::string& call = "save()");
 
-}  // namespace weft::io
+}  // namespace io
+}  // namespace weft

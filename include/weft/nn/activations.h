@@ -2,9 +2,11 @@
 #pragma once
 
 #include <weft/activations.h>
+#include <weft/api.h>
 #include <weft/nn/module.h>
 
-namespace weft::nn {
+namespace WEFT_API weft {
+namespace nn {
 
 struct Tanh : Module {
     Tensor forward(const Tensor& x) override { return x.tanh(); }
@@ -121,4 +123,5 @@ public:
     Tensor weight;
 };
 
-}  // namespace weft::nn
+}  // namespace nn
+}  // namespace weft

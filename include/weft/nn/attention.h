@@ -1,20 +1,24 @@
 // weft/nn/attention.h: attention in several heads, and the encoder of a transformer.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/attention.h>
 #include <weft/nn/linear.h>
 #include <weft/nn/norm.h>
 
 #include <functional>
 #include <memory>
+#include <optional>
 
-namespace weft::nn {
+namespace WEFT_API weft {
+namespace nn {
 
 struct MultiheadSettings {
     double dropout = 0;
     bool bias = true, add_bias_kv = false, add_zero_attn = false;
     std::int64_t kdim = 0, vdim = 0;  // 0: as embed
     bool batch_first = false;
+    std::optional<Device> device = {};  // of the parameters; none: default_device()
 };
 
 // Query [L, n, embed], key [S, n, kdim] and value [S, n, vdim] (with batch_first: [n, L, embed] …) to [L, n, embed],
@@ -37,6 +41,10 @@ public:
     Linear out_proj;
     const std::int64_t embed, heads;
     const MultiheadSettings settings;
+
+private:
+    MultiheadAttention(std::int64_t embed, std::int64_t heads, const MultiheadSettings& settings,
+                       const DeviceScope& there);
 };
 
 struct TransformerSettings {
@@ -45,6 +53,7 @@ struct TransformerSettings {
     std::function<Tensor(const Tensor&)> activation = [](const Tensor& x) { return relu(x); };
     double layer_norm_eps = 1e-5;
     bool batch_first = false, norm_first = false, bias = true;
+    std::optional<Device> device = {};  // of the parameters; none: default_device()
 };
 
 // Self attention and two linear layers, each with a normalised sum around it: [length, n, d_model] → the same.
@@ -67,6 +76,8 @@ public:
     Dropout dropout1, dropout2;
 
 private:
+    TransformerEncoderLayer(std::int64_t d_model, std::int64_t heads, const TransformerSettings& settings,
+                            const DeviceScope& there);
     Tensor attend(const Tensor& x, const EncoderMasks& masks);
     Tensor feed_forward(const Tensor& x);
 };
@@ -82,4 +93,5 @@ public:
     std::unique_ptr<LayerNorm> norm;  // or null
 };
 
-}  // namespace weft::nn
+}  // namespace nn
+}  // namespace weft

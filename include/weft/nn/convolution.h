@@ -1,12 +1,15 @@
 // weft/nn/convolution.h: convolution and pooling layers.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/convolution.h>
 #include <weft/nn/module.h>
 
+#include <optional>
 #include <string_view>
 
-namespace weft::nn {
+namespace WEFT_API weft {
+namespace nn {
 
 // ---- convolution -----------------------------------------------------------------------------------------------------
 // [n, in, spatial…] → [n, out, spatial'…]. Uniform in ±1/√(in / groups * window).
@@ -17,6 +20,7 @@ struct ConvSettings {
     Sizes dilation = 1;
     std::int64_t groups = 1;
     bool bias = true;
+    std::optional<Device> device = {};  // of the parameters; none: default_device()
 };
 using Conv1dSettings = ConvSettings;
 using Conv2dSettings = ConvSettings;
@@ -58,6 +62,7 @@ struct ConvTransposeSettings {
     std::int64_t groups = 1;
     bool bias = true;
     Sizes dilation = 1;
+    std::optional<Device> device = {};  // of the parameters; none: default_device()
 };
 
 class ConvTranspose : public Module {
@@ -122,4 +127,5 @@ using AdaptiveMaxPool1d = AdaptivePool<adaptive_max_pool1d>;
 using AdaptiveMaxPool2d = AdaptivePool<adaptive_max_pool2d>;
 using AdaptiveMaxPool3d = AdaptivePool<adaptive_max_pool3d>;
 
-}  // namespace weft::nn
+}  // namespace nn
+}  // namespace weft

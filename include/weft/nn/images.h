@@ -1,6 +1,7 @@
 // weft/nn/images.h: layers without parameters that pad, resize, cut and rearrange images.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/error.h>
 #include <weft/images.h>
 #include <weft/movement.h>
@@ -8,7 +9,8 @@
 
 #include <string>
 
-namespace weft::nn {
+namespace WEFT_API weft {
+namespace nn {
 
 // ---- padding ---------------------------------------------------------------------------------------------------------
 
@@ -16,7 +18,7 @@ namespace weft::nn {
 template <int spatial>
 class Widths : public Dims {
 public:
-    Widths(int all) : Dims(std::size_t{2 * spatial}, std::int64_t{all}) {}
+    Widths(int all) : Dims(Dims::filled(2 * spatial, all)) {}
     Widths(std::initializer_list<std::int64_t> sides) : Dims(sides) {
         if (sides.size() != 2 * spatial)
             throw ValueError("padding: there must be " + std::to_string(2 * spatial) + " widths, or one for all sides");
@@ -104,4 +106,5 @@ using PixelShuffle = Shuffle<pixel_shuffle>;
 using PixelUnshuffle = Shuffle<pixel_unshuffle>;
 using ChannelShuffle = Shuffle<channel_shuffle>;
 
-}  // namespace weft::nn
+}  // namespace nn
+}  // namespace weft

@@ -1,12 +1,14 @@
 // weft/nn/linear.h: linear maps, tables, and layers that only change a shape or drop elements.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/functional.h>
 #include <weft/nn/module.h>
 
 #include <optional>
 
-namespace weft::nn {
+namespace WEFT_API weft {
+namespace nn {
 
 struct Identity : Module {
     Tensor forward(const Tensor& x) override { return x; }
@@ -90,4 +92,5 @@ public:
     const Shape sizes;
 };
 
-}  // namespace weft::nn
+}  // namespace nn
+}  // namespace weft

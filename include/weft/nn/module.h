@@ -1,6 +1,7 @@
 // weft/nn/module.h: Module, what has parameters, buffers and children, and modules made of modules.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/tensor.h>
 
 #include <filesystem>
@@ -10,7 +11,8 @@
 #include <utility>
 #include <vector>
 
-namespace weft::nn {
+namespace WEFT_API weft {
+namespace nn {
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
@@ -124,4 +126,5 @@ private:
     std::map<std::string, std::unique_ptr<Module>> modules_;
 };
 
-}  // namespace weft::nn
+}  // namespace nn
+}  // namespace weft

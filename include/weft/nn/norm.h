@@ -1,13 +1,15 @@
 // weft/nn/norm.h: normalisation layers. Weights start as 1, biases as 0.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/functional.h>
 #include <weft/nn/module.h>
 
 #include <optional>
 #include <string_view>
 
-namespace weft::nn {
+namespace WEFT_API weft {
+namespace nn {
 
 // ---- by channel ------------------------------------------------------------------------------------------------------
 
@@ -15,6 +17,7 @@ struct BatchNormSettings {
     double eps = 1e-5;
     std::optional<double> momentum = 0.1;  // none: the plain mean over all batches
     bool affine = true, track_running_stats = true;
+    std::optional<Device> device = {};  // of the parameters and buffers; none: default_device()
 };
 
 // What batch and instance norm hold.
@@ -120,4 +123,5 @@ public:
     const std::optional<double> eps;
 };
 
-}  // namespace weft::nn
+}  // namespace nn
+}  // namespace weft

@@ -1,12 +1,15 @@
 // weft/nn/recurrent.h: recurrent layers, and their cells for a loop of one's own. Parameters are uniform in ±1/√hidden.
 #pragma once
 
+#include <weft/api.h>
 #include <weft/nn/module.h>
 #include <weft/recurrent.h>
 
+#include <optional>
 #include <string_view>
 
-namespace weft::nn {
+namespace WEFT_API weft {
+namespace nn {
 
 struct RecurrentSettings {
     int layers = 1;
@@ -15,6 +18,7 @@ struct RecurrentSettings {
     bool bidirectional = false;
     std::int64_t proj_size = 0;                      // of LSTM: h is projected to this size
     Nonlinearity nonlinearity = Nonlinearity::Tanh;  // of RNN
+    std::optional<Device> device = {};               // of the parameters; none: default_device()
 };
 
 // x [time, n, in] (see weft/recurrent.h) to the outputs and the last state.
@@ -81,4 +85,5 @@ public:
     }
 };
 
-}  // namespace weft::nn
+}  // namespace nn
+}  // namespace weft

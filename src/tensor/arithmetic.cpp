@@ -1,4 +1,4 @@
-// tensor/elementwise.cpp: arithmetic, comparisons, logic and bits: check, promote, build the node. Computes nothing.
+// tensor/arithmetic.cpp: arithmetic, comparisons, logic and bits: check, promote, build the node. Computes nothing.
 #include "tensor/cell.h"
 #include "tensor/check.h"
 #include "tensor/nodes.h"

@@ -1,4 +1,4 @@
-// tensor/unary.cpp: functions of one tensor, element by element.
+// tensor/arithmetic_unary.cpp: functions of one tensor, element by element.
 #include "tensor/composite.h"
 #include "tensor/nodes.h"
 

@@ -200,7 +200,7 @@ TEST_CASE("windows of three in pairs: the plain sums, with their first and secon
     manual_seed(3);
     for (const Pairs& c : cases) {
         CAPTURE(c.x);
-        const Dims ones(c.before.size(), 1);
+        const Dims ones = Dims::filled(c.before.size(), 1);
         const Windows windows{ones, ones, c.before, c.after};
         Tensor x = randn(c.x), w = randn(c.w);
         Tensor exact_x = x.to(f64).realize(), exact_w = w.to(f64).realize();

@@ -1,4 +1,4 @@
-// tensor/float_parts.cpp: what looks into floats: sign, exponent and fraction, neighbours, and what is no number.
+// tensor/elementwise_parts.cpp: what looks into floats: sign, exponent and fraction, neighbours, and what is no number.
 #include "tensor/composite.h"
 #include "tensor/nodes.h"
 

@@ -1,4 +1,4 @@
-// tensor/conv.cpp: convolution and its transpose: a view of sliding windows, then sums of products (correlate.cpp). There is no op
+// tensor/convolution.cpp: convolution and its transpose: a view of sliding windows, then sums of products (correlate.cpp). There is no op
 // for either, and no buffer of windows: the kernel layer reads the input through the view.
 #include "core/checked.h"
 #include "tensor/correlate.h"
@@ -30,7 +30,7 @@ NodeRef grouped_kernels(const Tensor& weight, std::int64_t groups, DType wide) {
 
 NodeRef with_bias(const NodeRef& y, const Tensor& bias, int spatial) {
     if (!bias.defined()) return y;
-    Shape per_channel(static_cast<std::size_t>(1 + spatial), 1);
+    Shape per_channel = Shape::filled(static_cast<std::size_t>(1 + spatial), 1);
     per_channel[0] = bias.size(0);
     return y + ir::reshape(ir::cast(node_of(bias), y->dtype), per_channel);
 }
@@ -108,7 +108,7 @@ Tensor transposed(std::string_view name, int spatial, const Tensor& x, const Ten
         expanded.push_back(sizes[2 + s]);
     }
     spread = ir::expand(ir::reshape(spread, with_windows), expanded);
-    Dims starts(expanded.size(), 0);
+    Dims starts = Dims::filled(expanded.size(), 0);
     for (int s = 0; s < spatial; ++s) {
         check.value(beyond[s] < std::max(stride[s], dilation[s]), "output_padding ", beyond[s],
                     " must be smaller than the stride or the dilation");

@@ -1,4 +1,4 @@
-// tensor/reduce.cpp: sums, extremes, statistics and running sums along axes. f16 and bf16 are computed in f32 and
+// tensor/reduction.cpp: sums, extremes, statistics and running sums along axes. f16 and bf16 are computed in f32 and
 // rounded once.
 #include "ir/build.h"
 #include "tensor/cell.h"
@@ -57,7 +57,7 @@ Tensor reduce_position(std::string_view name, Op op, const Tensor& x, std::optio
         if (axis) check.axes({*axis}, rank);
         check.value(x.numel() > 0, "the ", name, " of no elements is not defined");
         const NodeRef result = position_of(op, ir::reshape(node, {x.numel()}), 0);
-        return make_tensor(ir::reshape(result, keepdim ? Shape(static_cast<std::size_t>(rank), 1) : Shape()));
+        return make_tensor(ir::reshape(result, keepdim ? Shape::filled(static_cast<std::size_t>(rank), 1) : Shape()));
     }
     const int d = check.axis(*axis, rank);
     check.value(node->size(d) > 0, "the ", name, " of no elements is not defined");

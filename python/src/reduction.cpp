@@ -1,4 +1,4 @@
-// python/src/reductions.cpp: sums, extremes, norms and running sums.
+// python/src/reduction.cpp: sums, extremes, norms and running sums.
 #include "arguments.h"
 #include "topics.h"
 
@@ -108,7 +108,7 @@ void bind_sums(nb::module_& m, nb::handle t) {
 
 }  // namespace
 
-void bind_reductions(nb::module_& m, nb::handle t) {
+void bind_reduction(nb::module_& m, nb::handle t) {
     bind_sums(m, t);
     extreme<max, argmax, maximum>(m, t, "max",
                                   "The largest element; along an axis (values, indices); of two tensors the larger.");

@@ -1,4 +1,4 @@
-// python/src/windows.cpp: convolution and pooling of weft.nn.functional.
+// python/src/convolution.cpp: convolution and pooling of weft.nn.functional.
 #include "arguments.h"
 #include "topics.h"
 
@@ -124,7 +124,7 @@ void bind_adaptive_max(nb::module_& f, const char* name) {
 
 }  // namespace
 
-void bind_windows(nb::module_& f) {
+void bind_convolution(nb::module_& f) {
     bind_conv<conv1d>(f, "conv1d");
     bind_conv<conv2d>(f, "conv2d");
     bind_conv<conv3d>(f, "conv3d");

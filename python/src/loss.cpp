@@ -1,4 +1,4 @@
-// python/src/losses.cpp: the losses of weft.nn.functional.
+// python/src/loss.cpp: the losses of weft.nn.functional.
 #include "arguments.h"
 #include "interrupt.h"
 #include "topics.h"
@@ -37,7 +37,7 @@ Pair broadcast_pair(const char* name, const Tensor& input, const Tensor& target)
     if (input.shape() == target.shape()) return {input, target};
     const Shape x = input.shape(), t = target.shape();
     const std::size_t rank = std::max(x.size(), t.size());
-    Shape a(rank - x.size(), 1), b(rank - t.size(), 1);
+    Shape a = Shape::filled(rank - x.size(), 1), b = Shape::filled(rank - t.size(), 1);
     a.append(x.begin(), x.end());
     b.append(t.begin(), t.end());
     for (std::size_t i = 0; i < rank; ++i) {
@@ -261,7 +261,7 @@ void bind_margin_losses(nb::module_& f) {
 
 }  // namespace
 
-void bind_losses(nb::module_& f) {
+void bind_loss(nb::module_& f) {
     bind_class_losses(f);
     bind_binary_losses(f);
     bind_distances(f);

@@ -1,4 +1,4 @@
-// tensor/pairs.cpp: float and integer functions of two or three operands, and whether tensors are alike.
+// tensor/elementwise_pairs.cpp: float and integer functions of two or three operands, and whether tensors are alike.
 #include "tensor/composite.h"
 #include "tensor/nodes.h"
 

@@ -1,4 +1,4 @@
-// tensor/special.cpp: functions of one float that are made of several nodes and have derivatives of their own: inverse hyperbolic
+// tensor/elementwise_maths.cpp: functions of one float that are made of several nodes and have derivatives of their own: inverse hyperbolic
 // functions, roots, and those around the gamma and the error function.
 #include "tensor/composite.h"
 #include "tensor/nodes.h"
