@@ -238,7 +238,7 @@ Word eval_fma(DType t, const Word* in) {
 // The first or the second word of what a counter of two words becomes under a key.
 template <bool second>
 Word eval_threefry(DType, const Word* in) {
-    const std::uint64_t bits = threefry(in[2], in[1] << 32 | static_cast<std::uint32_t>(in[0]));
+    const std::uint64_t bits = weft::threefry(in[2], in[1] << 32 | static_cast<std::uint32_t>(in[0]));
     return to_word(static_cast<std::uint32_t>(second ? bits >> 32 : bits));
 }
 

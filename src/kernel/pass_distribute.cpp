@@ -11,7 +11,7 @@
 namespace weft::kernel {
 namespace {
 
-constexpr std::int64_t kShortest = 64;  // elements: a shorter loop is not worth its start
+constexpr std::int64_t kShortestLoop = 64;  // elements: a shorter loop is not worth its start
 
 class Distributor {
 public:
@@ -27,7 +27,7 @@ public:
 private:
     // Does each store of the loop write, and read, memory that no other one touches?
     bool apart(const Loop& loop) const {
-        if (!loop.independent || loop.kind != LoopKind::Serial || loop.count || loop.extent() < kShortest ||
+        if (!loop.independent || loop.kind != LoopKind::Serial || loop.count || loop.extent() < kShortestLoop ||
             loop.body.size() < 2)
             return false;
         std::unordered_set<int> touched;

@@ -11,7 +11,8 @@
 namespace weft::kernel {
 namespace {
 
-constexpr std::int64_t kShortest = 16, kLongest = 4096;  // shorter: no gain. Longer: gates are tried value by value
+constexpr std::int64_t kShortestPiece = 16,
+                       kLongest = 4096;  // shorter: no gain. Longer: gates are tried value by value
 constexpr std::size_t kMostPieces = 8;
 
 // Gates of loads that this loop alone decides.
@@ -65,7 +66,7 @@ private:
         while (begin < end && !inside(begin)) ++begin;
         std::int64_t stop = begin;
         while (stop < end && inside(stop)) ++stop;
-        if (stop - begin < kShortest / 2 || (begin == 0 && stop == end)) return {};
+        if (stop - begin < kShortestPiece / 2 || (begin == 0 && stop == end)) return {};
         return {begin, stop};
     }
 
@@ -78,14 +79,14 @@ private:
         std::sort(cuts.begin(), cuts.end());
         cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
         const bool few = cuts.size() < kMostPieces;
-        const bool long_enough = loop.extent() >= static_cast<std::int64_t>(cuts.size() + 1) * kShortest;
+        const bool long_enough = loop.extent() >= static_cast<std::int64_t>(cuts.size() + 1) * kShortestPiece;
         return few && long_enough ? cuts : std::vector<std::int64_t>();
     }
 
     bool peel(const Loop& loop, Body& result) {
         const bool leaf = std::none_of(loop.body.begin(), loop.body.end(), [](const Stmt& s) { return s.loop(); });
         if (!leaf || !loop.independent || loop.kind != LoopKind::Serial || loop.count) return false;
-        if (loop.extent() < kShortest || loop.extent() > kLongest) return false;
+        if (loop.extent() < kShortestPiece || loop.extent() > kLongest) return false;
         const std::vector<NodeRef> gates = own_gates(loop);
         if (gates.empty()) return false;
         std::vector<std::int64_t> cuts = interior(loop, gates);

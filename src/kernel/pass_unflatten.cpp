@@ -17,7 +17,7 @@
 namespace weft::kernel {
 namespace {
 
-constexpr std::int64_t kShortest =
+constexpr std::int64_t kShortestRow =
     64;  // elements of a row: in a shorter one too much is left over beside whole vectors
 
 // The shortest row that some index cuts each loop into, by the loop's id.
@@ -34,7 +34,7 @@ std::unordered_map<int, std::int64_t> rows_of(const Kernel& kernel) {
             continue;
         const std::int64_t extent = extent_of(node->sources[0]);
         const auto length = static_cast<std::int64_t>(node->sources[1]->as<ir::ConstArg>().value);
-        if (length < kShortest || length >= extent || extent % length) continue;
+        if (length < kShortestRow || length >= extent || extent % length) continue;
         std::int64_t& row = rows.try_emplace(id_of(node->sources[0]), length).first->second;
         row = std::min(row, length);
     }

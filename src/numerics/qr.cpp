@@ -10,7 +10,7 @@
 namespace weft::dense {
 namespace {
 
-constexpr std::int64_t kBlock = 32, kApplied = 64;  // columns of a panel; reflections that are applied at once
+constexpr std::int64_t kReflectionBlock = 32, kApplied = 64;  // columns of a panel; reflections that are applied at once
 
 // The norm of a column from row `first` on, without overflow.
 double column_norm(const Matrix& a, std::int64_t column, std::int64_t first) {
@@ -114,9 +114,9 @@ double reflect(double* x, std::int64_t count) {
 void qr(const Team& team, const Matrix& a, std::vector<double>& tau) {
     const std::int64_t steps = std::min(a.rows, a.columns);
     tau.assign(static_cast<std::size_t>(steps), 0);
-    Owned columns(std::min(kBlock, steps), a.rows);
-    for (std::int64_t from = 0; from < steps; from += kBlock) {
-        const std::int64_t to = std::min(from + kBlock, steps), wide = to - from, rows = a.rows - from;
+    Owned columns(std::min(kReflectionBlock, steps), a.rows);
+    for (std::int64_t from = 0; from < steps; from += kReflectionBlock) {
+        const std::int64_t to = std::min(from + kReflectionBlock, steps), wide = to - from, rows = a.rows - from;
         const Matrix panel = columns.block(0, 0, wide, rows);
         copy(Strided(a.block(from, from, rows, wide)).t(), panel);
         factor_panel(panel, tau.data() + from);

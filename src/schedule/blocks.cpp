@@ -151,7 +151,7 @@ private:
             return expand(x->sources[0], shape);
         const std::optional<int> below = through && !x->sources.empty() ? source_axis(*x, axis) : std::nullopt;
         if (!below) {
-            Dims starts(shape.size(), 0);
+            Dims starts = Dims::filled(shape.size(), 0);
             starts[axis] = begin_;
             return shrink(x, starts, shape);
         }
@@ -168,7 +168,7 @@ private:
 NodeRef joined_blocks(const NodeRef& result, const BlockSchedule& schedule,
                       const std::unordered_set<const Node*>& inside) {
     NodeRef joined = constant(result->dtype, Scalar(0), result->shape);  // never seen
-    Dims starts(result->shape.size(), 0);
+    Dims starts = Dims::filled(result->shape.size(), 0);
     for (std::int64_t begin = 0; begin < result->shape[schedule.axis]; begin += schedule.rows) {
         const std::int64_t rows = std::min(schedule.rows, result->shape[schedule.axis] - begin);
         starts[schedule.axis] = begin;

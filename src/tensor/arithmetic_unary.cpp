@@ -27,8 +27,6 @@ Tensor number_function(std::string_view name, const Tensor& x, Build build) {
     return make_tensor(ir::cast(build(ir::cast(node_of(x), accumulator_of(result))), result));
 }
 
-NodeRef num(const NodeRef& like, const Scalar& value) { return nodes::number(like, value); }
-
 }  // namespace
 
 // ---- any number ------------------------------------------------------------------------------------------------------
@@ -48,9 +46,9 @@ Tensor abs(const Tensor& x) {
 Tensor sign(const Tensor& x) {
     const Checker check("sign", {{"x", x}});
     if (is_bool(x.dtype())) return make_tensor(node_of(x));
-    const NodeRef n = node_of(x), zero = num(n, 0);
-    const NodeRef negative = is_unsigned(x.dtype()) ? zero : ir::where(ir::less(n, zero), num(n, -1), zero);
-    return make_tensor(nodes::flat(ir::where(ir::less(zero, n), num(n, 1), negative), {n}));
+    const NodeRef n = node_of(x), zero = nodes::number(n, 0);
+    const NodeRef negative = is_unsigned(x.dtype()) ? zero : ir::where(ir::less(n, zero), nodes::number(n, -1), zero);
+    return make_tensor(nodes::flat(ir::where(ir::less(zero, n), nodes::number(n, 1), negative), {n}));
 }
 
 Tensor square(const Tensor& x) {
@@ -68,7 +66,7 @@ Tensor ceil(const Tensor& x) {
     return number_function("ceil", x, [](const NodeRef& n) {
         if (!is_float(n->dtype)) return n;
         const NodeRef whole = ir::unary(Op::Trunc, n);
-        return ir::where(ir::less(whole, n), whole + num(n, 1), whole);
+        return ir::where(ir::less(whole, n), whole + nodes::number(n, 1), whole);
     });
 }
 
@@ -101,7 +99,8 @@ Tensor rsqrt(const Tensor& x) {
 
 Tensor log10(const Tensor& x) {
     constexpr double kLog10Of2 = 0.30102999566398119521;
-    return float_composite("log10", x, [](const NodeRef& n) { return ir::unary(Op::Log2, n) * num(n, kLog10Of2); });
+    return float_composite("log10", x,
+                           [](const NodeRef& n) { return ir::unary(Op::Log2, n) * nodes::number(n, kLog10Of2); });
 }
 
 }  // namespace weft

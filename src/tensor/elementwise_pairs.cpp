@@ -14,15 +14,16 @@ using ir::NodeRef;
 using ir::Op;
 using nodes::grad_rule;
 
-NodeRef num(const NodeRef& like, const Scalar& value) { return nodes::number(like, value); }
 NodeRef abs(const NodeRef& x) { return ir::unary(Op::Abs, x); }
-NodeRef or_one(const NodeRef& x) { return ir::where(ir::equal_to(x, num(x, 0)), num(x, 1), x); }  // x, and 1 for 0
+NodeRef or_one(const NodeRef& x) {
+    return ir::where(ir::equal_to(x, nodes::number(x, 0)), nodes::number(x, 1), x);
+}  // x, and 1 for 0
 
 // The larger magnitude times sqrt(1 + ratio²). An infinity wins, even over NaN.
 NodeRef hypotenuse(const NodeRef& a, const NodeRef& b) {
-    const NodeRef m = abs(a), n = abs(b), infinity = num(a, INFINITY);
+    const NodeRef m = abs(a), n = abs(b), infinity = nodes::number(a, INFINITY);
     const NodeRef large = ir::binary(Op::Max, m, n), ratio = ir::binary(Op::Min, m, n) / or_one(large);
-    const NodeRef value = large * ir::unary(Op::Sqrt, ratio * ratio + num(a, 1));
+    const NodeRef value = large * ir::unary(Op::Sqrt, ratio * ratio + nodes::number(a, 1));
     return ir::where(nodes::either(ir::equal_to(m, infinity), ir::equal_to(n, infinity)), infinity, value);
 }
 
@@ -36,13 +37,14 @@ NodeRef hypot_of(const NodeRef& a, const NodeRef& b) {
 
 // atan of the smaller magnitude over the larger, then by octant: pi/2 - that where y is the larger, pi - that for negative x.
 NodeRef angle_of(const NodeRef& y, const NodeRef& x) {
-    const NodeRef m = abs(x), n = abs(y), infinity = num(x, INFINITY);
+    const NodeRef m = abs(x), n = abs(y), infinity = nodes::number(x, INFINITY);
     const NodeRef large = ir::binary(Op::Max, m, n), small = ir::binary(Op::Min, m, n);
-    const NodeRef ratio = ir::where(ir::equal_to(small, infinity), num(x, 1), small / or_one(large));
+    const NodeRef ratio = ir::where(ir::equal_to(small, infinity), nodes::number(x, 1), small / or_one(large));
     const NodeRef octant = ir::unary(Op::Atan, ratio);
-    const NodeRef quadrant = ir::where(ir::less(m, n), num(x, std::numbers::pi / 2) - octant, octant);
+    const NodeRef quadrant = ir::where(ir::less(m, n), nodes::number(x, std::numbers::pi / 2) - octant, octant);
     const NodeRef bits = nodes::bits(x);
-    const NodeRef half = ir::where(ir::less(bits, num(bits, 0)), num(x, std::numbers::pi) - quadrant, quadrant);
+    const NodeRef half =
+        ir::where(ir::less(bits, nodes::number(bits, 0)), nodes::number(x, std::numbers::pi) - quadrant, quadrant);
     return nodes::copysign(half, y);
 }
 
@@ -58,28 +60,30 @@ NodeRef atan2_of(const NodeRef& y, const NodeRef& x) {
 // max + log(1 + base^-|a - b|); equal infinities have no difference.
 NodeRef log_of_sum(const NodeRef& a, const NodeRef& b, bool binary) {
     const auto power = [](bool two, const NodeRef& n) { return ir::unary(two ? Op::Exp2 : Op::Exp, n); };
-    const auto gap = [](const NodeRef& m, const NodeRef& n) { return ir::where(ir::equal_to(m, n), num(m, 0), m - n); };
+    const auto gap = [](const NodeRef& m, const NodeRef& n) {
+        return ir::where(ir::equal_to(m, n), nodes::number(m, 0), m - n);
+    };
     const auto shares = [=](bool two) {
         return [=](const NodeRef& out, const NodeRef& g) {
-            const NodeRef distance = gap(out->sources[2], out->sources[1]), one = num(g, 1);
+            const NodeRef distance = gap(out->sources[2], out->sources[1]), one = nodes::number(g, 1);
             return ir::Grads{g / (one + power(two, distance)), g / (one + power(two, -distance))};
         };
     };
     static const auto natural = grad_rule("logaddexp", shares(false)), dual = grad_rule("logaddexp2", shares(true));
     const NodeRef tail = ir::unary(Op::Log1p, power(binary, -abs(gap(a, b))));
-    const NodeRef value = ir::binary(Op::Max, a, b) + (binary ? tail * num(a, 1 / std::numbers::ln2) : tail);
+    const NodeRef value = ir::binary(Op::Max, a, b) + (binary ? tail * nodes::number(a, 1 / std::numbers::ln2) : tail);
     return nodes::with_grads(value, {a, b}, binary ? dual : natural);
 }
 
 NodeRef xlogy_of(const NodeRef& x, const NodeRef& y) {
     static const auto rule = grad_rule("xlogy", [](const NodeRef& out, const NodeRef& g) {
-        const NodeRef &a = out->sources[1], &b = out->sources[2], zero = num(g, 0);
+        const NodeRef &a = out->sources[1], &b = out->sources[2], zero = nodes::number(g, 0);
         const NodeRef flat = nodes::both(ir::equal_to(a, zero), ir::less_equal(b, zero));
-        const NodeRef safe = ir::where(flat, num(b, 1), b);
+        const NodeRef safe = ir::where(flat, nodes::number(b, 1), b);
         return ir::Grads{ir::where(flat, zero, g * ir::unary(Op::Log, safe)), g * a / b};
     });
-    const NodeRef zero = nodes::both(ir::equal_to(x, num(x, 0)), ir::equal_to(y, y));
-    const NodeRef value = ir::where(zero, num(x, 0), x * ir::unary(Op::Log, y));
+    const NodeRef zero = nodes::both(ir::equal_to(x, nodes::number(x, 0)), ir::equal_to(y, y));
+    const NodeRef value = ir::where(zero, nodes::number(x, 0), x * ir::unary(Op::Log, y));
     return nodes::with_grads(value, {x, y}, rule);
 }
 
@@ -123,8 +127,8 @@ Tensor heaviside(const Operand& x, const Operand& values) {
     const Checker check("heaviside", {{"x", x}, {"values", values}});
     check.broadcast(shape_of(x), shape_of(values));
     const DType dtype = promote({x, values});
-    const NodeRef n = as_node(x, dtype, check), v = as_node(values, dtype, check), zero = num(n, 0);
-    const NodeRef step = ir::where(ir::less(zero, n), num(n, 1), zero);
+    const NodeRef n = as_node(x, dtype, check), v = as_node(values, dtype, check), zero = nodes::number(n, 0);
+    const NodeRef step = ir::where(ir::less(zero, n), nodes::number(n, 1), zero);
     return make_tensor(ir::where(ir::equal_to(n, zero), v, step));
 }
 
@@ -209,12 +213,12 @@ Tensor lerp(const Operand& start, const Operand& end, const Operand& weight) {
         return x.is_scalar() ? as_node(x, wide, check) : ir::cast(as_node(x, result, check), wide);
     };
     const NodeRef a = operand(start), b = operand(end), w = operand(weight), distance = b - a;
-    const NodeRef near = ir::less(abs(w), num(w, 0.5));
+    const NodeRef near = ir::less(abs(w), nodes::number(w, 0.5));
     static const auto rule = grad_rule("lerp", [](const NodeRef& out, const NodeRef& g) {
         const NodeRef& by = out->sources[3];
-        return ir::Grads{g * (num(g, 1) - by), g * by, g * (out->sources[2] - out->sources[1])};
+        return ir::Grads{g * (nodes::number(g, 1) - by), g * by, g * (out->sources[2] - out->sources[1])};
     });
-    const NodeRef value = ir::where(near, a + w * distance, b - distance * (num(w, 1) - w));
+    const NodeRef value = ir::where(near, a + w * distance, b - distance * (nodes::number(w, 1) - w));
     return make_tensor(ir::cast(nodes::with_grads(value, {a, b, w}, rule), result));
 }
 
@@ -231,7 +235,7 @@ Tensor added(std::string_view name, const Tensor& x, const Tensor& a, const Tens
     check.dtype(is_float(result) || value.kind() != Scalar::Kind::Float, "the value must be an integer for ", result);
     const auto operand = [&](const Tensor& t) { return ir::cast(as_node(t, result, check), wide); };
     const NodeRef n = operand(x), term = build(operand(a), operand(b));
-    return make_tensor(ir::cast(n + (value.as_double() == 1 ? term : num(n, value) * term), result));
+    return make_tensor(ir::cast(n + (value.as_double() == 1 ? term : nodes::number(n, value) * term), result));
 }
 
 }  // namespace
@@ -253,9 +257,9 @@ Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool 
     const DType dtype = promote({a, b}), wide = is_float(dtype) ? accumulator_of(dtype) : DType::F64;
     const NodeRef exact_a = as_node(a, dtype, check), exact_b = as_node(b, dtype, check);
     const NodeRef x = ir::cast(exact_a, wide), y = ir::cast(exact_b, wide), distance = abs(x - y);
-    const NodeRef allowed = num(x, atol) + num(x, rtol) * abs(y);
+    const NodeRef allowed = nodes::number(x, atol) + nodes::number(x, rtol) * abs(y);
     // An infinite distance is never small, however large the allowed one.
-    const NodeRef near = nodes::both(ir::less(distance, num(x, INFINITY)), ir::less_equal(distance, allowed));
+    const NodeRef near = nodes::both(ir::less(distance, nodes::number(x, INFINITY)), ir::less_equal(distance, allowed));
     const NodeRef close = nodes::either(ir::equal_to(exact_a, exact_b), near);
     return make_tensor(equal_nan ? nodes::either(close, nodes::both(nodes::is_nan(x), nodes::is_nan(y))) : close);
 }

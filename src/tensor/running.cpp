@@ -14,8 +14,6 @@ namespace {
 using ir::NodeRef;
 using ir::Op;
 
-NodeRef num(const NodeRef& like, const Scalar& value) { return nodes::number(like, value); }
-
 NodeRef piece(const NodeRef& x, int axis, std::int64_t start, std::int64_t size) {
     Dims starts = Dims::filled(x->shape.size(), 0);
     Shape sizes = x->shape;
@@ -38,13 +36,14 @@ ValuesAndIndices running_extreme(std::string_view name, Op op, const Tensor& x, 
     const NodeRef values = ir::scan(op, n, along), now = ir::detach(n);
     const NodeRef sets = nodes::either(ir::equal_to(now, ir::detach(values)), nodes::is_nan(now));
     const NodeRef at = nodes::positions(n->size(along), along, n->rank());
-    return {make_tensor(values), make_tensor(ir::scan(Op::Max, ir::where(sets, at, num(at, 0)), along))};
+    return {make_tensor(values), make_tensor(ir::scan(Op::Max, ir::where(sets, at, nodes::number(at, 0)), along))};
 }
 
 // ---- logcumsumexp ----------------------------------------------------------------------------------------------------
 
 NodeRef log_of_sum(const NodeRef& a, const NodeRef& b) {
-    const NodeRef gap = ir::where(ir::equal_to(a, b), num(a, 0), a - b);  // equal infinities have no difference
+    const NodeRef gap =
+        ir::where(ir::equal_to(a, b), nodes::number(a, 0), a - b);  // equal infinities have no difference
     return ir::binary(Op::Max, a, b) + ir::unary(Op::Log1p, ir::unary(Op::Exp, -ir::unary(Op::Abs, gap)));
 }
 
@@ -64,9 +63,9 @@ NodeRef log_sums(NodeRef y, int axis) {
 // negative gradients.
 NodeRef logcumsumexp_of(const NodeRef& x, int axis) {
     const auto rule = nodes::grad_rule("logcumsumexp", [axis](const NodeRef& out, const NodeRef& g) {
-        const NodeRef &n = out->sources[1], zero = num(g, 0), none = num(g, -INFINITY);
+        const NodeRef &n = out->sources[1], zero = nodes::number(g, 0), none = nodes::number(g, -INFINITY);
         const auto from_the_end = [&](const NodeRef& part) {
-            const NodeRef counts = ir::less(zero, part), safe = ir::where(counts, part, num(g, 1));
+            const NodeRef counts = ir::less(zero, part), safe = ir::where(counts, part, nodes::number(g, 1));
             const NodeRef logarithms = ir::where(counts, ir::unary(Op::Log, safe) - out, none);
             const NodeRef sums = ir::flip(log_sums(ir::flip(logarithms, {axis}), axis), {axis});
             return ir::unary(Op::Exp, sums + n);

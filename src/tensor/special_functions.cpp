@@ -20,7 +20,6 @@ using ir::Op;
 using nodes::grad_rule;
 using nodes::mapped;
 
-NodeRef num(const NodeRef& like, double value) { return nodes::number(like, value); }
 const NodeRef& input(const NodeRef& with_grad, int i = 0) { return with_grad->sources[1 + i]; }
 
 template <class Build>
@@ -51,7 +50,7 @@ NodeRef ruled(const std::string& name, const NodeRef& x, double (*f)(double),
 NodeRef erfcx_of(const NodeRef& x);
 NodeRef erfcx_slope_of(const NodeRef& x) {
     static const auto rule = grad_rule("erfcx", [](const NodeRef& out, const NodeRef& g) {
-        return ir::Grads{g * (erfcx_of(input(out)) + input(out) * out) * num(g, 2)};
+        return ir::Grads{g * (erfcx_of(input(out)) + input(out) * out) * nodes::number(g, 2)};
     });
     return ruled("erfcx_slope", x, maths::erfcx_slope, rule);
 }
@@ -64,7 +63,8 @@ NodeRef erfcx_of(const NodeRef& x) {
 NodeRef ndtr_of(const NodeRef& x) {
     static const auto rule = grad_rule("ndtr", [](const NodeRef& out, const NodeRef& g) {
         const NodeRef& n = input(out);
-        return ir::Grads{g * ir::unary(Op::Exp, n * n * num(n, -0.5)) * num(n, 1 / std::sqrt(2 * std::numbers::pi))};
+        return ir::Grads{g * ir::unary(Op::Exp, n * n * nodes::number(n, -0.5)) *
+                         nodes::number(n, 1 / std::sqrt(2 * std::numbers::pi))};
     });
     return ruled("ndtr", x, maths::ndtr, rule);
 }
@@ -82,7 +82,8 @@ NodeRef log_ndtr_of(const NodeRef& x) {
 
 NodeRef ndtri_of(const NodeRef& p) {
     static const auto rule = grad_rule("ndtri", [](const NodeRef& out, const NodeRef& g) {
-        return ir::Grads{g * ir::unary(Op::Exp, out * out * num(out, 0.5)) * num(out, std::sqrt(2 * std::numbers::pi))};
+        return ir::Grads{g * ir::unary(Op::Exp, out * out * nodes::number(out, 0.5)) *
+                         nodes::number(out, std::sqrt(2 * std::numbers::pi))};
     });
     return ruled("ndtri", p, maths::ndtri, rule);
 }
@@ -93,7 +94,7 @@ NodeRef digamma_of(const NodeRef& a) { return node_of(digamma(make_tensor(a))); 
 
 NodeRef gamma_density_of(const NodeRef& a, const NodeRef& x) {
     static const auto rule = grad_rule("gammainc", [](const NodeRef& out, const NodeRef& g) {
-        const NodeRef &shape = input(out, 0), &n = input(out, 1), one = num(n, 1);
+        const NodeRef &shape = input(out, 0), &n = input(out, 1), one = nodes::number(n, 1);
         return ir::Grads{g * out * (ir::unary(Op::Log, n) - digamma_of(shape)), g * out * ((shape - one) / n - one)};
     });
     return nodes::with_grads(mapped("gamma_density", ir::detach(a), ir::detach(x), maths::gamma_density), {a, x}, rule);
@@ -103,7 +104,7 @@ NodeRef gamma_density_of(const NodeRef& a, const NodeRef& x) {
 NodeRef gamma_share(const NodeRef& a, const NodeRef& x, double sign) {
     const auto make = [](double factor) {
         return grad_rule(factor > 0 ? "gammainc" : "gammaincc", [factor](const NodeRef& out, const NodeRef& g) {
-            const NodeRef &shape = input(out, 0), &n = input(out, 1), scaled = g * num(g, factor);
+            const NodeRef &shape = input(out, 0), &n = input(out, 1), scaled = g * nodes::number(g, factor);
             return ir::Grads{scaled * mapped("the derivative of gammainc in a", shape, n, maths::gammainc_slope),
                              scaled * gamma_density_of(shape, n)};
         });
@@ -118,7 +119,7 @@ NodeRef zeta_of(const NodeRef& s, const NodeRef& q) {
     static const auto rule = grad_rule("zeta", [](const NodeRef& out, const NodeRef& g) {
         const NodeRef &order = input(out, 0), &n = input(out, 1);
         return ir::Grads{g * mapped("the derivative of zeta in its order", order, n, maths::zeta_slope),
-                         -g * order * zeta_of(order + num(order, 1), n)};
+                         -g * order * zeta_of(order + nodes::number(order, 1), n)};
     });
     return nodes::with_grads(mapped("zeta", ir::detach(s), ir::detach(q), maths::zeta), {s, q}, rule);
 }
@@ -145,8 +146,8 @@ NodeRef bessel_of(BesselKind kind, const NodeRef& x, int order) {
         const Bessel& row = kBessel[kind];
         const NodeRef& n = input(out);
         // Order -1 is order 1, with J's and Y's sign turned.
-        const NodeRef after = bessel_of(kind, n, order + 1) * num(n, row.above);
-        const NodeRef before = order ? bessel_of(kind, n, order - 1) * num(n, row.below) : after;
+        const NodeRef after = bessel_of(kind, n, order + 1) * nodes::number(n, row.above);
+        const NodeRef before = order ? bessel_of(kind, n, order - 1) * nodes::number(n, row.below) : after;
         NodeRef slope = before + after;
         if (row.scaled > 0) slope = slope + out;
         if (row.scaled < 0) slope = slope - node_of(sign(make_tensor(ir::detach(n)))) * out;

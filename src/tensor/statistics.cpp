@@ -14,8 +14,6 @@ namespace {
 using ir::NodeRef;
 using ir::Op;
 
-NodeRef num(const NodeRef& like, const Scalar& value) { return nodes::number(like, value); }
-
 void check_float(const Checker& check, const Tensor& x) {
     check.dtype(is_float(x.dtype()), "x must be a float tensor, not ", x.dtype(), "; convert it with x.to(f32)");
 }
@@ -28,9 +26,9 @@ Tensor extreme_of_numbers(std::string_view name, Op op, const Tensor& x, const A
     check.value(nodes::count_of(n, reduced) > 0, "the ", name, " of no elements is not defined");
     if (!is_float(x.dtype())) return make_tensor(nodes::reduced(op, n, reduced, keepdim));
     const NodeRef missing = nodes::is_nan(n);
-    const NodeRef numbers = ir::where(missing, num(n, op == Op::Max ? -INFINITY : INFINITY), n);
+    const NodeRef numbers = ir::where(missing, nodes::number(n, op == Op::Max ? -INFINITY : INFINITY), n);
     const NodeRef all_missing = nodes::reduced(Op::Min, missing, reduced, keepdim);
-    return make_tensor(ir::where(all_missing, num(n, NAN), nodes::reduced(op, numbers, reduced, keepdim)));
+    return make_tensor(ir::where(all_missing, nodes::number(n, NAN), nodes::reduced(op, numbers, reduced, keepdim)));
 }
 
 }  // namespace
@@ -61,7 +59,7 @@ Tensor nansum(const Tensor& x, const Axes& axes, bool keepdim) {
     const Checker check("nansum", {{"x", x}, {"axes", axes}});
     if (!is_float(x.dtype())) return sum(x, axes, keepdim);
     const NodeRef n = node_of(x);
-    return sum(make_tensor(ir::where(nodes::is_nan(n), num(n, 0), n)), axes, keepdim);
+    return sum(make_tensor(ir::where(nodes::is_nan(n), nodes::number(n, 0), n)), axes, keepdim);
 }
 
 Tensor nanmean(const Tensor& x, const Axes& axes, bool keepdim) {
@@ -69,7 +67,7 @@ Tensor nanmean(const Tensor& x, const Axes& axes, bool keepdim) {
     check_float(check, x);
     const Dims reduced = check.axes(axes, x.rank());
     const NodeRef n = ir::cast(node_of(x), accumulator_of(x.dtype())), missing = nodes::is_nan(n);
-    const NodeRef total = nodes::reduced(Op::Add, ir::where(missing, num(n, 0), n), reduced, keepdim);
+    const NodeRef total = nodes::reduced(Op::Add, ir::where(missing, nodes::number(n, 0), n), reduced, keepdim);
     const NodeRef present = ir::cast(ir::logical_not(missing), n->dtype);
     const NodeRef count = nodes::reduced(Op::Add, present, reduced, keepdim);
     return make_tensor(ir::cast(total / count, x.dtype()));

@@ -114,8 +114,9 @@ TEST_CASE("slices of a value whose operand dies") {
         const Tensor doubled = h * 2.0 + rows + v.unsqueeze(1);
         const Tensor tripled = donated ? h * 3.0 + rows : Tensor();
         h = Tensor();
-        std::vector<Tensor> all{doubled};
-        if (donated) all.insert(all.begin(), tripled);
+        std::vector<Tensor> all;
+        if (donated) all.push_back(tripled);
+        all.push_back(doubled);
         Tensor last = zeros({1, 40});
         for (std::int64_t i : {0, 3, 7}) {  // a kernel each
             last = tanh((matmul(last, w) + doubled.slice(0, {i, i + 1})) * 0.01);

@@ -153,7 +153,8 @@ def eye(
     """Ones on the k-th diagonal."""
     columns = n_rows if n_cols is None else n_cols
     rows = _weft.arange(n_rows).reshape(-1, 1)
-    return (_weft.arange(columns) - rows == k).to(_weft.float32 if dtype is None else dtype)
+    made = (_weft.arange(columns) - rows == k).to(_weft.float32 if dtype is None else dtype)
+    return _moved("eye", made, device)
 
 
 def linspace(
