@@ -87,7 +87,8 @@ class Info:
 
     def default_device(self) -> _Device:
         """Where tensors are made."""
-        return _weft.get_default_device()
+        device: _Device = _weft.get_default_device()
+        return device
 
     def devices(self) -> list[_Device]:
         """All devices."""
