@@ -3,6 +3,7 @@
 //   WEFT_SEED=n              starts at another seed
 //   WEFT_RANDOM_PROGRAMS=n   runs that many programs
 #include "core/config.h"
+#include "core/word.h"
 #include "tests/programs/model_run.h"
 
 #include <weft/debug.h>
@@ -36,12 +37,10 @@ struct Pinned {
         const std::vector<int> index = unravel(i, memory.shape);
         std::int64_t at = 0;
         for (std::size_t d = 0; d < index.size(); ++d) at += index[d] * memory.strides[d];
-        switch (memory.dtype) {
-            case f32: return static_cast<const float*>(memory.data)[at];
-            case f64: return static_cast<const double*>(memory.data)[at];
-            case i32: return static_cast<const std::int32_t*>(memory.data)[at];
-            default: return static_cast<double>(static_cast<const std::int64_t*>(memory.data)[at]);
-        }
+        const std::byte* const first =
+            static_cast<const std::byte*>(memory.data) + at * static_cast<std::int64_t>(size_of(memory.dtype));
+        const std::vector<std::byte> bytes = read_memory(memory, first, first + size_of(memory.dtype));
+        return word_to_double(memory.dtype, load_word(memory.dtype, bytes.data()));
     }
 };
 
