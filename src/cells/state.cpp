@@ -8,6 +8,7 @@
 #include "device/threads.h"
 #include "ir/build.h"
 #include "ir/custom.h"
+#include "ir/walk.h"
 #include "tensor/hooks.h"
 
 #include <weft/error.h>
@@ -272,33 +273,13 @@ void bind(Cell& cell, const ir::NodeRef& computed) {
     if (!cell.view) state().unlist(cell);
 }
 
-namespace {
-
-// Depth first, so that a graph with data in it is known after a few steps.
-bool is_made_of_constants(const ir::Node& root) {
-    const std::uint64_t epoch = ir::next_epoch();
-    InlineVector<const ir::Node*, 16> stack{&root};
-    while (!stack.empty()) {
-        const ir::Node* const node = stack.back();
-        stack.pop_back();
-        if (node->mark == epoch) continue;
-        node->mark = epoch;
-        if (node->op == ir::Op::Buffer || node->op == ir::Op::Var || ir::is_marker(node->op))
-            return false;  // no plan has these
-        for (const ir::NodeRef& source : node->sources) stack.push_back(source.get());
-    }
-    return true;
-}
-
-}  // namespace
-
 // What is made of constants alone is the same node in every graph, in cached plans too: there the buffer would stay as long as the plan. A
 // short table that a pending graph reads in slices (a schedule of noise) may.
 void remember(const ir::NodeRef& node, const ir::NodeRef& buffer, bool sliced) {
     constexpr std::int64_t kMostBytes = std::int64_t{64} << 10;
     if (node->op == ir::Op::Buffer) return;
     const bool table = sliced && ir::bytes_of(*node) <= kMostBytes;
-    if (!table && is_made_of_constants(*node)) return;
+    if (!table && ir::is_made_of_constants(*node)) return;
     node->realized = buffer;
     ir::graph().forget(*node);
 }

@@ -457,6 +457,7 @@ NodeRef leaf(std::uint64_t cell, const NodeRef& value) {
 
 NodeRef to_device(const NodeRef& x, std::uint8_t device) {
     if (x->device == device) return x;
+    if (const Node* c = constant_under(x)) return constant(c->dtype, value_of(c), x->shape, device);
     return graph().make(Op::ToDevice, x->dtype, x->shape, {x}, {}, device);
 }
 

@@ -50,4 +50,19 @@ std::vector<NodeRef> rebuild(std::span<const NodeRef> roots,
     return result;
 }
 
+// Depth first, so that a graph with data in it is known after a few steps.
+bool is_made_of_constants(const Node& root) {
+    const std::uint64_t epoch = next_epoch();
+    InlineVector<const Node*, 16> stack{&root};
+    while (!stack.empty()) {
+        const Node* const node = stack.back();
+        stack.pop_back();
+        if (node->mark == epoch) continue;
+        node->mark = epoch;
+        if (node->op == Op::Buffer || node->op == Op::Var || is_marker(node->op)) return false;  // no plan has these
+        for (const NodeRef& source : node->sources) stack.push_back(source.get());
+    }
+    return true;
+}
+
 }  // namespace weft::ir

@@ -15,6 +15,9 @@ std::vector<const Node*> topological_order(std::span<const NodeRef> roots);
 std::vector<const Node*> topological_order(std::span<const NodeRef> roots,
                                            const std::function<bool(const Node&)>& enter);
 
+// Whether no memory and no run-time scalar is below it. Such a node is the same in every graph, so nothing may be remembered with it.
+bool is_made_of_constants(const Node& root);
+
 // Rebuilds a graph bottom-up: `replace(node, new sources)` gives each node's replacement, sources first.
 std::vector<NodeRef> rebuild(std::span<const NodeRef> roots,
                              const std::function<NodeRef(const Node&, const Sources&)>& replace);

@@ -298,7 +298,7 @@ std::string print(const Kernel& kernel) {
     for (std::size_t b = 0; b < kernel.buffers.size(); ++b) {
         const Buffer& buffer = kernel.buffers[b];
         constexpr std::string_view kRoles[] = {"in", "out", "local"};
-        constexpr std::string_view kMemoryTypes[] = {"", " in registers", " in scratch", " nowhere"};
+        constexpr std::string_view kMemoryTypes[] = {"", " in registers", " in scratch", " shared", " nowhere"};
         out += str("  b", b, ": ", kRoles[static_cast<int>(buffer.role)], " ", buffer.name, " ", buffer.dtype, "[",
                    buffer.size, "]", kMemoryTypes[static_cast<int>(buffer.memory)],
                    buffer.lane_loop >= 0 ? str(", one per lane of i", buffer.lane_loop) : "", "\n");

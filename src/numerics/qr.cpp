@@ -10,7 +10,8 @@
 namespace weft::dense {
 namespace {
 
-constexpr std::int64_t kReflectionBlock = 32, kApplied = 64;  // columns of a panel; reflections that are applied at once
+constexpr std::int64_t kReflectionBlock = 32,
+                       kApplied = 64;  // columns of a panel; reflections that are applied at once
 
 // The norm of a column from row `first` on, without overflow.
 double column_norm(const Matrix& a, std::int64_t column, std::int64_t first) {

@@ -174,7 +174,7 @@ Request part_for(std::uint8_t device, const Request& request) {
 // What was stored on the way is memory to the runs that follow.
 void add_kept(Result& result, Result&& computed) {
     for (auto& [node, buffer] : computed.kept) {
-        node->realized = buffer;
+        if (!ir::is_made_of_constants(*node)) node->realized = buffer;
         result.kept.emplace_back(std::move(node), std::move(buffer));
     }
 }
@@ -193,7 +193,7 @@ void move_first(std::span<const ir::NodeRef> moves, const Request& request, Resu
     for (std::size_t i = 0; i < moving.size(); ++i) {
         remember(moving[i], moved(*computed.values[i], moving[i]->device));
         const ir::NodeRef& source = moving[i]->sources[0];
-        if (!source->in_memory()) source->realized = computed.values[i];
+        if (!source->in_memory() && !ir::is_made_of_constants(*source)) source->realized = computed.values[i];
     }
     add_kept(result, std::move(computed));
 }

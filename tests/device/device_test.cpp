@@ -119,6 +119,18 @@ TEST_CASE("what is moved is computed once, and gradients come back") {
     CHECK(count.kernels_launched() == 0);
 }
 
+TEST_CASE("a constant that is moved is the same constant elsewhere, and keeps no memory") {
+    const DeviceScope host(cpu);
+    const Tensor x = ones({4}).to(guarded()), index = arange(3).to(guarded());
+    CHECK(values(x + tensor(1.0) + ones({4}).to(guarded())) == Floats{3, 3, 3, 3});
+    CHECK(values(index * 2) == Floats{0, 2, 4});
+    CHECK(ones({100}).memory().strides == Dims{1});
+    CHECK(zeros({5, 3}).memory().strides == Dims{3, 1});
+    const CounterScope count;
+    (void)ones({4}).to(guarded()).memory();
+    CHECK(count.runs() == 1);  // made there, not copied
+}
+
 TEST_CASE("two devices in one run, and writes to each") {
     const DeviceScope host(cpu);
     Tensor a = ones({3}), b = ones({3}).to(guarded());

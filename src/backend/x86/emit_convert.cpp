@@ -7,7 +7,6 @@ namespace weft::backend::x86 {
 
 namespace {
 
-
 // ± 2^power as an element of a float type.
 Word power_of_two(DType t, int power, bool negative = false) {
     const double value = negative ? -static_cast<double>(std::uint64_t(1) << (power - 1)) * 2

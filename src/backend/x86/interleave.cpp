@@ -17,7 +17,7 @@ namespace Id = asmjit::x86::Inst;
 constexpr std::size_t kShortest = 16, kLongest = 512;  // blocks, in instructions
 constexpr std::size_t kWindow = 64;                    // so many are under way
 constexpr int kOften = 8;                              // uses of a constant that are worth a register
-constexpr int kMaskRegisters = 6;                              // of seven: another one passes through memory
+constexpr int kMaskRegisters = 6;                      // of seven: another one passes through memory
 
 // Time in thirds of a cycle: three wide instructions begin in two cycles.
 constexpr int kCycle = 3, kIssue = 2;
