@@ -162,6 +162,8 @@ private:
             if (const Loop* loop = stmt.loop()) {
                 if (loop->count) scan(loop->count);
                 scan(loop->body);
+            } else if (stmt.prefetch()) {
+                scan(stmt.prefetch()->load);
             } else {
                 const Store& store = *stmt.store();
                 scan(store.index);

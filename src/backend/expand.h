@@ -41,7 +41,7 @@ struct Expanded {
     std::unordered_map<const ir::Node*, int> uses;  // how many expressions and statements use a node
 };
 
-// Without `lanes` every vector loop runs serially. With `transposes` the backend turns blocks over in registers (see kernel.h); else they
+// Without `lanes` every vector loop runs serially. With `transposes` the backend transposes blocks in registers (see kernel.h); else they
 // are arrays on the stack.
 Expanded expand(const kernel::Kernel& kernel, bool lanes = true, bool transposes = false);
 

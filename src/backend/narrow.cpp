@@ -17,6 +17,7 @@ using kernel::Body;
 using kernel::Kernel;
 using kernel::Loop;
 using kernel::LoopKind;
+using kernel::Prefetch;
 using kernel::Stmt;
 using kernel::Store;
 
@@ -26,7 +27,8 @@ bool any_node(const Body& body, const std::function<bool(const Node&)>& test) {
             if (any_node(stmt.loop()->body, test)) return true;
             continue;
         }
-        const NodeRef roots[] = {stmt.store()->index, stmt.store()->value};
+        const std::vector<NodeRef> roots = stmt.prefetch() ? std::vector{stmt.prefetch()->load}
+                                                           : std::vector{stmt.store()->index, stmt.store()->value};
         for (const Node* node : ir::topological_order(roots))
             if (test(*node)) return true;
     }
@@ -112,6 +114,10 @@ private:
                 continue;
             }
             for (const Part& part : parts) {
+                if (const Prefetch* prefetch = stmt.prefetch()) {
+                    out.emplace_back(Loop{part.var, LoopKind::Vector, {Prefetch{in_part(prefetch->load, var, part)}}});
+                    continue;
+                }
                 const Store& store = *stmt.store();
                 const auto renamed = part.buffers.find(store.buffer);
                 const NodeRef index = ir::simplify_index(*result_.interner, in_part(store.index, var, part));

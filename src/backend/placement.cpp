@@ -9,8 +9,10 @@ using ir::Op;
 
 std::uint64_t stored_in(const kernel::Body& body) {
     std::uint64_t stored = 0;
-    for (const kernel::Stmt& stmt : body)
-        stored |= stmt.loop() ? stored_in(stmt.loop()->body) : bit_of(stmt.store()->buffer);
+    for (const kernel::Stmt& stmt : body) {
+        if (stmt.loop()) stored |= stored_in(stmt.loop()->body);
+        if (stmt.store()) stored |= bit_of(stmt.store()->buffer);
+    }
     return stored;
 }
 

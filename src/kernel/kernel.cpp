@@ -166,6 +166,8 @@ public:
         for (const Stmt& stmt : body) {
             if (const Store* store = stmt.store()) {
                 result.emplace_back(Store{renamed(store->buffer), index(store->index), (*this)(store->value)});
+            } else if (const Prefetch* prefetch = stmt.prefetch()) {
+                result.emplace_back(Prefetch{(*this)(prefetch->load)});
             } else {
                 const Loop& loop = *stmt.loop();
                 NodeRef count = loop.count ? index(loop.count) : nullptr, var = loop.var;
@@ -283,6 +285,8 @@ void print_body(const Kernel& kernel, const Body& body, int indent, std::string&
                        loop->count ? str(" while < ", ir::print_expression(loop->count)) : "",
                        loop->polls ? ", polls" : "", "\n");
             print_body(kernel, loop->body, indent + 1, out);
+        } else if (const Prefetch* prefetch = stmt.prefetch()) {
+            out += str("prefetch ", ir::print_expression(prefetch->load), "\n");
         } else {
             const Store& store = *stmt.store();
             out += str("b", store.buffer, "[", ir::print_expression(store.index),
@@ -298,7 +302,7 @@ std::string print(const Kernel& kernel) {
     for (std::size_t b = 0; b < kernel.buffers.size(); ++b) {
         const Buffer& buffer = kernel.buffers[b];
         constexpr std::string_view kRoles[] = {"in", "out", "local"};
-        constexpr std::string_view kMemoryTypes[] = {"", " in registers", " in scratch", " shared", " nowhere"};
+        constexpr std::string_view kMemoryTypes[] = {"", " in registers", " in scratch", " shared"};
         out += str("  b", b, ": ", kRoles[static_cast<int>(buffer.role)], " ", buffer.name, " ", buffer.dtype, "[",
                    buffer.size, "]", kMemoryTypes[static_cast<int>(buffer.memory)],
                    buffer.lane_loop >= 0 ? str(", one per lane of i", buffer.lane_loop) : "", "\n");

@@ -21,9 +21,8 @@
 // - A Serial loop that `polls` asks CheckRecord::stop after each iteration, and ends if it says so; nobody uses the results then.
 // - Locals hold no defined value before the first store. A Register local is only ever indexed by constants (after
 //   unrolling), or by constant + lane of a vector loop, where all those constants are multiples of the lane count; never
-//   both; or it is a block of n * n elements: each turn stores rows (constant * n + lane), then reads columns (constant + lane * n)
+//   both; or it is a block of n * n elements: each iteration stores rows (constant * n + lane), then reads columns (constant + lane * n)
 //   of what it has just stored, and nothing else. A backend may do that by transposing n registers. A local with `lane_loop` >= 0 is private to each lane of that vector loop (one value per lane, constant index).
-//   A Nowhere local is never read: storing a load there says that its memory is wanted soon, and no more.
 //   A Scratch local lies at `scratch_offset` bytes in the scratch block handed to Program::run, 64-byte aligned.
 #pragma once
 
@@ -53,7 +52,7 @@ std::string_view name_of(LoopKind kind);
 
 struct Buffer {
     enum class Role : std::uint8_t { Input, Output, Local };
-    enum class MemoryType : std::uint8_t { Memory, Register, Scratch, Shared, Nowhere };  // Memory for parameters
+    enum class MemoryType : std::uint8_t { Memory, Register, Scratch, Shared };  // Memory for parameters
 
     std::string name;
     DType dtype = DType::F32;
@@ -86,14 +85,20 @@ struct Store {
     NodeRef value;  // of the buffer's dtype
 };
 
+struct Prefetch {
+    NodeRef load;  // a Load: what it reads is wanted soon. A hint: it computes nothing
+};
+
 struct Stmt {
-    std::variant<Loop, Store> as;
+    std::variant<Loop, Store, Prefetch> as;
     Stmt(Loop loop) : as(std::move(loop)) {}
     Stmt(Store store) : as(std::move(store)) {}
+    Stmt(Prefetch prefetch) : as(std::move(prefetch)) {}
     const Loop* loop() const { return std::get_if<Loop>(&as); }
     Loop* loop() { return std::get_if<Loop>(&as); }
     const Store* store() const { return std::get_if<Store>(&as); }
     Store* store() { return std::get_if<Store>(&as); }
+    const Prefetch* prefetch() const { return std::get_if<Prefetch>(&as); }
 };
 
 struct ContractionNest;

@@ -82,7 +82,7 @@ Value where(const Value& condition, const A& a, const B& b) {
     const Value& like = first_value(a, b);
     return {like.kernel, like.kernel->where(condition.node, lift(a, like).node, lift(b, like).node)};
 }
-// The same where the condition hardly ever holds, and `a` is dear: a backend may compute it only if a lane wants it.
+// The same where the condition hardly ever holds, and `a` is expensive: a backend may compute it only if a lane wants it.
 inline Value rarely(const Value& condition, const Value& a, const Value& b) {
     return {a.kernel, a.kernel->rarely(condition.node, a.node, b.node)};
 }

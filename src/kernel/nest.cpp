@@ -43,7 +43,7 @@ void visit_stores(const Body& body, std::vector<const Loop*>& around,
             around.push_back(loop);
             visit_stores(loop->body, around, f);
             around.pop_back();
-        } else f(*stmt.store(), around);
+        } else if (stmt.store()) f(*stmt.store(), around);
     }
 }
 
@@ -83,6 +83,10 @@ private:
             if (const Loop* loop = stmt.loop()) {
                 result.emplace_back(
                     Loop{loop->var, loop->kind, rename(loop->body), loop->independent, loop->count, loop->polls});
+                continue;
+            }
+            if (const Prefetch* prefetch = stmt.prefetch()) {
+                result.emplace_back(Prefetch{rename(prefetch->load)});
                 continue;
             }
             const Store& store = *stmt.store();
@@ -126,18 +130,6 @@ Uses uses_of(const Body& body) {
             if (loop->count) uses.gates.push_back(loop->count);
     });
     return uses;
-}
-
-int nowhere(Kernel& kernel, DType dtype, std::int64_t size) {
-    const auto fits = [&](const Buffer& b) { return b.memory == Buffer::MemoryType::Nowhere && b.dtype == dtype; };
-    auto found = std::find_if(kernel.buffers.begin(), kernel.buffers.end(), fits);
-    if (found == kernel.buffers.end()) {
-        const int made = kernel.new_local("ahead", dtype, size);
-        found = kernel.buffers.begin() + made;
-        found->memory = Buffer::MemoryType::Nowhere;
-    }
-    found->size = std::max(found->size, size);
-    return static_cast<int>(found - kernel.buffers.begin());
 }
 
 bool depends_on_any(const NodeRef& expression, std::span<const NodeRef> vars) {

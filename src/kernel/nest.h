@@ -22,8 +22,6 @@ struct Uses {
 void collect_uses(const NodeRef& expression, Uses& uses);
 Uses uses_of(const Body& body);
 
-int nowhere(Kernel& kernel, DType dtype, std::int64_t size);  // the local for hints: at least so large
-
 bool depends_on_any(const NodeRef& expression, std::span<const NodeRef> vars);
 
 // Merges neighbouring loops (outer, inner) into one where every address moves as if they were one loop. Returns the new variables;

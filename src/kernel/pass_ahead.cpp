@@ -72,16 +72,15 @@ private:
             const int b = load->as<ir::LoadArg>().buffer;
             const bool dense = ir::stride_of(*kernel_.interner, load->sources[0], loop.id()) == 1;
             if (buffers.contains(b) && dense && is_far(load, rows) && asked.insert(b).second)
-                result.body.emplace_back(hint(load, loop, rows));
+                result.body.emplace_back(hint(load, rows));
         }
         return result;
     }
 
-    Store hint(const NodeRef& load, const Loop& lanes, const Loop& rows) {
+    Prefetch hint(const NodeRef& load, const Loop& rows) {
         const NodeRef next = kernel_.binary(ir::Op::Min, kernel_.add(rows.var, kernel_.index(1)),
                                             kernel_.index(rows.extent() - 1));  // there is no row after the last
-        return Store{nowhere(kernel_, load->dtype, kMaxLanes), lanes.var,
-                     substitute(kernel_, load, {{rows.id(), next}})};
+        return {substitute(kernel_, load, {{rows.id(), next}})};
     }
 
     Kernel& kernel_;

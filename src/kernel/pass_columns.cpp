@@ -65,6 +65,7 @@ private:
     // Every access runs along the columns or stands still, locals are the same for all columns, and all columns take the same steps.
     bool suits(const Body& body) {
         for (const Stmt& stmt : body) {
+            if (stmt.prefetch()) return false;
             if (const Store* store = stmt.store()) {
                 const Buffer& buffer = kernel_.buffers[store->buffer];
                 const bool local = buffer.role == Buffer::Role::Local;

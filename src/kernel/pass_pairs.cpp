@@ -65,8 +65,8 @@ private:
         // One of the two statements, for both vectors.
         const auto both = [&](bool stores) {
             const NodeRef which = kernel_.new_var(vectors_), l = kernel_.new_var(lanes.extent());
-            const NodeRef turn = kernel_.add(kernel_.mul(p, kernel_.index(vectors_)), which);
-            const Body at = copy(kernel_, lanes.body, {{loop.id(), turn}, {lanes.id(), l}});
+            const NodeRef iteration = kernel_.add(kernel_.mul(p, kernel_.index(vectors_)), which);
+            const Body at = copy(kernel_, lanes.body, {{loop.id(), iteration}, {lanes.id(), l}});
             const Store& store = *at[0].store();
             const NodeRef place = kernel_.add(kernel_.mul(which, kernel_.index(lanes.extent())), l);
             const Store half =

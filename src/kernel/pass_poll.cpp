@@ -33,6 +33,7 @@ std::int64_t cost_of(const Stmt& stmt) {
     if (const Loop* loop = stmt.loop())
         return times(loop->kind == LoopKind::Vector ? 1 : loop->extent(), cost_of(loop->body));
     std::int64_t cost = 1;
+    if (stmt.prefetch()) return 1;
     const NodeRef roots[] = {stmt.store()->value, stmt.store()->index};
     for (const ir::Node* node : ir::topological_order(roots)) {
         const bool ratio = node->op == ir::Op::IDiv || node->op == ir::Op::Mod;

@@ -26,8 +26,8 @@ constexpr std::int64_t kMostNodes = 256;  // expression nodes of a row: the code
 
 // What one row consists of.
 struct Row {
-    std::int64_t turns = 0, nodes = 0;  // of its longest loop nest; of all its expressions
-    bool sums = false;                  // a loop carries something from turn to turn
+    std::int64_t iterations = 0, nodes = 0;  // of its longest loop nest; of all its expressions
+    bool sums = false;                       // a loop carries something from turn to turn
     bool counted = false;
     std::vector<int> locals;
 };
@@ -50,7 +50,7 @@ private:
         Row row;
         describe(loop.body, 1, row);
         if (!row.sums || row.counted || row.nodes > kMostNodes) return false;
-        if (row.turns > kLongRow && !is_one_stream(loop)) return false;
+        if (row.iterations > kLongRow && !is_one_stream(loop)) return false;
         // The accumulators of a loop, for both rows, must leave registers for everything else.
         const std::int64_t registers = std::int64_t{target_.registers} * target_.register_bytes;
         std::int64_t held = 0, scratch = 0;
@@ -97,23 +97,24 @@ private:
                            [](const NodeRef& source) { return source->op == ir::Op::Load; });
     }
 
-    void collect_first(const Stmt& stmt, Substitution& first) const {  // turn 0 of all loops
+    void collect_first(const Stmt& stmt, Substitution& first) const {  // iteration 0 of all loops
         if (const Loop* loop = stmt.loop()) {
             first.emplace_back(loop->id(), kernel_.index(0));
             for (const Stmt& inner : loop->body) collect_first(inner, first);
         }
     }
 
-    void describe(const Body& body, std::int64_t turns, Row& row) const {
-        row.turns = std::max(row.turns, turns);
+    void describe(const Body& body, std::int64_t iterations, Row& row) const {
+        row.iterations = std::max(row.iterations, iterations);
         for (const Stmt& stmt : body) {
             if (const Loop* loop = stmt.loop()) {
                 const bool serial = loop->kind == LoopKind::Serial;
                 row.sums |= serial && !loop->independent;
                 row.counted |= loop->count != nullptr;
-                describe(loop->body, serial ? turns * loop->extent() : turns, row);
+                describe(loop->body, serial ? iterations * loop->extent() : iterations, row);
                 continue;
             }
+            if (stmt.prefetch()) continue;
             const Store& store = *stmt.store();
             row.nodes += static_cast<std::int64_t>(ir::topological_order(std::span(&store.value, 1)).size());
             if (kernel_.buffers[store.buffer].role == Buffer::Role::Local &&
@@ -160,6 +161,10 @@ private:
             if (const Loop* loop = stmt.loop()) {
                 result.emplace_back(
                     Loop{loop->var, loop->kind, own(loop->body, which), loop->independent, loop->count});
+                continue;
+            }
+            if (const Prefetch* prefetch = stmt.prefetch()) {
+                result.emplace_back(Prefetch{own(prefetch->load, which)});
                 continue;
             }
             const Store& store = *stmt.store();

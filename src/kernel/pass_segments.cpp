@@ -128,7 +128,7 @@ bool rewrite(Kernel& kernel, Body& body, const NodeRef& lane) {
     for (Stmt& stmt : body) {
         if (Loop* loop = stmt.loop()) {
             any |= rewrite(kernel, loop->body, loop->kind == LoopKind::Vector ? loop->var : lane);
-        } else if (lane && kernel.buffers[stmt.store()->buffer].memory != Buffer::MemoryType::Nowhere) {
+        } else if (lane && stmt.store()) {
             Segments segments(kernel, lane);
             stmt.store()->value = segments(stmt.store()->value);
             any |= segments.any();

@@ -23,7 +23,7 @@ struct Written {
     bool jumps = true;          // in all of its stores
 };
 
-// Every turn of the innermost loop is another page, as in a transpose, and all rows begin at the same place in a line.
+// Every iteration of the innermost loop is another page, as in a transpose, and all rows begin at the same place in a line.
 bool jumps(const Kernel& kernel, const Store& store, std::span<const Loop* const> around) {
     constexpr std::int64_t kLine = 64, kPage = 4096;
     bool result = false;

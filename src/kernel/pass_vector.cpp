@@ -33,6 +33,10 @@ Contents contents_of(const Kernel& kernel, const Body& body, int var) {
             all.arrays |= buffer.role == Buffer::Role::Local && buffer.size > 1;
             continue;
         }
+        if (stmt.prefetch()) {  // of a tile, whose lanes are chosen
+            all.arrays = true;
+            continue;
+        }
         const Loop& loop = *stmt.loop();
         const Contents inner = contents_of(kernel, loop.body, var);
         all.independent |= inner.independent || loop.independent;
@@ -138,6 +142,7 @@ private:
                 nodes += static_cast<std::int64_t>(ir::topological_order(roots).size());
                 continue;
             }
+            if (stmt.prefetch()) continue;
             Loop& loop = *stmt.loop();
             std::int64_t inside = unroll(loop.body);
             if (loop.kind == LoopKind::Serial && !loop.count && loop.extent() <= kMaxLanes &&

@@ -188,9 +188,8 @@ private:
     }
 
     Body prefetch(const Tile& tile, const NodeRef& load) {
-        const int to = nowhere(kernel, load->dtype, schedule.tile_columns());
         return tile_loops(tile, [&](const NodeRef& r, const NodeRef& at, const NodeRef&, int) {
-            return at_element(Body{Store{to, at, load}}, simple(kernel.add(tile.rows.start, r)),
+            return at_element(Body{Prefetch{load}}, simple(kernel.add(tile.rows.start, r)),
                               simple(kernel.add(tile.columns.start, at)));
         });
     }

@@ -27,7 +27,8 @@ public:
         for (const Stmt& stmt : body) {
             ++statement_;
             if (const Loop* loop = stmt.loop()) check_loop(*loop, body, depth);
-            else check_store(*stmt.store());
+            else if (stmt.store()) check_store(*stmt.store());
+            else check_prefetch(*stmt.prefetch());
         }
     }
 
@@ -83,13 +84,17 @@ private:
         require(buffer.role != Buffer::Role::Input, "a store to the input ", buffer.name);
         require(store.value->dtype == buffer.dtype, "a store of ", store.value->dtype, " to ", buffer.name, " of ",
                 buffer.dtype);
-        require(buffer.memory != Buffer::MemoryType::Nowhere || store.value->op == Op::Load, "a hint that is no load");
         require(store.index->dtype == DType::I64, "an index that is not i64");
         require(blocks_ == 0 || threads_ > 0, "a store in a block, outside of its threads");
         check_lanes(store.buffer);
         check_threads(store.buffer);
         check_expression(*store.index);
         check_expression(*store.value);
+    }
+
+    void check_prefetch(const Prefetch& prefetch) {
+        require(prefetch.load->op == Op::Load, "a prefetch of what is no load");
+        check_expression(*prefetch.load);
     }
 
     void check_expression(const Node& root) {
@@ -116,7 +121,6 @@ private:
             require(exists(b), "a load from no buffer");
             const Buffer& buffer = kernel_.buffers[static_cast<std::size_t>(b)];
             require(node.dtype == buffer.dtype, "a load of another dtype than that of ", buffer.name);
-            require(buffer.memory != Buffer::MemoryType::Nowhere, "a load from nowhere");
             check_lanes(b);
             check_threads(b);
         }

@@ -92,14 +92,15 @@ private:
     void find_stored(const Body& body) {
         for (const Stmt& stmt : body) {
             if (const Loop* loop = stmt.loop()) find_stored(loop->body);
-            else stored_[static_cast<std::size_t>(stmt.store()->buffer)] = true;
+            else if (stmt.store()) stored_[static_cast<std::size_t>(stmt.store()->buffer)] = true;
         }
     }
 
     void body(const Body& body) {
         for (const Stmt& stmt : body) {
             if (const Loop* loop = stmt.loop()) inside(*loop);
-            else statement(*stmt.store());
+            else if (stmt.store()) statement(*stmt.store());
+            else hint(*stmt.prefetch());
         }
     }
 
@@ -152,8 +153,6 @@ private:
 
     void statement(const Store& store) {
         ++statement_;
-        const bool hint = kernel_.buffers[static_cast<std::size_t>(store.buffer)].memory == Buffer::MemoryType::Nowhere;
-        hint_ = hint;
         expression(*store.index);
         expression(*store.value);
         if (!proof_.within(*store.index, kernel_.buffers[static_cast<std::size_t>(store.buffer)].size))
@@ -161,7 +160,15 @@ private:
                  str("a store to ", name_of(kernel_, store.buffer), " at ", ir::print_expression(store.index),
                      ", which is not proven to be below ",
                      kernel_.buffers[static_cast<std::size_t>(store.buffer)].size));
-        if (!hint) note(store.buffer, *store.index, nullptr, true);
+        note(store.buffer, *store.index, nullptr, true);
+    }
+
+    // It must be an address of the buffer, but meets nobody.
+    void hint(const Prefetch& prefetch) {
+        ++statement_;
+        hint_ = true;
+        expression(*prefetch.load);
+        hint_ = false;
     }
 
     void expression(const Node& root) {

@@ -148,7 +148,7 @@ NodeRef sum_of_boxes(const Match& match) {
     return sum;
 }
 
-std::vector<Part> parts_side_by_side(const Node& insert) {
+std::vector<Part> concatenated_parts(const Node& insert) {
     std::vector<Part> parts;
     int axis = -1;
     std::int64_t covered = 0;

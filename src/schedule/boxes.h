@@ -22,7 +22,7 @@ struct Part {
 };
 
 // Its parts in their order along the axis, if they are all that is seen of the result; else none.
-std::vector<Part> parts_side_by_side(const ir::Node& insert);
+std::vector<Part> concatenated_parts(const ir::Node& insert);
 
 // How many neighbours in the whole's memory are neighbours in the part's.
 std::int64_t run_length(const Part& part, const Shape& whole);

@@ -26,7 +26,7 @@ void note_factors(FusionGraph& graph, const Node& reduce) {
 
 // The Inserts below the topmost one are nobody else's: they are seen as one node with many operands.
 void note_parts(FusionGraph& graph, const Node& top) {
-    std::vector<Part> parts = parts_side_by_side(top);
+    std::vector<Part> parts = concatenated_parts(top);
     const auto run_is_short = [&](const Part& part) {
         const std::int64_t run = run_length(part, top.shape);
         return run < numel(part.value->shape) && run * static_cast<std::int64_t>(size_of(top.dtype)) < kShortestRun;

@@ -223,7 +223,7 @@ private:
     void store_if_repeated(const Node& node) {
         const NodeState& mine = groups_.state(node);
         if (graph_.uses_of(node) < 2 || mine.leaves == 0 || ir::is_movement(node.op)) return;
-        if (mine.cost > kCheapRecompute) open_map(node, "dear, and used more than once");
+        if (mine.cost > kCheapRecompute) open_map(node, "expensive, and used more than once");
         else if (mine.tangles > 0) open_map(node, "read out of order, and used more than once");
     }
 
@@ -273,7 +273,7 @@ private:
         if (groups_.state(*node).cost <= kCheapPrologue && groups_.state(*node).tangles == 0 && node->op != Op::Insert)
             return;
         if (groups_.state(*node).leaves == 0 && groups_.state(*node).cost <= kCheapRecompute) return;
-        open_map(*node, "too dear for an operand of a contraction");
+        open_map(*node, "too expensive for an operand of a contraction");
     }
 
     void place_special(const Node& node) {

@@ -145,7 +145,7 @@ Tensor fmod(const Operand& a, const Operand& b) { return divide_whole("fmod", tr
 
 namespace {
 
-constexpr std::int64_t kLargestMultipliedPower = 8;  // three multiplications; beyond, Pow is not much dearer
+constexpr std::int64_t kLargestMultipliedPower = 8;  // three multiplications; beyond, Pow is not much more expensive
 
 // x to a number that multiplications and roots can compute; null otherwise.
 NodeRef simple_power(const NodeRef& x, double exponent) {

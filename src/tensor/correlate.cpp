@@ -99,7 +99,7 @@ NodeRef in_pairs(const NodeRef& x, const NodeRef& w, const Windows& windows) {
     return along_last(ir::reshape(joined, flat), 0, width);
 }
 
-// Of the input: the gradient's windows, with the kernels turned round. Of the kernels: sums over all outputs.
+// Of the input: the gradient's windows, with the kernels reversed. Of the kernels: sums over all outputs.
 ir::Grads gradients(const NodeRef& x, const NodeRef& w, const Windows& windows, const NodeRef& gradient) {
     const int spatial = x->rank() - 3;
     Shape grouped = {x->shape[0], w->shape[0], w->shape[1]};

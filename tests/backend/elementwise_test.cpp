@@ -540,7 +540,7 @@ TEST_CASE("integers of every length are divided exactly") {
     check_cases(in_all_ways("division", std::array{u8, i8, u16, i16, u32, i32, u64, i64}, division_case));
 }
 
-TEST_CASE("bits that are turned round") {
+TEST_CASE("bits that are rotated") {
     check_cases(in_all_ways("rotation", std::array{u8, u16, u32, u64}, rotation_case));
 }
 

@@ -97,7 +97,7 @@ TEST_CASE("vector loops of every extent, with broadcasts, strides, gathers and s
         }
 }
 
-TEST_CASE("lanes at known distances near each other: strides, repeats, axes turned round") {
+TEST_CASE("lanes at known distances near each other: strides, repeats, axes reversed") {
     Batch batch;
     for (const DType t : kSome)
         for (const int e : {2, 3, 7, 8, 9, 12, 15, 16}) {

@@ -22,25 +22,25 @@ void check_zeros(const Tensor& result) {
 
 }  // namespace
 
-TEST_CASE("a dear value without elements that one kernel reads twice") {
+TEST_CASE("an expensive value without elements that one kernel reads twice") {
     for (const char* backend : {"ref", "c", "x86"}) {
         if (!testing::have_backend(backend)) continue;
         CAPTURE(backend);
         const BackendScope scope(backend);
         const Tensor x = zeros({17, 0}).realize();
-        const auto dear = [&] { return exp(x) + sin(x); };
+        const auto expensive = [&] { return exp(x) + sin(x); };
         leave_something_behind();
-        const Tensor y = dear();
+        const Tensor y = expensive();
         CHECK(explain(y.matmul(y.t())).kernels.size() == 1);
         check_zeros(y.matmul(y.t()));
         leave_something_behind();
-        const Tensor z = dear();
+        const Tensor z = expensive();
         check_zeros(z.sum(1) + z.t().sum(0));
         leave_something_behind();
-        const Tensor u = dear();
+        const Tensor u = expensive();
         check_zeros(cat({u, zeros({17, 3}), u}, 1));
         leave_something_behind();
-        const Tensor w = dear(), both = (w.matmul(w.t()) + w.matmul(w.t()).t()).matmul(zeros({17, 17}));
+        const Tensor w = expensive(), both = (w.matmul(w.t()) + w.matmul(w.t()).t()).matmul(zeros({17, 17}));
         check_zeros(both);
     }
 }

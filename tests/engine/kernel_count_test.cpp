@@ -89,7 +89,7 @@ TEST_CASE("row fusion: softmax, norms and moments are one kernel each, for every
     }
 }
 
-TEST_CASE("a dear value that is used twice is stored before its product with a matrix, and the product is not") {
+TEST_CASE("an expensive value that is used twice is stored before its product with a matrix, and the product is not") {
     const Tensor a = data({32, 64}, 1), w = data({64, 48}, 2);
     const Tensor h = tanh(a) * sigmoid(a);
     const Explanation plan = explain(matmul(h, w) + h[{Slice{}, Slice{0, 48}}]);

@@ -69,7 +69,7 @@ TEST_CASE("every width of element") {
 
 TEST_CASE("several loads in one kernel") {
     const Tensor x = counted({45, 70}, f32), y = counted({45, 70}, f32), z = counted({70, 45}, f32);
-    check([&] { return (x.t() * y.t()) + z; });             // one block: the product is turned over
+    check([&] { return (x.t() * y.t()) + z; });             // one block: the product is transposed
     check([&] { return (x.t() + z) * (y.t() - z); });       // two blocks
     check([&] { return z + x.t() + arange(45).to(f32); });  // an index as a value
     check([&] { return exp(x.t() * 0.01) * 0.5; });         // maths

@@ -76,7 +76,7 @@ Kernel counted(std::int64_t size, bool running) {
     return std::move(k);
 }
 
-// Rows are turned round, through an array if there is one.
+// Rows are reversed, through an array if there is one.
 Kernel turned(std::int64_t rows, std::int64_t length, bool array) {
     Nest nest("turned");
     Kernel& k = nest.k;

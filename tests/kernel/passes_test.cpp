@@ -343,7 +343,7 @@ TEST_CASE("long rows that are only added up are two streams of memory, with the 
     }
 }
 
-TEST_CASE("an operand that lies along the sum is read that way and turned over in blocks") {
+TEST_CASE("an operand that lies along the sum is read that way and transposed in blocks") {
     const auto gathers = [](const Kernel& kernel) {  // loads from memory that jump from lane to lane
         int found = 0;
         for_each_store(kernel.body, [&](const Store& store, std::span<const Loop* const> around) {

@@ -167,7 +167,7 @@ std::string Printer::declare_local(int b) {
 void Printer::print(const kernel::Body& body) {
     for (const Stmt& stmt : body) {
         if (stmt.loop()) print(*stmt.loop());
-        else print(*stmt.store());
+        else if (stmt.store()) print(*stmt.store());  // C compilers place prefetches by themselves
     }
 }
 

@@ -88,7 +88,7 @@ private:
     void lane_store(const kernel::Store& store, int lane, const Value& value);
     void variable_store(const kernel::Store& store, const Value& value);
     std::string variable(int buffer, std::int64_t number) const;
-    std::string column(int buffer, std::int64_t number, int level);  // of a block: its variable, once it is turned over
+    std::string column(int buffer, std::int64_t number, int level);  // of a block: its variable, once it is transposed
     std::string element(int buffer, const Node& index, int level);   // "x[i * 4 + j]"
     std::string address(int buffer, const Node& index, int level);   // "x + (i * 4 + j)"
     bool in_variables(int buffer) const;

@@ -59,7 +59,7 @@ private:
     std::vector<Step> translate(const kernel::Body& body) {
         std::vector<Step> steps;
         for (const kernel::Stmt& stmt : body)
-            steps.push_back(stmt.loop() ? translate(*stmt.loop()) : translate(*stmt.store()));
+            if (!stmt.prefetch()) steps.push_back(stmt.loop() ? translate(*stmt.loop()) : translate(*stmt.store()));
         return steps;
     }
 

@@ -21,14 +21,14 @@ struct OpenLoop {
     std::int32_t begin, end;
 };
 
-// How often an instruction runs, roughly: by the turns of the loops around it.
+// How often an instruction runs, roughly: by the iterations of the loops around it.
 class Weight {
 public:
     float at(const Ins& ins) {
         if (ins.id == kLoopBegin) {
-            const auto turns = static_cast<float>(std::clamp<std::int64_t>(ins.o[0].value, 1, 1024));
+            const auto iterations = static_cast<float>(std::clamp<std::int64_t>(ins.o[0].value, 1, 1024));
             outer_.push_back(weight_);
-            weight_ *= turns;
+            weight_ *= iterations;
         } else if (ins.id == kLoopEnd) {
             weight_ = outer_.back();
             outer_.pop_back();

@@ -68,7 +68,7 @@ enum Pseudo : std::uint32_t {
     kMove = 0x80000000,  // register to register of one class; nothing if both get the same place
     kConstant,   // a vector or mask register gets its value from the constants: may be done again instead of spilling
     kBind,       // a label stands here
-    kLoopBegin,  // so many turns (operand 0, an immediate)
+    kLoopBegin,  // so many iterations (operand 0, an immediate)
     kLoopEnd,
     kKeep,  // the registers named live until here
     kCall,  // calls helper(operand 0, an immediate pointer), which keeps all registers

@@ -53,7 +53,9 @@ Value Emitter::load(const Node& node) {
 }
 
 // Into the second cache: much is read until it is wanted, and would drive it out of the first. Once for the parts of a line.
-void Emitter::prefetch(const Node& load) {
+void Emitter::emit(const kernel::Prefetch& prefetch) {
+    at_ = innermost();
+    const Node& load = *prefetch.load;
     const int b = load.as<ir::LoadArg>().buffer;
     const LaneIndex at = lane_index(load.source(0), facts(load).lane);
     if (!at.affine) return;

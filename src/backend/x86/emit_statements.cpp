@@ -53,7 +53,8 @@ Emitted Emitter::run() {
 void Emitter::emit(const kernel::Body& body) {
     for (const Stmt& stmt : body) {
         if (stmt.loop()) emit(*stmt.loop());
-        else emit(*stmt.store());
+        else if (stmt.store()) emit(*stmt.store());
+        else emit(*stmt.prefetch());
     }
 }
 
@@ -123,7 +124,6 @@ void Emitter::emit(const Loop& loop) {
 
 void Emitter::emit(const Store& store) {
     at_ = innermost();
-    if (kernel_.buffers[store.buffer].memory == Buffer::MemoryType::Nowhere) return prefetch(*store.value);
     emit_depths(store.value);
     const LoweredBuffer& lowered = expanded_.buffers[store.buffer];
     const int index_lane = facts(*store.index).lane;
@@ -188,6 +188,8 @@ void Emitter::find_raw(const kernel::Body& body) {
             if (const Loop* loop = stmt.loop()) {
                 bodies.push_back(&loop->body);
                 if (loop->count) stored.push_back(loop->count);
+            } else if (stmt.prefetch()) {
+                stored.push_back(stmt.prefetch()->load);
             } else {
                 stored.push_back(stmt.store()->value);
                 stored.push_back(stmt.store()->index);

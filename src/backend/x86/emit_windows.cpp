@@ -1,5 +1,5 @@
 // backend/x86/emit_windows.cpp: loads and stores of lanes that lie near each other at distances known now: every second element, each
-// element twice, an axis turned round. They are a few whole loads (or stores) and permutations, several times faster than a gather, and also
+// element twice, an axis reversed. They are a few whole loads (or stores) and permutations, several times faster than a gather, and also
 // serve elements of 1 and 2 bytes, for which there is no gather.
 #include "backend/x86/emit_internal.h"
 

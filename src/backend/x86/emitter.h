@@ -69,6 +69,7 @@ private:
     void emit(const kernel::Body& body);
     void emit(const kernel::Loop& loop);
     void emit(const kernel::Store& store);
+    void emit(const kernel::Prefetch& prefetch);
     void emit_depths(const NodeRef& root);
     void forget(std::uint64_t buffers);
     void find_raw(const kernel::Body& body);
@@ -217,7 +218,6 @@ private:
     void load_into(Reg r, DType t, const Operand& from);
     void scalar_store(DType t, const Operand& to, const Value& v);
     Value lane_load(const Node& node);
-    void prefetch(const Node& load);
     Value whole_load(DType t, const Operand& from, int used, const Value* gate, std::span<const Reg> same);
     void uniform_parts(const Node& gate, std::vector<Reg>& parts);
     Value gather(DType t, const Lanes& at, const Value* gate);
@@ -274,7 +274,7 @@ private:
     std::vector<NodeRef> kept_;  // nodes made here: facts and values go by address
     std::vector<Reg> pointers_;
     std::map<std::pair<int, std::int64_t>, Reg> variables_;
-    std::map<int, std::vector<Reg>> columns_;  // of blocks that were turned over since they were stored
+    std::map<int, std::vector<Reg>> columns_;  // of blocks that were transposed since they were stored
     std::map<std::vector<std::int64_t>, Reg> constants_;
     std::vector<std::int64_t> stack_arrays_;  // per buffer: where it lies in the frame, -1 if not
     std::int64_t lane_slot_ = -1;

@@ -151,7 +151,7 @@ private:
     struct State {
         int block = -1;  // where its number was given
         Number number = 0;
-        bool shared = false;  // other blocks, or other turns of this one, may read it
+        bool shared = false;  // other blocks, or other iterations of this one, may read it
         int seen = -1;        // find_shared: the block
         bool written = false;
     };

@@ -1,6 +1,6 @@
 // backend/x86/verify_allocation.cpp: one walk over the list that notes which virtual register's value each place (a machine's register, eight
 // bytes of the frame) holds. A read must find its own register's value. At a label only what all jumps to it agree on is known; at the end of
-// a loop, what its turns read from before must still lie where it did.
+// a loop, what its iterations read from before must still lie where it did.
 #include "backend/x86/verify_allocation.h"
 
 #include "core/str.h"
@@ -63,7 +63,7 @@ private:
     };
     struct OpenLoop {
         int begin;
-        std::vector<int> carried;  // what its turns read from before, or from each other
+        std::vector<int> carried;  // what its iterations read from before, or from each other
     };
     struct Label {
         bool bound = false;
@@ -128,7 +128,7 @@ private:
         for (std::size_t p = places.begin; p < places.end; ++p) change(p, {kNobody, at_});
     }
 
-    // A register that is read before it is written may hold what an earlier turn left: nobody else has its place in between.
+    // A register that is read before it is written may hold what an earlier iteration left: nobody else has its place in between.
     void begin_in_part(int id) {
         known_[index(id)] = Known::InPart;
         const Places places = places_of(id);
@@ -221,7 +221,7 @@ private:
         for (const int id : loop.carried) {
             const Places places = places_of(id);
             for (std::size_t p = places.begin; p < places.end; ++p)
-                if (!holds(p, id)) fail("the next turn of a loop needs a value that is gone", id);
+                if (!holds(p, id)) fail("the next iteration of a loop needs a value that is gone", id);
         }
     }
 
