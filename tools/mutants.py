@@ -3,7 +3,7 @@
 
 A mutant is a file tests/mutants/<name>.txt: lines `file:`, `test:` (the arguments of build/release/bin, several are allowed) and `why:`,
 then the lines `--- from`, what stands in the file once, `--- to`, and what it becomes. The source is copied, so the checkout stays as it is.
-A mutant that no test notices is an error, and so is one whose text is no longer there.
+A mutant that no test notices is an error, and so is one whose text is no longer there (`--check` looks for that alone).
 """
 
 import os
@@ -65,8 +65,22 @@ def fails(tests):
     return None
 
 
+def occurrences(mutant, root):
+    return (root / mutant["file"]).read_text().count(mutant["from"])
+
+
+def check(mutants):
+    """Whether the text of every mutant stands once in its file: quick enough for every run of the suite."""
+    stale = [m for m in mutants if occurrences(m, ROOT) != 1]
+    for m in stale:
+        print(f"{m['name']}: its text stands {occurrences(m, ROOT)} times in {m['file']}")
+    return bool(stale)
+
+
 def main(wanted):
     mutants = [read(path) for path in sorted((ROOT / "tests" / "mutants").glob("*.txt"))]
+    if wanted == ["--check"]:
+        return check(mutants)
     mutants = [m for m in mutants if not wanted or m["name"] in wanted]
     copy_sources()
     subprocess.run(["cmake", "--preset", "release", "--log-level=WARNING"], cwd=SCRATCH, check=True, stdout=subprocess.DEVNULL)
@@ -81,8 +95,8 @@ def main(wanted):
         start = time.monotonic()
         path = SCRATCH / m["file"]
         text = path.read_text()
-        if text.count(m["from"]) != 1:
-            outcome = f"ERROR: its text stands {text.count(m['from'])} times in {m['file']}"
+        if (count := occurrences(m, SCRATCH)) != 1:
+            outcome = f"ERROR: its text stands {count} times in {m['file']}"
         else:
             path.write_text(text.replace(m["from"], m["to"]))
             built, log = build(m["tests"])

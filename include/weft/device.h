@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -32,6 +33,8 @@ private:
 };
 
 inline constexpr Device cpu;
+
+std::span<const std::string_view> device_types();  // that can be named: "cpu", "cuda" …
 
 // Where new tensors are made, unless they are told: zeros, arange, rand, tensor …; the CPU at first.
 Device default_device();

@@ -173,6 +173,14 @@ void bind_distributions(nb::module_& f) {
              });
 }
 
+template <Tensor (*loss)(const Tensor&, const Tensor&, const Tensor&, double, Reduction)>
+void bind_margin(nb::module_& f, const char* name, const char* doc) {
+    function(
+        f, name, "input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction='mean'", doc,
+        [](const Tensor& a, const Tensor& b, const Tensor& target, double margin, nb::handle average, nb::handle reduce,
+           Reduction reduction) { return loss(a, b, target, margin, reduction_of(average, reduce, reduction)); });
+}
+
 void bind_vector_losses(nb::module_& f) {
     function(f, "cosine_similarity", "x1, x2, dim=1, eps=1e-08",
              "The cosine of the angle between vectors along an axis.",
@@ -182,20 +190,9 @@ void bind_vector_losses(nb::module_& f) {
              [](const Tensor& a, const Tensor& b, double p, double eps, bool keepdim) {
                  return pairwise_distance(a, b, p, eps, keepdim);
              });
-    function(f, "cosine_embedding_loss",
-             "input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction='mean'",
-             "1 - cos for a target of 1, max(0, cos - margin) for -1.",
-             [](const Tensor& a, const Tensor& b, const Tensor& target, double margin, nb::handle average,
-                nb::handle reduce, Reduction reduction) {
-                 return cosine_embedding_loss(a, b, target, margin, reduction_of(average, reduce, reduction));
-             });
-    function(f, "margin_ranking_loss",
-             "input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction='mean'",
-             "max(0, -target * (input1 - input2) + margin).",
-             [](const Tensor& a, const Tensor& b, const Tensor& target, double margin, nb::handle average,
-                nb::handle reduce, Reduction reduction) {
-                 return margin_ranking_loss(a, b, target, margin, reduction_of(average, reduce, reduction));
-             });
+    bind_margin<cosine_embedding_loss>(f, "cosine_embedding_loss",
+                                       "1 - cos for a target of 1, max(0, cos - margin) for -1.");
+    bind_margin<margin_ranking_loss>(f, "margin_ranking_loss", "max(0, -target * (input1 - input2) + margin).");
     function(f, "hinge_embedding_loss", "input, target, margin=1.0, size_average=None, reduce=None, reduction='mean'",
              "The input for a target of 1, max(0, margin - input) for -1.",
              [](const Tensor& x, const Tensor& target, double margin, nb::handle average, nb::handle reduce,

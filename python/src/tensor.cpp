@@ -265,6 +265,11 @@ nb::object bind_tensor(nb::module_& m) {
                      device.is_none() ? std::nullopt : std::optional(to_device(device.ptr(), {"device", "device"})));
                  return before ? nb::object(nb::str(before->name().c_str())) : nb::none();
              });
+    function(m, "_device_types", "", "The types of devices that can be named.", [] {
+        nb::list names;
+        for (const std::string_view type : device_types()) names.append(nb::str(type.data(), type.size()));
+        return nb::object(names);
+    });
     function(m, "get_default_device", "", "Where new tensors are made.",
              [] { return nb::handle(device_type)(default_device().name()); });
     function(m, "set_default_device", "device", "Sets where new tensors are made: the CPU until then, and for None.",

@@ -131,7 +131,8 @@ def makes_on_device(function: _F) -> _F:
     return there  # type: ignore[return-value]
 
 
-_DEVICES = ("cpu", "cuda", "guarded", "mps", "xpu", "meta", "hpu", "xla", "mtia", "ipu", "vulkan", "privateuseone")
+# Types of PyTorch's that programs name, too.
+_DEVICES = (*_weft._device_types(), "mps", "xpu", "meta", "hpu", "xla", "mtia", "ipu", "vulkan", "privateuseone")
 
 
 class _Named:

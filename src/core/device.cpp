@@ -10,7 +10,6 @@
 #include <charconv>
 #include <deque>
 #include <mutex>
-#include <vector>
 
 namespace weft {
 namespace {
@@ -22,7 +21,6 @@ struct Name {
 
 struct Names {
     std::mutex mutex;
-    std::vector<std::string> types{"cpu", "cuda", "guarded"};
     std::deque<Name> known{{"any", 0}, {"cpu", 0}};  // by number; never moves
 };
 
@@ -40,9 +38,9 @@ const Name& name_of_number(std::uint8_t number) {
 std::uint8_t number_of(std::string_view type, int index) {
     Names& all = names();
     const std::lock_guard lock(all.mutex);
-    if (std::ranges::find(all.types, type) == all.types.end()) {
+    if (std::ranges::find(device_types(), type) == device_types().end()) {
         std::string list;
-        for (const std::string& known : all.types) list += str(list.empty() ? "" : ", ", known);
+        for (const std::string_view known : device_types()) list += str(list.empty() ? "" : ", ", known);
         throw ValueError(str("there is no device of the type \"", type, "\"; the types are ", list));
     }
     for (std::size_t i = 1; i < all.known.size(); ++i)
@@ -57,12 +55,6 @@ std::atomic<bool> any_other{false};
 constinit thread_local std::uint8_t scoped_number = kAnyDevice;  // any: no scope on this thread
 
 }  // namespace
-
-void add_device_type(std::string_view type) {
-    Names& all = names();
-    const std::lock_guard lock(all.mutex);
-    if (std::ranges::find(all.types, type) == all.types.end()) all.types.emplace_back(type);
-}
 
 bool other_devices() { return any_other.load(std::memory_order_relaxed); }
 void note_other_device() { any_other = true; }

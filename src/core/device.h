@@ -4,14 +4,11 @@
 #include <weft/device.h>
 
 #include <cstdint>
-#include <string_view>
 
 namespace weft {
 
 inline constexpr std::uint8_t kAnyDevice = 0;  // of a constant: it is computed wherever it is used
 inline constexpr std::uint8_t kCpu = 1;
-
-void add_device_type(std::string_view type);  // so that devices of this type can be named
 
 // Whether any device but the CPU was opened: until then nobody needs to know where a constant is.
 bool other_devices();

@@ -51,10 +51,6 @@ public:
 // Opens the device when it is first asked for. Throws ValueError that says what is missing.
 DeviceRuntime& runtime_of(std::uint8_t number);
 
-// A further type of device, for tests and extensions: its name, and what opens the index-th one.
-using Opener = std::unique_ptr<DeviceRuntime> (*)(int index);
-void add_device(std::string_view type, Opener open);
-
 // Between devices, through the host where there is no other way.
 void transfer(const ir::Storage& from, std::int64_t from_offset, const ir::Storage& to, std::size_t bytes);
 

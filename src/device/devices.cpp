@@ -7,19 +7,23 @@
 
 #include <weft/error.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
-#include <map>
 #include <mutex>
-#include <vector>
 
-namespace weft::device {
+namespace weft {
+namespace device {
 namespace {
+
+// Every type by its name, and what opens the index-th device of it; null: this build cannot.
+using Opener = std::unique_ptr<DeviceRuntime> (*)(int index);
+constexpr std::array<std::string_view, 3> kTypes = {"cpu", "cuda", "guarded"};
+constexpr std::array<Opener, kTypes.size()> kOpeners = {nullptr, nullptr, open_guarded};
 
 struct Registry {
     std::mutex mutex;
-    std::map<std::string, Opener, std::less<>> types{{"guarded", open_guarded}};  // besides the CPU
-    std::array<std::atomic<DeviceRuntime*>, 256> open{};                          // by number; never closed
+    std::array<std::atomic<DeviceRuntime*>, 256> open{};  // by number; never closed. The CPU is always there
 };
 
 Registry& registry() {
@@ -32,11 +36,12 @@ DeviceRuntime& opened(std::uint8_t number) {
     const std::lock_guard lock(all.mutex);
     if (DeviceRuntime* const open = all.open[number].load()) return *open;
     const Device device = Device::of_number(number);
-    const auto found = all.types.find(device.type());
-    if (found == all.types.end())
+    const auto type = std::ranges::find(kTypes, device.type()) - kTypes.begin();
+    const Opener open = kOpeners[static_cast<std::size_t>(type)];
+    if (!open)
         throw ValueError(
             str("there is no device ", device.name(), ": this build of Weft has none of the type ", device.type()));
-    all.open[number] = found->second(device.index()).release();
+    all.open[number] = open(device.index()).release();
     note_other_device();
     return *all.open[number].load();
 }
@@ -47,13 +52,6 @@ DeviceRuntime& runtime_of(std::uint8_t number) {
     if (number == kCpu || number == kAnyDevice) return cpu_runtime();
     DeviceRuntime* const open = registry().open[number].load(std::memory_order_acquire);
     return open ? *open : opened(number);
-}
-
-void add_device(std::string_view type, Opener open) {
-    add_device_type(type);
-    Registry& all = registry();
-    const std::lock_guard lock(all.mutex);
-    all.types.emplace(type, open);
 }
 
 void transfer(const ir::Storage& from, std::int64_t from_offset, const ir::Storage& to, std::size_t bytes) {
@@ -69,4 +67,9 @@ void transfer(const ir::Storage& from, std::int64_t from_offset, const ir::Stora
     }
 }
 
-}  // namespace weft::device
+}  // namespace device
+
+// Here and not beside the names: this file knows what opens them.
+std::span<const std::string_view> device_types() { return device::kTypes; }
+
+}  // namespace weft

@@ -1,6 +1,7 @@
 // device/guarded.cpp: mappings of their own, opened for as long as the device works.
 #include "device/guarded.h"
 
+#include "core/str.h"
 #include "device/cpu.h"
 #include "device/target.h"
 
@@ -21,13 +22,17 @@ using ir::Storage;
 // All memory of the device; it is opened and closed as a whole.
 class Pages {
 public:
-    void add(void* start, std::size_t bytes) {
+    void* map(std::size_t bytes) {
         const std::lock_guard lock(mutex_);
+        void* const start =
+            ::mmap(nullptr, bytes, users_ > 0 ? PROT_READ | PROT_WRITE : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (start == MAP_FAILED) throw MemoryError(str("cannot map ", bytes, " bytes for the device guarded"));
         all_.emplace(start, bytes);
+        return start;
     }
-    void remove(void* start) {
+    void unmap(void* start) {
         const std::lock_guard lock(mutex_);
-        all_.erase(start);
+        ::munmap(start, all_.extract(start).mapped());
     }
     void open() {
         const std::lock_guard lock(mutex_);
@@ -36,10 +41,6 @@ public:
     void close() {
         const std::lock_guard lock(mutex_);
         if (--users_ == 0) protect(PROT_NONE);
-    }
-    bool is_open() {
-        const std::lock_guard lock(mutex_);
-        return users_ > 0;
     }
 
 private:
@@ -65,20 +66,11 @@ struct GuardedStorage final : Storage {
     GuardedStorage(std::uint8_t number, std::size_t size)
         : counted(cpu_runtime().allocate(static_cast<std::int64_t>(size))) {
         const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-        mapped = (size + page) / page * page;
-        void* const start = ::mmap(nullptr, mapped, pages().is_open() ? PROT_READ | PROT_WRITE : PROT_NONE,
-                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (start == MAP_FAILED) throw MemoryError("guarded: no memory");
-        pages().add(start, mapped);
         device = number;
-        address = reinterpret_cast<std::uintptr_t>(start);
+        address = reinterpret_cast<std::uintptr_t>(pages().map((size + page) / page * page));
         bytes = size;
     }
-    ~GuardedStorage() override {
-        pages().remove(reinterpret_cast<void*>(address));
-        ::munmap(reinterpret_cast<void*>(address), mapped);
-    }
-    std::size_t mapped = 0;
+    ~GuardedStorage() override { pages().unmap(reinterpret_cast<void*>(address)); }
     ir::StorageRef counted;  // of the pool, never touched: limits and statistics hold here, too
 };
 

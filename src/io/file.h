@@ -1,4 +1,4 @@
-// io/file.h: files as the readers and writers of this room see them: bytes with an owner to read from, and a sink to write to.
+// io/file.h: files as the readers and writers of this folder see them: bytes with an owner to read from, and a sink to write to.
 #pragma once
 
 #include <weft/io.h>

@@ -1,4 +1,4 @@
-// ir/build.h: makes well-formed tensor nodes. The tensor and grad rooms build with these; each checks what the verifier
+// ir/build.h: makes well-formed tensor nodes. src/tensor and src/grad build with these; each checks what the verifier
 // checks, and throws InternalError, since the user's mistakes were caught before. Halves compute in f32 with explicit casts.
 #pragma once
 

@@ -1,4 +1,4 @@
-// ir/contraction.h: recognises a sum of products and sorts its ranges. Fuse asks what a prologue would cost, the kernel room
+// ir/contraction.h: recognises a sum of products and sorts its ranges. Fuse asks what a prologue would cost, src/kernel
 // how to tile; nothing else in Weft knows what a matmul or a convolution is.
 #pragma once
 

@@ -1,4 +1,4 @@
-// ir/kernel_graph.h: what the schedule hands to the kernel room: what one kernel computes, not how it loops.
+// ir/kernel_graph.h: what the schedule hands to src/kernel: what one kernel computes, not how it loops.
 #pragma once
 
 #include "ir/node.h"

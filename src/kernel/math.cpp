@@ -1,4 +1,4 @@
-// kernel/math.cpp: the door to the maths room: which function builds the expression of which op. Lowering calls it for
+// kernel/math.cpp: which function builds the expression of which op. Lowering calls it for
 // every maths op, so that backends only ever see exact ops (kernel/kernel.h) and all give the same bits.
 //
 // Common to all: every step is an exact or correctly rounded op, a fused multiply-add is written as one, selection is

@@ -1,5 +1,5 @@
 // kernel/math_build.h: lets kernel/math_*.cpp write kernel expressions as algebra: `fma(r, p, 1) * scale`, where every
-// operator makes one node (constants fold). Inside this room only.
+// operator makes one node (constants fold). For these files only.
 #pragma once
 
 #include "kernel/kernel.h"

@@ -85,6 +85,7 @@ void Launch::run() {
         if (step.kernel.custom) run_custom(step);
         else run_kernel(step, *plan_.kernels[s]);
     }
+    device_.synchronise();
 }
 
 // Host functions read and write the host's memory: on other devices, copies of it.

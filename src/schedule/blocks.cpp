@@ -16,12 +16,9 @@ namespace {
 
 using namespace ir;
 
-// Elements. Below the first a value is stored as a whole: blocks would only be more kernels.
-constexpr std::int64_t kWhole = std::int64_t{16} << 20, kBlock = std::int64_t{2} << 20;
-constexpr std::int64_t kFewestRows = 64;  // a product of fewer does not fill the tiles
-constexpr std::int64_t kSaving = 4;       // the result is so many times smaller
-constexpr std::size_t kLongest = 256;     // ops from the large value to the result
-constexpr int kDeepest = 64;              // ops that a slice is pushed through elsewhere
+constexpr std::int64_t kSaving = 4;    // the result is so many times smaller
+constexpr std::size_t kLongest = 256;  // ops from the large value to the result
+constexpr int kDeepest = 64;           // ops that a slice is pushed through elsewhere
 
 // The axis of a source that an axis of the node runs along; none: there is no such axis, or the op is not looked through.
 std::optional<int> source_axis(const Node& node, int axis) {
@@ -52,7 +49,8 @@ std::optional<int> source_axis(const Node& node, int axis) {
 
 class Chooser {
 public:
-    explicit Chooser(std::span<const NodeRef> roots) : order_(topological_order(roots)) {
+    Chooser(std::span<const NodeRef> roots, const BlockLimits& limits)
+        : limits_(limits), order_(topological_order(roots)) {
         for (const Node* node : order_)
             for (const NodeRef& source : node->sources) ++uses_[source.get()];
         for (const NodeRef& root : roots) ++uses_[root.get()];  // by whoever asked for it
@@ -63,7 +61,7 @@ public:
         std::unordered_set<const Node*> taken;
         for (std::size_t i = 0; i < order_.size(); ++i) {
             const Node& node = *order_[i];
-            if (node.op != Op::Reduce || numel(node.shape) <= kWhole || taken.contains(&node)) continue;
+            if (node.op != Op::Reduce || numel(node.shape) <= limits_.whole || taken.contains(&node)) continue;
             const std::vector<const Node*> between = until_small(i);
             if (between.empty()) continue;
             if (const std::optional<BlockSchedule> found = best_axis(between)) {
@@ -113,19 +111,21 @@ private:
         return source_axis(*between[0], axis_of.at(between[0])).has_value();
     }
 
-    static std::optional<BlockSchedule> best_axis(std::span<const Node* const> between) {
+    std::optional<BlockSchedule> best_axis(std::span<const Node* const> between) const {
         const Node &large = *between.front(), &result = *between.back();
         std::optional<BlockSchedule> best;
         for (int axis = 0; axis < result.rank(); ++axis) {
             const std::int64_t extent = result.shape[axis];
-            if (extent <= kFewestRows || (best && extent < result.shape[best->axis])) continue;
+            if (extent <= limits_.fewest_rows || (best && extent < result.shape[best->axis])) continue;
             const std::int64_t of_a_row = numel(large.shape) / extent;
-            const std::int64_t rows = std::max(kFewestRows, kBlock / of_a_row / kFewestRows * kFewestRows);
+            const std::int64_t rows =
+                std::max(limits_.fewest_rows, limits_.block / of_a_row / limits_.fewest_rows * limits_.fewest_rows);
             if (rows < extent && cuts_all(between, axis)) best = BlockSchedule{&large, &result, axis, rows};
         }
         return best;
     }
 
+    const BlockLimits limits_;
     const std::vector<const Node*> order_;
     std::unordered_map<const Node*, std::int64_t> uses_;
 };
@@ -179,12 +179,12 @@ NodeRef joined_blocks(const NodeRef& result, const BlockSchedule& schedule,
 
 }  // namespace
 
-std::vector<BlockSchedule> choose_blocks(std::span<const NodeRef> roots) {
+std::vector<BlockSchedule> choose_blocks(std::span<const NodeRef> roots, const BlockLimits& limits) {
     const std::vector<const Node*> order = topological_order(roots);
-    const bool any = std::any_of(order.begin(), order.end(), [](const Node* node) {
-        return node->op == Op::Reduce && numel(node->shape) > kWhole;
+    const bool any = std::any_of(order.begin(), order.end(), [&](const Node* node) {
+        return node->op == Op::Reduce && numel(node->shape) > limits.whole;
     });
-    return any ? Chooser(roots).run() : std::vector<BlockSchedule>();
+    return any ? Chooser(roots, limits).run() : std::vector<BlockSchedule>();
 }
 
 std::vector<NodeRef> in_blocks(std::span<const NodeRef> roots, std::span<const BlockSchedule> blocks) {

@@ -146,7 +146,7 @@ NodeRef finish(const Sum& sum, Dims axes, const SumOrder* order = nullptr) {
 
 }  // namespace
 
-// Strides leave zeros between the elements. The kernel room skips them where the window decides which elements a term reaches: it must
+// Strides leave zeros between the elements. src/kernel skips them where the window decides which elements a term reaches: it must
 // be among the `summed` axes (of the outermost view), its steps may not all be multiples of the stride, and the phases may not be too many.
 bool may_merge_strides(std::span<const Node* const> views, const Dims& summed, const Node& merged) {
     std::int64_t phases = 1;

@@ -64,7 +64,7 @@ struct Cell : std::enable_shared_from_this<Cell> {
     // written and the value is not computed yet; null: none. And the copy that ops have used since the last run, of it or of a view of it.
     ir::NodeRef shared;
     ir::StorageRef snapshot;
-    // Bookkeeping of src/runtime: the list of views or that of cells that are not yet computed, and the place in the outbox.
+    // Bookkeeping of src/cells: the list of views or that of cells that are not yet computed, and the place in the outbox.
     enum class Listed : std::uint8_t { No, Pending, View };
     Cell *previous = nullptr, *next = nullptr;
     Listed listed = Listed::No;
@@ -120,7 +120,7 @@ Tensor make_view(const Tensor& base, ReadView read, WriteView write, bool detach
 
 inline bool needs_grad(const ir::NodeRef& node) { return node->needs_grad; }
 
-// Declared here for the tensor room, defined in src/runtime, which alone knows the pool and the outbox.
+// Declared here for src/tensor, defined in src/cells, which alone knows the pool and the outbox.
 ir::StorageRef new_storage(std::span<const std::byte> elements);  // a copy on the default device; throws MemoryError
 ir::NodeRef snapshot_of(Cell& cell);  // the value of one that reads_shared(), copied; under the graph lock
 void list_cell(Cell& cell);           // "this cell is a view or not yet computed"

@@ -1,4 +1,4 @@
-// Kernel graphs that several tests of this room are about.
+// Kernel graphs that several tests of this folder are about.
 #pragma once
 
 #include "ir/build.h"

@@ -1,7 +1,7 @@
 // Block and Thread loops: `ref` runs threads in any order with the same bits, and a missing barrier is refused, or shows.
 #include "backend/ref/code.h"
 #include "backend/support.h"
-#include "kernel/verify.h"
+#include "kernel/refusal.h"
 
 #include <weft/error.h>
 
@@ -15,8 +15,10 @@ using namespace weft::kernel;
 using backend::ref::ThreadOrder;
 using ir::NodeRef;
 using ir::Op;
+using test::has;
 using test::Memory;
 using test::Nest;
+using test::refusal;
 
 namespace {
 
@@ -24,19 +26,6 @@ struct OrderScope {
     explicit OrderScope(ThreadOrder order) { backend::ref::set_thread_order(order); }
     ~OrderScope() { backend::ref::set_thread_order(ThreadOrder::Forward); }
 };
-
-std::string refusal(const Kernel& kernel) {
-    try {
-        verify(kernel, "test");
-        verify_memory(kernel, "test");
-    } catch (const InternalError& error) {
-        const std::string text = error.what();
-        return text.substr(0, text.find('\n'));
-    }
-    return "";
-}
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 constexpr std::int64_t kBlocks = 3, kThreads = 64;
 

@@ -1,10 +1,10 @@
 // tests/kernel/verify_test.cpp: kernels that break one rule each are refused, with a message that names the kernel, the pass, the buffer and
 // the index; kernels that keep the rules by a hair are proven.
-#include "kernel/verify.h"
 #include "backend/support.h"
 #include "ir/address.h"
 #include "ir/symbolic.h"
 #include "kernel/nest.h"
+#include "kernel/refusal.h"
 #include "support/expression_eval.h"
 #include "support/random.h"
 
@@ -18,23 +18,11 @@ using namespace weft;
 using namespace weft::kernel;
 using ir::NodeRef;
 using ir::Op;
+using test::has;
 using test::Nest;
+using test::refusal;
 
 namespace {
-
-std::string refusal(const Kernel& kernel) {
-    try {
-        verify(kernel, "test");
-        verify_memory(kernel, "test");
-    } catch (const InternalError& error) {
-        const std::string text = error.what();
-        CHECK(text.find(kernel.name + ", after test: ") != std::string::npos);
-        return text.substr(0, text.find('\n'));
-    }
-    return "";
-}
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 Stmt loop(const NodeRef& var, LoopKind kind, Body body, NodeRef count = nullptr, bool independent = false) {
     return Loop{var, kind, std::move(body), independent, std::move(count)};

@@ -2,6 +2,8 @@
 #include "schedule/blocks.h"
 #include "schedule/capture.h"
 #include "schedule/simplify.h"
+#include "support/eager.h"
+#include "support/random.h"
 #include "tensor/cell.h"
 
 #include <weft/weft.h>
@@ -72,4 +74,37 @@ TEST_CASE("blocks have the bits of the whole") {
     const auto captured = jit([](const Tensor& a, const Tensor& b, const Tensor& c) { return attention(a, b, c); });
     captured(q, k, v);
     CHECK(values == captured(q, k, v).to_vector<float>());
+}
+
+TEST_CASE("blocks of small values of odd sizes, against each op computed alone") {
+    testing::Rng random(20261117);
+    int cut = 0;
+    for (int round = 0; round < 40; ++round) {
+        const std::int64_t batch = random.below(3) + 1, heads = random.below(3) + 1, queries = random.below(60) + 9,
+                           keys = random.below(40) + 9, width = random.below(4) + 1;
+        CAPTURE(round);
+        INFO("batch ", batch, " heads ", heads, " queries ", queries, " keys ", keys, " width ", width);
+        // As multi-head attention has them: [batch, length, heads, width], seen as [batch, heads, length, width].
+        const auto input = [&](std::int64_t length) {
+            return randn({batch, length, heads * width})
+                .realize()
+                .reshape({batch, length, heads, width})
+                .permute({0, 2, 1, 3});
+        };
+        const Tensor q = input(queries), k = input(keys), v = input(keys), bias = randn({queries, 1}).realize();
+        Tensor scores = matmul(q * 0.5, k.transpose(-2, -1)) + bias;
+        if (round % 2) scores = where(gt(arange(keys), arange(queries).unsqueeze(1)), -1e9, scores);
+        const Tensor raised = exp(scores - scores.max(-1, true)), weights = raised / raised.sum(-1, true);
+        const Tensor result = matmul(weights, v).permute({0, 2, 1, 3}).reshape({batch, queries, heads * width});
+        const ir::NodeRef whole = node_of(result);
+        const schedule::BlockLimits limits{.whole = 64, .block = 200, .fewest_rows = random.below(7) + 1};
+        const std::vector<BlockSchedule> blocks = schedule::choose_blocks(std::span(&whole, 1), limits);
+        if (blocks.empty()) continue;
+        ++cut;
+        const ir::NodeRef parts = schedule::in_blocks(std::span(&whole, 1), blocks)[0];
+        CHECK(parts != whole);
+        CHECK(testing::evaluate_eagerly(parts) == testing::evaluate_eagerly(whole));
+        CHECK(make_tensor(parts).to_vector<float>() == result.to_vector<float>());
+    }
+    CHECK(cut > 20);
 }

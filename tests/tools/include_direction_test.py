@@ -12,12 +12,12 @@ import tempfile
 from pathlib import Path
 
 MAX_LINES = 1000
-VALUE_HEADERS = {"device.h", "dtype.h", "shape.h", "error.h"}  # the bottom of the house: every room may include them
+VALUE_HEADERS = {"device.h", "dtype.h", "shape.h", "error.h"}  # every folder may include them
 
 UMBRELLAS = {"functional.h", "nn.h", "ops.h", "weft.h"}  # they only include: a function is declared in the header of its topic
 
-# Room of src/ -> rooms it may include besides itself.
-ROOMS = {
+# Folder of src/ -> folders it may include besides itself.
+FOLDERS = {
     "core": set(),
     "ir": {"core"},
     "numerics": {"core", "ir"},
@@ -65,7 +65,7 @@ def angle_offence(path, name):
     if top in THIRD_PARTY:
         places = THIRD_PARTY[top]
         return None if path.startswith(places) else f"{top} belongs to {' '.join(places)}"
-    if top in ROOMS:
+    if top in FOLDERS:
         return f'our own files are included with quotes: "{name}"'
     return f"unknown library {top}/: if it is meant, add it to {Path(__file__).name}"
 
@@ -81,13 +81,13 @@ def quote_offence(root, path, name):
     target = name.split("/")
     if target[0] == "weft":
         return f"public headers are included with angles: <{name}>"
-    if target[0] not in ROOMS or len(target) < 2 or not (root / "src" / name).is_file():
+    if target[0] not in FOLDERS or len(target) < 2 or not (root / "src" / name).is_file():
         return "no such file: write the path from src/"
-    room = place[1]
-    if target[0] != room and target[0] not in ROOMS[room]:
-        return f"{room} may include {', '.join(sorted(ROOMS[room])) or 'no other room'}, not {target[0]}"
+    folder = place[1]
+    if target[0] != folder and target[0] not in FOLDERS[folder]:
+        return f"{folder} may include {', '.join(sorted(FOLDERS[folder])) or 'no other folder'}, not {target[0]}"
     parts = [p[2] if len(p) > 3 else None for p in (place, ["src", *target])]  # backend/<part>/...
-    if room == target[0] == "backend" and None not in parts and parts[0] != parts[1]:
+    if folder == target[0] == "backend" and None not in parts and parts[0] != parts[1]:
         return f"backend/{parts[0]} may not know backend/{parts[1]}"
     return None
 
@@ -98,8 +98,8 @@ def offences(root):
         for file in files(root, folder, SOURCES):
             path = file.relative_to(root).as_posix()
             place = path.split("/")
-            if place[0] == "src" and (len(place) < 3 or place[1] not in ROOMS):
-                found.append(f"{path}: no such room; add {place[1]} to {Path(__file__).name} and docs/architecture.md")
+            if place[0] == "src" and (len(place) < 3 or place[1] not in FOLDERS):
+                found.append(f"{path}: no such folder; add {place[1]} to {Path(__file__).name} and docs/architecture.md")
                 continue
             umbrella = place[:2] == ["include", "weft"] and len(place) == 3 and place[2] in UMBRELLAS
             for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):

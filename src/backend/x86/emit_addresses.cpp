@@ -138,6 +138,14 @@ Operand Emitter::plain(const Operand& at) {
     return result;
 }
 
+Operand Emitter::lane_addresses(const Lanes& at, int element) {
+    Operand m = plain(at.base);
+    m.index = at.index.reg;
+    m.shift = element == 8 ? 3 : 2;
+    m.bytes = 0;
+    return m;
+}
+
 Emitter::LaneIndex Emitter::lane_index(const Node& index, int lane) {
     LaneIndex result{true, 0, linear(index)};
     for (const auto& [node, by] : result.base.terms) {

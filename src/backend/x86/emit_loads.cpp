@@ -162,10 +162,7 @@ Value Emitter::gather(DType t, const Lanes& at, const Value* gate) {
     if (element < 4) return lane_by_lane_load(t, at, gate);
     const Value result = new_vector(lane);
     move(result.reg, constant_vector(0, 4, width(lane)));
-    Operand m = plain(at.base);
-    m.index = at.index.reg;
-    m.shift = element == 8 ? 3 : 2;
-    m.bytes = 0;
+    const Operand m = lane_addresses(at, element);
     const std::uint32_t id = at.index.lane == 4 ? (lane == 4 ? Id::kIdVgatherdps : Id::kIdVgatherdpd)
                                                 : (lane == 4 ? Id::kIdVgatherqps : Id::kIdVgatherqpd);
     const Reg some = used_mask(at.used, lane, gate);

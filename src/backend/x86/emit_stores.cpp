@@ -131,10 +131,7 @@ void Emitter::masked_store(DType t, Operand to, const Value& v, Reg lanes) {
 void Emitter::scatter(DType t, const Lanes& at, const Value& v) {
     const int element = static_cast<int>(size_of(t)), lane = v.lane;
     if (element < 4 || !wide_) return lane_by_lane_store(t, at, v);
-    Operand m = plain(at.base);
-    m.index = at.index.reg;
-    m.shift = element == 8 ? 3 : 2;
-    m.bytes = 0;
+    const Operand m = lane_addresses(at, element);
     const std::uint32_t id = at.index.lane == 4 ? (lane == 4 ? Id::kIdVscatterdps : Id::kIdVscatterdpd)
                                                 : (lane == 4 ? Id::kIdVscatterqps : Id::kIdVscatterqpd);
     const Reg lanes = mask_reg();

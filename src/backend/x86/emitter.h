@@ -203,6 +203,8 @@ private:
     };
     LaneIndex lane_index(const Node& index, int lane);
     // Lanes of a buffer: from one address on, or at an index per lane.
+    struct Lanes;
+    Operand lane_addresses(const Lanes& at, int element);  // of a gather or a scatter of so many bytes
     struct Lanes {
         Operand base;
         Value index;  // undefined: one after the other
