@@ -46,6 +46,8 @@ public:
     // synchronise(), and Interrupted.
     virtual void launch(const KernelLaunch& kernel) = 0;
     virtual void synchronise() = 0;  // returns when all that was launched is done
+    // In seconds, of a clock that tells when what was launched before has ended: the difference of two is what ran between.
+    virtual double time();
 };
 
 // Opens the device when it is first asked for. Throws ValueError that says what is missing.

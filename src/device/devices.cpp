@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <mutex>
 
 namespace weft {
@@ -47,6 +48,11 @@ DeviceRuntime& opened(std::uint8_t number) {
 }
 
 }  // namespace
+
+double DeviceRuntime::time() {
+    synchronise();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 DeviceRuntime& runtime_of(std::uint8_t number) {
     if (number == kCpu || number == kAnyDevice) return cpu_runtime();

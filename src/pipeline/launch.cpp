@@ -127,7 +127,7 @@ private:
 void Launch::run_custom(const PlanStep& step) {
     const ir::Node& node = *step.kernel.custom;
     const std::string name = str("custom ", ir::to_string(node.arg, node.dtype));
-    const KernelTimer timer(name, step, 1);
+    const KernelTimer timer(device_, name, step, 1);
     const HostValues values(*this, step, node.sources.size());
     std::vector<const void*> sources;
     std::vector<void*> results;
@@ -155,7 +155,7 @@ bool Launch::writes_donated(const PlanStep& step) const {
 }
 
 void Launch::run_kernel(const PlanStep& step, const Compiled& kernel) {
-    const KernelTimer timer(kernel.name, step, kernel.chunks);
+    const KernelTimer timer(device_, kernel.name, step, kernel.chunks);
     pointers_.clear();
     for (const int value : step.values) pointers_.push_back(pointer(value));
     kernel_scalars_.clear();

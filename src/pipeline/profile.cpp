@@ -27,16 +27,17 @@ Traffic traffic_of(const ir::KernelGraph& graph) {
     return traffic;
 }
 
-KernelTimer::KernelTimer(std::string_view name, const schedule::PlanStep& step, std::int64_t chunks)
-    : name_(name), step_(step), chunks_(chunks), level_(config().debug) {
-    if (level_ >= 2) start_ = std::chrono::steady_clock::now();
+KernelTimer::KernelTimer(device::DeviceRuntime& device, std::string_view name, const schedule::PlanStep& step,
+                         std::int64_t chunks)
+    : device_(device), name_(name), step_(step), chunks_(chunks), level_(config().debug) {
+    if (level_ >= 2) start_ = device_.time();
 }
 
 KernelTimer::~KernelTimer() {
     if (level_ < 1) return;
     std::string line = str("kernel ", name_);
     if (level_ >= 2) {
-        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+        const double seconds = device_.time() - start_;
         const Traffic traffic = traffic_of(step_.kernel.graph);
         char text[160];
         std::snprintf(text, sizeof text, "  %10.1f us  %8.2f GFLOP/s  %7.2f GB/s  %lld chunks", seconds * 1e6,

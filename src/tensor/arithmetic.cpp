@@ -19,8 +19,12 @@ struct Operands {
 
 // Both operands in one type; shapes that do not broadcast raise here, with the call in the message.
 Operands meet(const Checker& check, const Operand& a, const Operand& b, DType dtype) {
-    check.broadcast(shape_of(a), shape_of(b));
-    return {as_node(a, dtype, check), as_node(b, dtype, check)};
+    const std::lock_guard lock(ir::graph_lock());
+    Operands both;
+    for (const auto& [operand, node] : {std::pair(&a, &both.a), std::pair(&b, &both.b)})
+        *node = operand->is_scalar() ? as_node(*operand, dtype, check) : node_under_lock(operand->tensor());
+    check.broadcast(both.a->shape, both.b->shape);
+    return {ir::cast(both.a, dtype), ir::cast(both.b, dtype)};
 }
 
 Tensor compare(std::string_view name, Op op, const Operand& a, const Operand& b, bool swap = false,

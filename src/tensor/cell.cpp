@@ -1,9 +1,11 @@
-// tensor/cell.cpp: how cells are made and read: new values, views that follow their base, and the thread's gradient mode.
+// tensor/cell.cpp: how cells are made and read: new values, views that follow their base, and the mode in which this thread records.
 #include "tensor/cell.h"
 
+#include "core/config.h"
 #include "ir/build.h"
 #include "ir/custom.h"
 #include "ir/strided.h"
+#include "tensor/graph_mode.h"
 
 #include <weft/error.h>
 #include <weft/shared_memory.h>
@@ -39,6 +41,7 @@ NoGrad::~NoGrad() { recording = before_; }
 EnableGrad::EnableGrad() : before_(std::exchange(recording, true)) {}
 EnableGrad::~EnableGrad() { recording = before_; }
 bool grad_enabled() { return recording; }
+GraphMode graph_mode() { return {recording, default_dtype(), config().plain_convolution}; }
 
 // ---- views -----------------------------------------------------------------------------------------------------------
 
@@ -111,6 +114,17 @@ const ir::NodeRef& current_node(Cell& cell) {
 ir::NodeRef node_of(const Tensor& tensor) {
     if (!tensor.defined()) throw ValueError("an undefined tensor has no value");
     const std::lock_guard lock(ir::graph_lock());
+    return node_under_lock(tensor);
+}
+
+// Shape and dtype never change while a cell lives, so a view that must be derived anew can tell them as well.
+const ir::Node& facts_of(const Tensor& tensor) {
+    if (!tensor.defined()) throw ValueError("an undefined tensor has no shape and no dtype; assign to it first");
+    Cell& cell = *tensor.cell();
+    return cell.node ? *cell.node : *current_node(cell);
+}
+
+ir::NodeRef node_under_lock(const Tensor& tensor) {
     Cell& cell = *tensor.cell();
     cell.used = true;
     return reads_shared(cell) ? snapshot_of(cell) : current_node(cell);

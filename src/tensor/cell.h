@@ -101,8 +101,10 @@ extern constinit thread_local Capturing* capturing;  // null: nothing is capture
 // The node to compute with: a view whose base was written is derived anew; of shared memory it is a copy. Throws ValueError for an
 // undefined tensor.
 ir::NodeRef node_of(const Tensor& tensor);
-const ir::NodeRef& current_node(Cell& cell);  // the value itself; the caller holds the graph lock
-bool reads_shared(const Cell& cell);          // whether that is shared memory, or a view of it; under the graph lock
+ir::NodeRef node_under_lock(const Tensor& tensor);  // the same, of a defined one; the caller holds the graph lock
+const ir::Node& facts_of(const Tensor& tensor);     // shape, dtype and device alone are true; under the graph lock
+const ir::NodeRef& current_node(Cell& cell);        // the value itself; the caller holds the graph lock
+bool reads_shared(const Cell& cell);  // whether that is shared memory, or a view of it; under the graph lock
 
 // The result of an op that reads a few elements of x. Of shared memory they are read now, and the others are not copied.
 Tensor make_selection(const Tensor& x, const std::function<ir::NodeRef(const ir::NodeRef& x)>& select);

@@ -161,10 +161,15 @@ std::optional<DType> raise_kind(std::optional<DType> strong, std::optional<DType
 
 DType promote(std::initializer_list<Operand> operands) {
     std::optional<DType> dimensioned, zero_d, numbers;
+    const std::lock_guard lock(ir::graph_lock());
     for (const Operand& operand : operands) {
-        if (operand.is_scalar()) numbers = join(numbers, operand.scalar().dtype());
-        else if (operand.tensor().rank() == 0) zero_d = join(zero_d, operand.tensor().dtype());
-        else dimensioned = join(dimensioned, operand.tensor().dtype());
+        if (operand.is_scalar()) {
+            numbers = join(numbers, operand.scalar().dtype());
+            continue;
+        }
+        const ir::Node& tensor = facts_of(operand.tensor());
+        std::optional<DType>& kind = tensor.shape.empty() ? zero_d : dimensioned;
+        kind = join(kind, tensor.dtype);
     }
     return raise_kind(dimensioned, raise_kind(zero_d, numbers)).value();
 }

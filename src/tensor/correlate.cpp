@@ -12,7 +12,7 @@
 #include "tensor/correlate.h"
 
 #include "core/checked.h"
-#include "core/config.h"
+#include "tensor/graph_mode.h"
 #include "tensor/windows.h"
 
 #include <algorithm>
@@ -51,7 +51,7 @@ std::int64_t outputs_along(const NodeRef& x, const NodeRef& w, const Windows& wi
 }
 
 bool fits_pairs(const NodeRef& x, const NodeRef& w, const Windows& windows) {
-    if (config().plain_convolution || x->dtype != DType::F32 || w->shape.back() != kShort) return false;
+    if (graph_mode().plain_convolution || x->dtype != DType::F32 || w->shape.back() != kShort) return false;
     for (int s = 0; s < x->rank() - 3; ++s)  // padding beyond the window: the gradient is no sum of windows
         if (windows.stride[s] != 1 || windows.dilation[s] != 1 ||
             std::max(windows.before[s], windows.after[s]) >= w->shape[3 + s])

@@ -9,13 +9,10 @@
 namespace weft {
 namespace {
 
-// Shape and dtype never change while a cell lives, so a view that must be derived anew can tell them as well.
 template <class Read>
 auto read_fact(const Tensor& tensor, Read read) {
-    if (!tensor.defined()) throw ValueError("an undefined tensor has no shape and no dtype; assign to it first");
     const std::lock_guard lock(ir::graph_lock());
-    if (const ir::NodeRef& node = tensor.cell()->node) return read(*node);
-    return read(*node_of(tensor));
+    return read(facts_of(tensor));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include <weft/jit.h>
 
 #include "cells/state.h"
-#include "core/config.h"
 #include "core/str.h"
 #include "tracing/recorder.h"
 
@@ -33,12 +32,7 @@ int first_with_cell(std::span<const Tensor> inputs, std::size_t i) {
 }
 
 tracing::Signature signature_of(std::span<const Tensor> inputs, std::span<const Memory> memory) {
-    tracing::Signature result{.inputs = {},
-                              .same_as = {},
-                              .grad_enabled = grad_enabled(),
-                              .default_dtype = default_dtype(),
-                              .target = device::current_target(),
-                              .plain_convolution = config().plain_convolution};
+    tracing::Signature result{.inputs = {}, .same_as = {}, .mode = graph_mode(), .target = device::current_target()};
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         result.inputs.push_back(layout_of(memory[i]));
         result.same_as.push_back(first_with_cell(inputs, i));
@@ -48,7 +42,7 @@ tracing::Signature signature_of(std::span<const Tensor> inputs, std::span<const 
 
 // The same as comparing with signature_of(), without making one.
 bool matches(const tracing::Signature& signature, std::span<const Tensor> inputs, std::span<const Memory> memory) {
-    if (signature.inputs.size() != inputs.size() || signature.grad_enabled != grad_enabled()) return false;
+    if (signature.inputs.size() != inputs.size() || !(signature.mode == graph_mode())) return false;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         const tracing::Layout& layout = signature.inputs[i];
         if (layout.device != memory[i].storage->device || layout.dtype != memory[i].dtype ||
@@ -56,8 +50,7 @@ bool matches(const tracing::Signature& signature, std::span<const Tensor> inputs
             signature.same_as[i] != first_with_cell(inputs, i))
             return false;
     }
-    return signature.default_dtype == default_dtype() && signature.plain_convolution == config().plain_convolution &&
-           signature.target == device::current_target();
+    return signature.target == device::current_target();
 }
 
 void check_inputs(std::span<const Tensor> inputs) {

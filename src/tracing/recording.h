@@ -5,6 +5,7 @@
 
 #include "pipeline/launch.h"
 #include "tensor/cell.h"
+#include "tensor/graph_mode.h"
 
 #include <weft/tensor.h>
 
@@ -30,10 +31,8 @@ struct Layout {
 struct Signature {
     std::vector<Layout> inputs;
     std::vector<int> same_as;  // per input: the first input with the same cell
-    bool grad_enabled = true;
-    DType default_dtype = DType::F32;
+    GraphMode mode;
     device::TargetRef target;  // equal ones are one object
-    bool plain_convolution = false;
     friend bool operator==(const Signature&, const Signature&) = default;
 };
 
