@@ -111,8 +111,8 @@ private:
     static bool is_false(const Entry& entry) { return is_constant(entry) && entry.node->as<ConstArg>().value == 0; }
 
     // symbolic_rules.cpp: the algebra
-    Form divide(Form form, std::int64_t by);
-    Form modulo(Form form, std::int64_t by);
+    Form divide(Form dividend, std::int64_t by);
+    Form modulo(Form dividend, std::int64_t by);
     Form divide_or_modulo(Op op, Entry& x, Entry& by);
     Form opaque_ratio(Op op, FormView form, std::int64_t by);
     Form multiply(FormView a, FormView b);

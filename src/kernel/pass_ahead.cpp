@@ -1,5 +1,5 @@
 // kernel/pass_ahead.cpp: the "ahead" pass: rows that are read more than once (softmax, layer norm) come from memory the first time and from
-// the first cache then, while memory rests. So the second time asks for the next row.
+// the first cache then, while memory is idle. So the second time asks for the next row.
 #include "kernel/nest.h"
 #include "kernel/passes.h"
 

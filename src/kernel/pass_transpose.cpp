@@ -144,7 +144,7 @@ private:
     }
 
     // The leaf for columns [first, first + columns) of the line that starts at `start`, or of a shorter one, as it was.
-    Body rest(const NodeRef& start, std::int64_t length, std::int64_t first, std::int64_t columns) {
+    Body tail(const NodeRef& start, std::int64_t length, std::int64_t first, std::int64_t columns) {
         const NodeRef j = kernel_.new_var(length), i = kernel_.new_var(columns);
         Body body = substitute(kernel_, leaf_,
                                {{id_of(along_), simple(kernel_.add(start, j))},
@@ -159,13 +159,13 @@ private:
         const NodeRef line = kernel_.new_var(whole + (left > 0)), i0 = kernel_.new_var(columns / edge_);
         const NodeRef start = kernel_.mul(line, kernel_.index(length));
         Body lines{serial(i0, block_body(start, i0), false)};
-        if (done < columns) append(lines, rest(start, length, done, columns - done));
+        if (done < columns) append(lines, tail(start, length, done, columns - done));
         if (left > 0) {  // the last line is shorter: a condition is a loop that runs once or not at all
             const NodeRef before = kernel_.binary(Op::Sub, kernel_.index(whole), line);
             const NodeRef last = kernel_.binary(Op::Sub, line, kernel_.index(whole - 1));
             Body both{serial(kernel_.new_var(1), std::move(lines), false, before)};
             both.emplace_back(
-                serial(kernel_.new_var(1), rest(kernel_.index(whole * length), left, 0, columns), false, last));
+                serial(kernel_.new_var(1), tail(kernel_.index(whole * length), left, 0, columns), false, last));
             lines = std::move(both);
         }
         Body body{serial(line, std::move(lines), true)};

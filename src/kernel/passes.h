@@ -19,7 +19,7 @@ Kernel split_for_threads(Kernel kernel,
 Kernel distribute_stores(Kernel kernel,
                          const Target& target);  // stores of a chunk that share no memory get a loop each
 Kernel widen_loops(Kernel kernel,
-                   const Target& target);  // independent loops become vectors and a shorter vector for the rest
+                   const Target& target);  // independent loops become vectors and a shorter vector for the tail
 Kernel load_segments(Kernel kernel,
                      const Target& target);  // vectors that cross the ends of rows are loaded in pieces, not gathered
 Kernel pair_rows(Kernel kernel, const Target& target);  // short rows that wait for their sums are taken two at a time

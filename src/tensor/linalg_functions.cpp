@@ -134,8 +134,8 @@ LeastSquares lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond
         values.push_back(0);
         result.singular_values = zeros(values, a.dtype());
     }
-    const Tensor rest = matmul(with_batch(wide, batch), solution) - with_batch(right, batch),
-                 squares = (rest * rest).sum(-2);
+    const Tensor residual = matmul(with_batch(wide, batch), solution) - with_batch(right, batch),
+                 squares = (residual * residual).sum(-2);
     result.residuals =
         a.size(-2) > a.size(-1) ? (vector ? squares.squeeze(-1) : squares).to(a.dtype()) : zeros({0}, a.dtype());
     return result;

@@ -214,9 +214,9 @@ TEST_CASE("a sum in lanes: whole steps, a short last vector, and a fold by halve
     Batch batch;
     for (const DType t : {f32, f64, i32})
         for (const Buffer::MemoryType memory : {Buffer::MemoryType::Register, Buffer::MemoryType::Scratch})
-            for (const int rest : {0, 1, 7, 15}) {
-                const int lanes = t == f64 ? 8 : 16, length = 3 * lanes + rest % lanes, left = rest % lanes;
-                Nest n(str("fold_", t, "_", rest, "_", static_cast<int>(memory)));
+            for (const int remainder : {0, 1, 7, 15}) {
+                const int lanes = t == f64 ? 8 : 16, length = 3 * lanes + remainder % lanes, left = remainder % lanes;
+                Nest n(str("fold_", t, "_", remainder, "_", static_cast<int>(memory)));
                 const int x = n.input("x", t, length), out = n.output("out", t, 1);
                 const int acc = n.local("acc", t, lanes, memory), fold = n.local("fold", t, lanes, memory);
                 const NodeRef l0 = n.k.new_var(lanes), q = n.k.new_var(3), l = n.k.new_var(lanes),
@@ -426,13 +426,13 @@ TEST_CASE("stores past the cache: whole lines, parts of lines, and addresses tha
             const std::int64_t size = 16 * 9 + 5;
             const int x = n.input("x", t, size), y = n.output("y", t, size + offset);
             n.k.buffers[y].stream = true;
-            const NodeRef i = n.k.new_var(9), l = n.k.new_var(16), rest = n.k.new_var(5);
+            const NodeRef i = n.k.new_var(9), l = n.k.new_var(16), tail = n.k.new_var(5);
             const auto stores = [&](const NodeRef& at) {
                 return Body{Store{y, n.affine({{at, 1}}, offset), n.k.load(x, at)}};
             };
-            const NodeRef whole = n.affine({{i, 16}, {l, 1}}), last = n.affine({{rest, 1}}, 16 * 9);
+            const NodeRef whole = n.affine({{i, 16}, {l, 1}}), last = n.affine({{tail, 1}}, 16 * 9);
             n.k.body = {Nest::loop(i, LoopKind::Serial, {Nest::loop(l, LoopKind::Vector, stores(whole))}),
-                        Nest::loop(rest, LoopKind::Vector, stores(last))};
+                        Nest::loop(tail, LoopKind::Vector, stores(last))};
             batch.add(std::move(n), {numbers(t, size), numbers(t, size + offset, 7)});
         }
 }

@@ -133,7 +133,7 @@ TEST_CASE("much that is computed after a sum is a loop behind each tile, with th
     }
 }
 
-TEST_CASE("elementwise work is vectors, with a shorter one for the rest, and chunks when there is much of it") {
+TEST_CASE("elementwise work is vectors, with a shorter one for the tail, and chunks when there is much of it") {
     KernelGraph graph;
     const Kernel small = optimise(lower(finished(graph, -parameter(graph, {37}))), testing::here());
     CHECK(loops_of_kind(small.body, LoopKind::Vector) == 2);

@@ -152,7 +152,7 @@ Value Emitter::scalar_division(const Node& node) {
         move(r, division ? kRax : kRdx);
         return {r};
     }
-    if (division) {  // floors: one less where the rest is negative
+    if (division) {  // floors: one less where the remainder is negative
         put(Id::kIdSar, {gp(kRdx), imm(63)}).reads_first = true;
         put(Id::kIdAdd, {gp(kRax), gp(kRdx)}).reads_first = true;
         move(r, kRax);
