@@ -131,7 +131,7 @@ private:
     std::pmr::monotonic_buffer_resource arena_{buffer_, sizeof buffer_};
     NodeTable<Entry*> table_;
     std::vector<NodeRef>
-        kept_;       // nodes handed in and made on the way: none may die (and its address be reused) before the end
+        kept_;       // nodes handed in and made on the way: none may be freed (and its address reused) before the end
     int depth_ = 0;  // of divide, modulo and recombine calling each other
 };
 
