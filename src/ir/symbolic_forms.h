@@ -99,7 +99,7 @@ private:
     Entry& atom(Op op, DType dtype, Sources sources, Arg arg = {});
     Entry& canonical(const Node* node);  // the entry of a node that is in canonical form and was not seen before
     Entry& constant(DType dtype, Word value);
-    Entry& truth(bool value) { return constant(DType::Bool, value); }
+    Entry& boolean(bool value) { return constant(DType::Bool, value); }
     Entry& to_node(FormView form);
     const Node* node_of(Entry& entry) { return entry.node ? entry.node : (entry.node = to_node(entry.form).node); }
     NodeRef ref(Entry& entry) { return NodeRef(node_of(entry)); }

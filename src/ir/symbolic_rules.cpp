@@ -370,12 +370,12 @@ Form Simplifier::extreme(Op op, Entry& a, Entry& b) {
 // ---- comparisons ----------------------------------------------------------------------------------------------------
 
 Entry& Simplifier::compare(Op op, Entry& a, Entry& b) {
-    if (same(a.form, b.form)) return truth(op != Op::CmpLt);
+    if (same(a.form, b.form)) return boolean(op != Op::CmpLt);
     Entry *x = &a, *y = &b;
     if (op == Op::CmpEq && order(to_node(a.form), to_node(b.form)) > 0) std::swap(x, y);
     Form difference;
     const bool exact = add(difference, x->form) & add(difference, y->form, -1);
-    if (op == Op::CmpEq && difference.is_constant()) return truth(difference.constant == 0);  // also modulo 2^64
+    if (op == Op::CmpEq && difference.is_constant()) return boolean(difference.constant == 0);  // also modulo 2^64
     if (exact && fits(x->form) && fits(y->form)) {
         if (op == Op::CmpEq) return zero(std::move(difference), *x, *y);
         if (op == Op::CmpLt || !__builtin_sub_overflow(difference.constant, 1, &difference.constant))
@@ -390,8 +390,8 @@ Entry& Simplifier::negative(Form d, Op op, Entry& a, Entry& b) {
     for (int fuel = kFuel; fuel > 0; --fuel) {
         recombine(d, true);
         const Wide range = wide_range(d);
-        if (range.high < 0) return truth(true);
-        if (range.low >= 0) return truth(false);
+        if (range.high < 0) return boolean(true);
+        if (range.low >= 0) return boolean(false);
         bool changed = false;
         // g*s + t < 0 is s < 0 for 0 <= t < g; with t constant this divides by the common factor
         for (const std::int64_t g : shared_factors(d, 0)) {
@@ -433,14 +433,14 @@ Entry& Simplifier::negative(Form d, Op op, Entry& a, Entry& b) {
 Entry& Simplifier::zero(Form d, Entry& a, Entry& b) {
     recombine(d, true);
     const Wide range = wide_range(d);
-    if (range.low > 0 || range.high < 0) return truth(false);
-    if (d.is_constant()) return truth(true);
+    if (range.low > 0 || range.high < 0) return boolean(false);
+    if (d.is_constant()) return boolean(true);
     Split split;
     for (const std::int64_t g : shared_factors(d, 0)) {
         // g*s + t == 0 with 0 <= t < g needs t == 0
         if (!split_by(d, g, split, wide_range)) continue;
         const Wide bounds = wide_range(split.remainder);
-        if (bounds.low > 0) return truth(false);
+        if (bounds.low > 0) return boolean(false);
         if (bounds.high == 0 && split.remainder.is_constant()) return zero(std::move(split.multiple), a, b);
     }
     const bool mirror = d.terms[0].factor < 0;
@@ -462,13 +462,13 @@ Entry& Simplifier::zero(Form d, Entry& a, Entry& b) {
 
 // !(a < b) is b <= a; of anything else it is written x ^ true.
 Entry& Simplifier::negation(Entry& x) {
-    if (is_constant(x)) return truth(is_false(x));
+    if (is_constant(x)) return boolean(is_false(x));
     const Node& node = *x.node;
     if ((node.op == Op::CmpLt || node.op == Op::CmpLe) && node.source().dtype == DType::I64)
         return compare(node.op == Op::CmpLt ? Op::CmpLe : Op::CmpLt, entry(node.sources[1].get()),
                        entry(node.sources[0].get()));
     if (node.op == Op::Xor && node.source(1).op == Op::Const) return entry(node.sources[0].get());
-    return atom(Op::Xor, DType::Bool, {NodeRef(&node), ref(truth(true))});
+    return atom(Op::Xor, DType::Bool, {NodeRef(&node), ref(boolean(true))});
 }
 
 Entry& Simplifier::exclusive_or(Entry& a, Entry& b) {
@@ -484,7 +484,7 @@ Entry& Simplifier::exclusive_or(Entry& a, Entry& b) {
         flip ^= is_true(is_constant(x) ? x : y);
         return flip ? negation(other) : other;
     }
-    if (&x == &y) return truth(flip);
+    if (&x == &y) return boolean(flip);
     const bool swap = order(x, y) > 0;
     Entry& result = atom(Op::Xor, DType::Bool, {ref(swap ? y : x), ref(swap ? x : y)});
     return flip ? negation(result) : result;
@@ -541,8 +541,8 @@ Entry& Simplifier::logic(Op op, Entry& a, Entry& b) {
                 continue;
             }
             if (add(sum, x) & add(sum, y) && sum.is_constant()) {  // x < 0 and y < 0: x + y <= -2; neither: x + y >= 0
-                if (is_and && sum.constant >= -1) return truth(false);
-                if (!is_and && sum.constant < 0) return truth(true);
+                if (is_and && sum.constant >= -1) return boolean(false);
+                if (!is_and && sum.constant < 0) return boolean(true);
             }
             ++j;
         }

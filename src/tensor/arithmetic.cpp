@@ -50,8 +50,8 @@ Tensor shift(std::string_view name, Op op, const Operand& a, const Operand& b) {
 Tensor logic(std::string_view name, Op op, const Operand& a, const Operand& b) {
     const Checker check(name, {{"a", a}, {"b", b}});
     check.broadcast(shape_of(a), shape_of(b));
-    const auto truth = [&](const Operand& x) { return ir::cast(as_node(x, promote({x}), check), DType::Bool); };
-    return make_tensor(ir::binary(op, truth(a), truth(b)));
+    const auto as_bool = [&](const Operand& x) { return ir::cast(as_node(x, promote({x}), check), DType::Bool); };
+    return make_tensor(ir::binary(op, as_bool(a), as_bool(b)));
 }
 
 }  // namespace
@@ -244,9 +244,9 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value) {
     check.that(shape_of(value).empty(), "the value must be one number");
     check.dtype(is_bool(x.dtype()) || promote({x, value}) == x.dtype(), "the value does not fit x's type ", x.dtype());
     check.broadcast(x.shape(), mask.shape());
-    const bool truth = is_bool(x.dtype()) && value.is_scalar();  // any number is one
+    const bool as_bool = is_bool(x.dtype()) && value.is_scalar();  // any number is one
     const NodeRef filler =
-        truth ? ir::constant(DType::Bool, Scalar(value.scalar().as_double() != 0)) : as_node(value, x.dtype(), check);
+        as_bool ? ir::constant(DType::Bool, Scalar(value.scalar().as_double() != 0)) : as_node(value, x.dtype(), check);
     return make_tensor(ir::where(node_of(mask), filler, node_of(x)));
 }
 

@@ -55,11 +55,11 @@ Printer::LaneIndex Printer::lane_index(const NodeRef& index, int lane) {
 
 Value Printer::load(const Node& node, int level) {
     const int b = node.as<ir::LoadArg>().buffer;
-    const bool gated = node.sources.size() > 1, truth = is_bool(node.dtype);
+    const bool gated = node.sources.size() > 1, as_bool = is_bool(node.dtype);
     if (in_variables(b) || (expanded_.buffers[b].form == LoweredBuffer::LaneArray && facts(*node.sources[0]).lane < 0))
         return variable_load(node, level);
     if (facts(node).lane >= 0) return lane_load(node, level);
-    const std::string read = element(b, *node.sources[0], level), number = truth ? str("(", read, " != 0)") : read;
+    const std::string read = element(b, *node.sources[0], level), number = as_bool ? str("(", read, " != 0)") : read;
     if (!gated) return {number};
     return {str("(", value(*node.sources[1], level).text, " ? ", number, " : 0)")};
 }

@@ -136,10 +136,10 @@ Value Emitter::long_division(const Value& a, const Value& b, bool division) {
     const Value is_zero = compare_lanes(kEq, remainder, zero, DType::I64);
     const Value too_large = compare_lanes(kLe, long_abs(b), long_abs(remainder), DType::U64);
     const auto without = [&](const Value& x, const Value& y) {
-        const Value truth = new_truth();
-        if (wide_) put(Id::kIdKandnw, {mask(truth.reg), mask(y.reg), mask(x.reg)});
-        else put(Id::kIdVpandn, {vec(truth.reg, width(4)), vec(y.reg, width(4)), vec(x.reg, width(4))});
-        return truth;
+        const Value mask_value = new_mask();
+        if (wide_) put(Id::kIdKandnw, {mask(mask_value.reg), mask(y.reg), mask(x.reg)});
+        else put(Id::kIdVpandn, {vec(mask_value.reg, width(4)), vec(y.reg, width(4)), vec(x.reg, width(4))});
+        return mask_value;
     };
     const Value below = without(other_sign, is_zero), above = without(too_large, other_sign);
     if (division) {

@@ -224,7 +224,7 @@ TEST_CASE("loads pass stores to the kernel's own memory, and no others") {
 TEST_CASE("what is compared with memory is compared where its flags are read") {
     Listing l;
     const auto v = [](Reg r) { return vec(r, 64); };
-    const Reg truth = l.code.make(Class::Gp, 8), sum = l.code.make(Class::Gp, 8);
+    const Reg flag = l.code.make(Class::Gp, 8), sum = l.code.make(Class::Gp, 8);
     l.add(kLoopBegin, false, {imm(100)});
     Reg x = l.vector();
     l.add(Id::kIdVmovups, true, {v(x), memory(l.base, 0, 64)});
@@ -239,7 +239,7 @@ TEST_CASE("what is compared with memory is compared where its flags are read") {
     Operand compared = memory(l.base, 0, 1);
     compared.local = true;  // it waits for nothing either
     l.add(Id::kIdCmp, false, {compared, imm(0)});
-    l.add(Id::kIdSetne, true, {gp(truth, 1)});
+    l.add(Id::kIdSetne, true, {gp(flag, 1)});
     l.add(kLoopEnd, false, {});
     const Meaning before = meaning_of(l.code);
     interleave(l.code, 32);

@@ -99,11 +99,11 @@ TEST_CASE("instructions that depend on each other have another meaning the other
 
 TEST_CASE("flags and masks are dependences too") {
     Listing l;
-    const Reg base = l.general(), truth = l.general(), sum = l.general();
+    const Reg base = l.general(), flag = l.general(), sum = l.general();
     l.add(Id::kIdAdd, {gp(sum), imm(1)}, true, true);
     l.add(Id::kIdCmp, {memory(base, 0, 1), imm(0)}, false);
-    l.add(Id::kIdSetne, {gp(truth, 1)});
-    l.add(Id::kIdMov, {memory(base, 0, 8), gp(truth)}, false);
+    l.add(Id::kIdSetne, {gp(flag, 1)});
+    l.add(Id::kIdMov, {memory(base, 0, 8), gp(flag)}, false);
     CHECK_FALSE(may_swap(l, 0));
     CHECK_FALSE(may_swap(l, 1));
 
