@@ -138,8 +138,8 @@ TEST_CASE("lanes do not share an array") {
 TEST_CASE("rows that depend on each other are not taken two at a time") {
     for (const std::int64_t length : {8, 30}) {
         CAPTURE(length);
-        CHECK(changes(pair_rows, sums(4, 16, length, false)));
-        CHECK_FALSE(changes(pair_rows, sums(4, 16, length, true)));
+        CHECK(changes(jam_rows, sums(4, 16, length, false)));
+        CHECK_FALSE(changes(jam_rows, sums(4, 16, length, true)));
     }
 }
 
