@@ -17,7 +17,7 @@ namespace weft::kernel {
 namespace {
 
 constexpr std::int64_t kRows = 2;
-// Turns of a row's longest loop. Measured: of longer rows that are read several times, two find less in the first cache, and what
+// Iterations of a row's longest loop. Measured: of longer rows that are read several times, two find less in the first cache, and what
 // computes more than an addition per load has no time to wait for a second stream.
 constexpr std::int64_t kLongRow = 32;
 constexpr std::int64_t kMostScratch =
@@ -27,7 +27,7 @@ constexpr std::int64_t kMostNodes = 256;  // expression nodes of a row: the code
 // What one row consists of.
 struct Row {
     std::int64_t iterations = 0, nodes = 0;  // of its longest loop nest; of all its expressions
-    bool sums = false;                       // a loop carries something from turn to turn
+    bool sums = false;                       // a loop carries something from iteration to iteration
     bool counted = false;
     std::vector<int> locals;
 };

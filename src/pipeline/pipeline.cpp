@@ -107,8 +107,8 @@ namespace {
 
 // One plan on one device.
 Result evaluate_on(std::uint8_t number, const Request& request, GraphLock& graph) {
-    std::array<std::byte, 8192> room;  // enough for a small graph
-    std::pmr::monotonic_buffer_resource memory(room.data(), room.size());
+    std::array<std::byte, 8192> space;  // enough for a small graph
+    std::pmr::monotonic_buffer_resource memory(space.data(), space.size());
     static const schedule::Donatable none;
     device::DeviceRuntime& device = device::runtime_of(number);
     const device::TargetRef target = device.target();

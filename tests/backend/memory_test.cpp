@@ -437,21 +437,21 @@ TEST_CASE("stores past the cache: whole lines, parts of lines, and addresses tha
         }
 }
 
-TEST_CASE("a block in registers is stored by rows and read by columns, turn after turn") {
+TEST_CASE("a block in registers is stored by rows and read by columns, iteration after iteration") {
     Batch batch;
     for (const DType t : kSome)
         for (const std::int64_t edge : {4, 8, 16}) {
             Nest n(str("block_", t, "_", edge));
-            const std::int64_t turns = 3, size = turns * edge * edge;
+            const std::int64_t iterations = 3, size = iterations * edge * edge;
             const int x = n.input("x", t, size), y = n.output("y", t, size);
             const int block = n.local("block", t, edge * edge, Buffer::MemoryType::Register);
-            const NodeRef turn = n.k.new_var(turns), r = n.k.new_var(edge), c = n.k.new_var(edge);
+            const NodeRef iteration = n.k.new_var(iterations), r = n.k.new_var(edge), c = n.k.new_var(edge);
             const NodeRef in = n.k.new_var(edge), out = n.k.new_var(edge);
-            const NodeRef from = n.affine({{turn, edge * edge}, {r, edge}, {in, 1}});
-            const NodeRef to = n.affine({{turn, edge * edge}, {c, edge}, {out, 1}});
+            const NodeRef from = n.affine({{iteration, edge * edge}, {r, edge}, {in, 1}});
+            const NodeRef to = n.affine({{iteration, edge * edge}, {c, edge}, {out, 1}});
             const Store row{block, n.affine({{r, edge}, {in, 1}}), n.k.load(x, from)};
             const Store column{y, to, n.k.load(block, n.affine({{c, 1}, {out, edge}}))};
-            n.k.body = {Nest::loop(turn, LoopKind::Serial,
+            n.k.body = {Nest::loop(iteration, LoopKind::Serial,
                                    {Nest::loop(r, LoopKind::Unrolled, {Nest::loop(in, LoopKind::Vector, {row})}),
                                     Nest::loop(c, LoopKind::Unrolled, {Nest::loop(out, LoopKind::Vector, {column})})})};
             batch.add(std::move(n), {numbers(t, size), numbers(t, size, 7)});

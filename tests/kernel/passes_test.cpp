@@ -245,10 +245,11 @@ TEST_CASE("large outputs bypass the cache if they are written once and not read"
 }
 
 TEST_CASE("a transpose bypasses the cache earlier, if its rows begin at the same place in a line") {
-    const auto streams = [](std::int64_t rows, std::int64_t columns, bool turned) {
+    const auto streams = [](std::int64_t rows, std::int64_t columns, bool transposed) {
         KernelGraph graph;
         const ir::NodeRef x = parameter(graph, {rows, columns});
-        const Kernel kernel = optimise(lower(finished(graph, -(turned ? ir::permute(x, {1, 0}) : x))), testing::here());
+        const Kernel kernel =
+            optimise(lower(finished(graph, -(transposed ? ir::permute(x, {1, 0}) : x))), testing::here());
         return std::any_of(kernel.buffers.begin(), kernel.buffers.end(), [](const Buffer& b) { return b.stream; });
     };
     constexpr std::int64_t columns = 512;

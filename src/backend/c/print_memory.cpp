@@ -21,7 +21,7 @@ std::string Printer::variable(int buffer, std::int64_t number) const {
 }
 
 std::string Printer::column(int buffer, std::int64_t number, int level) {
-    if (turned_.insert(buffer).second) {
+    if (transposed_.insert(buffer).second) {
         const int edge = expanded_.buffers[buffer].unit;
         std::string text = prelude_.transpose(kernel_.buffers[buffer].dtype, edge) + "(";
         for (int v = 0; v < edge; ++v) text += str(v ? ", &" : "&", variable(buffer, v));
@@ -140,7 +140,7 @@ Value Printer::lane_load(const Node& node, int level) {
 void Printer::variable_store(const Store& store, const Value& stored) {
     const int b = store.buffer, lane = facts(*store.value).lane;
     const LoweredBuffer& lowered = expanded_.buffers[b];
-    turned_.erase(b);
+    transposed_.erase(b);
     const DType t = store.value->dtype;
     if (store.index->op == Op::Const) {
         const auto at = static_cast<std::int64_t>(store.index->as<ir::ConstArg>().value);

@@ -55,7 +55,7 @@ Value Emitter::window_load(DType t, int buffer, const Node& index, int lane, con
 
     const Operand first = address(buffer, base, element);
     if (!fits32(first.value + span * element)) return {};
-    std::vector<std::int64_t> places(offsets.size(), -1);  // of the lanes, in two windows side by side
+    std::vector<std::int64_t> places(offsets.size(), -1);  // of the lanes, in two windows, concatenated
     std::vector<bool> done(offsets.size(), false);
     Value result;
     Value half;  // the even window of a pair
