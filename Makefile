@@ -66,7 +66,7 @@ asan tsan:
 	$(call say,testing ($@))
 	@ctest --preset $@ -j $(JOBS)
 
-mutants:  ## remove one condition of the compiler at a time: a test must notice (ARGS="plan_dies kernel_copy")
+mutants:  ## remove one condition of the compiler at a time: a test must notice (ARGS="plan_donatable kernel_copy")
 	@tools/setup.sh build
 	@tools/mutants.py $(ARGS)
 

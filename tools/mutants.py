@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Removes one condition of the compiler at a time and checks that a test notices: `make mutants` (ARGS="plan_dies kernel_copy").
+"""Removes one condition of the compiler at a time and checks that a test notices: `make mutants` (ARGS="plan_donatable kernel_copy").
 
 A mutant is a file tests/mutants/<name>.txt: lines `file:`, `test:` (the arguments of build/release/bin, several are allowed) and `why:`,
 then the lines `--- from`, what stands in the file once, `--- to`, and what it becomes. The source is copied, so the checkout stays as it is.

@@ -10,13 +10,13 @@ import weft
 
 def solve(a, b):
     """x of a x = b, by conjugate gradients: `a` is symmetric and positive definite."""
-    x, rest = weft.zeros_like(b), b
-    direction = rest
+    x, residual = weft.zeros_like(b), b
+    direction = residual
     for _ in range(len(b)):
-        step = rest.dot(rest) / direction.dot(a @ direction)
-        x, smaller = x + step * direction, rest - step * (a @ direction)
-        direction = smaller + smaller.dot(smaller) / rest.dot(rest) * direction
-        rest = smaller
+        step = residual.dot(residual) / direction.dot(a @ direction)
+        x, smaller = x + step * direction, residual - step * (a @ direction)
+        direction = smaller + smaller.dot(smaller) / residual.dot(residual) * direction
+        residual = smaller
     return x
 
 

@@ -22,7 +22,7 @@ Tensor div(const Operand& a, const Operand& b);  // true division: integers give
 //     remainder(tensor({-7, 7}), 2);               // 1 1
 Tensor floor_divide(const Operand& a, const Operand& b);
 Tensor remainder(const Operand& a, const Operand& b);
-Tensor fmod(const Operand& a, const Operand& b);  // the rest with the dividend's sign: fmod(-7, 2) is -1
+Tensor fmod(const Operand& a, const Operand& b);  // the remainder with the dividend's sign: fmod(-7, 2) is -1
 
 // Small whole exponents become multiplications: pow(x, 2) is x * x, exactly. An integer tensor and a negative whole number
 // throw; an integer tensor and a float give f32.

@@ -94,7 +94,7 @@ PyObject* in_place_matmul(PyObject* a, PyObject* b) {
     });
 }
 
-int truth(PyObject* a) {
+int as_bool(PyObject* a) {
     bool value = false;
     const bool ok = guarded([&] {
         const Tensor tensor = tensor_in(a);
@@ -201,7 +201,7 @@ const PyType_Slot* tensor_slots() {
         slot(Py_nb_inplace_xor, in_place_by<bitwise_xor>),
         slot(Py_nb_inplace_lshift, in_place_by<shift_left>),
         slot(Py_nb_inplace_rshift, in_place_by<shift_right>),
-        slot(Py_nb_bool, truth),
+        slot(Py_nb_bool, as_bool),
         slot(Py_nb_int, as_int),
         slot(Py_nb_float, as_float),
         slot(Py_nb_index, as_index),

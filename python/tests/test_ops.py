@@ -64,9 +64,9 @@ def test_binary_options():
     with pytest.raises(TypeError, match="alpha must be an integer"):
         weft.add(n, n, alpha=1.0)
     assert n.clone().add_(n, alpha=2).tolist() == [3, 6] and x.clone().sub_(n, alpha=0.5).tolist() == [0.5, 1]
-    truths = weft.tensor([True, False])
-    assert truths.masked_fill(~truths, 1).tolist() == [True, True]
-    assert truths.clone().masked_fill_(truths, 0.0).tolist() == [False, False]
+    flags = weft.tensor([True, False])
+    assert flags.masked_fill(~flags, 1).tolist() == [True, True]
+    assert flags.clone().masked_fill_(flags, 0.0).tolist() == [False, False]
     assert weft.div(weft.tensor([-7, 7]), 2, rounding_mode="trunc").tolist() == [-3, 3]
     assert weft.div(weft.tensor([-7, 7]), 2, rounding_mode="floor").tolist() == [-4, 3]
     assert x.clamp(1.5).tolist() == [1.5, 2] and weft.clamp(x, max=1.5).tolist() == [1, 1.5]

@@ -19,7 +19,7 @@ namespace {
 
 thread_local bool inside_run = false;
 
-// One cell to compute. Cells may die or be written by other threads while kernels run, so they are held weakly.
+// One cell to compute. Cells may be destroyed or written by other threads while kernels run, so they are held weakly.
 struct Item {
     std::weak_ptr<Cell> cell;
     ir::NodeRef node;  // what the cell held at the start; without markers it is the root to compute
@@ -100,7 +100,9 @@ private:
     }
 
     void evaluate_items() {
-        request_.dies = [walk = find_dying()](const ir::Storage& storage) { return storage.dying == walk; };
+        request_.donatable = [walk = find_donatable()](const ir::Storage& storage) {
+            return storage.donatable_in == walk;
+        };
         succeed(evaluate(request_, graph_));
     }
 
@@ -149,7 +151,7 @@ private:
         items_.push_back({std::move(weak), node, entry && is_ours(*entry)});
     }
 
-    std::uint64_t find_dying() const {
+    std::uint64_t find_donatable() const {
         InlineVector<const ir::Node*, 32> dropped;
         for (const Item& item : items_) {
             dropped.push_back(item.node.get());
@@ -162,9 +164,9 @@ private:
                 if (write.before) dropped.push_back(write.before.get());
         }
         for (const ir::NodeRef& root : request_.roots) dropped.push_back(root.get());
-        const std::uint64_t walk = find_dying_storages(dropped);
+        const std::uint64_t walk = find_donatable_storages(dropped);
         for (const ir::NodeRef& root : request_.roots)
-            if (const ir::Storage* storage = viewed_storage(*root)) storage->dying = 0;
+            if (const ir::Storage* storage = viewed_storage(*root)) storage->donatable_in = 0;
         return walk;
     }
 

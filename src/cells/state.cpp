@@ -1,4 +1,4 @@
-// cells/state.cpp: the list of pending cells, the outbox, the leaves; what becomes of a cell when it dies, and of all this in
+// cells/state.cpp: the list of pending cells, the outbox, the leaves; what becomes of a cell when it is destroyed, and of all this in
 // a forked child.
 #include "cells/state.h"
 

@@ -32,7 +32,7 @@ struct Outgoing {
         std::shared_ptr<WriteGroup::Fate> group;
         std::uint64_t number = 0;  // counts the writes of the process
     };
-    Cell* cell = nullptr;      // alive: a dying cell takes its entry out
+    Cell* cell = nullptr;      // alive: a cell that is destroyed takes its entry out
     std::uint64_t thread = 0;  // 0: the thread is gone, anybody may compute it
     bool interrupted = false;  // its run was interrupted: from now on it is computed only when asked for
     std::vector<Write> writes;
@@ -134,7 +134,7 @@ struct InsideRun {
 };
 
 // Finds the storages that no reference is left to once these references to nodes (one entry each) are dropped. Their
-// Storage::dying is then the number returned. The caller holds the graph lock.
-std::uint64_t find_dying_storages(std::span<const ir::Node* const> dropped);
+// Storage::donatable_in is then the number returned. The caller holds the graph lock.
+std::uint64_t find_donatable_storages(std::span<const ir::Node* const> dropped);
 
 }  // namespace weft::cells

@@ -32,10 +32,10 @@ Range times(const Difference::Term& term) {
 class Solver {
 public:
     explicit Solver(std::span<const Difference::Term> terms) : terms_(terms) {
-        rest_.resize(terms.size() + 1);
+        remainder_.resize(terms.size() + 1);
         for (std::size_t i = terms_.size(); i-- > 0;) {
             const Range own = times(terms_[i]);
-            rest_[i] = {rest_[i + 1].low + own.low, rest_[i + 1].high + own.high};
+            remainder_[i] = {remainder_[i + 1].low + own.low, remainder_[i + 1].high + own.high};
         }
     }
 
@@ -45,7 +45,7 @@ public:
             return;
         }
         const Difference::Term& term = terms_[at];
-        Int128 low = -sum - rest_[at + 1].high, high = -sum - rest_[at + 1].low;  // of factor * variable
+        Int128 low = -sum - remainder_[at + 1].high, high = -sum - remainder_[at + 1].low;  // of factor * variable
         if (term.factor < 0) low = -std::exchange(high, -low);
         const Int128 by = std::abs(term.factor);
         const Int128 first = std::max<Int128>(ceil_div(low, by), term.low),
@@ -72,7 +72,7 @@ private:
     }
 
     std::span<const Difference::Term> terms_;
-    InlineVector<Range, 13> rest_;  // what the terms from here on add up to
+    InlineVector<Range, 13> remainder_;  // what the terms from here on add up to
     InlineVector<int, 12> zeros_, always_;
     int leaves_ = 0;
 };

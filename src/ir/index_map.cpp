@@ -50,8 +50,8 @@ Mapped unskewed(const Arithmetic& math, const Node& view, const IndexList& index
     const NodeRef position = math.simplify(math.binary(Op::IDiv, shifted, math.number(skew.stride)));
     mapped.gate = math.within(position, view.source().shape[skew.axis]);
     if (skew.stride > 1) {
-        const NodeRef rest = math.binary(Op::Mod, shifted, math.number(skew.stride));
-        const NodeRef lands = math.simplify(math.binary(Op::CmpEq, rest, math.number(0)));
+        const NodeRef remainder = math.binary(Op::Mod, shifted, math.number(skew.stride));
+        const NodeRef lands = math.simplify(math.binary(Op::CmpEq, remainder, math.number(0)));
         mapped.gate = math.both(mapped.gate, Arithmetic::unless_true(lands));
     }
     mapped.index[skew.axis] = position;

@@ -263,16 +263,16 @@ std::uint32_t Node::derives_depth() const {
 }
 
 // Frees a node and what only it kept alive, with an explicit list instead of recursion: deleting a node drops its sources,
-// and a source that dies meanwhile comes back here, finds the list in use, and queues itself.
+// and a source that loses its last reference meanwhile comes back here, finds the list in use, and queues itself.
 void Node::destroy(const Node* node) noexcept {
     using List = InlineVector<const Node*, 16>;
-    thread_local List* dying = nullptr;
-    if (dying) {
-        dying->push_back(node);
+    thread_local List* queue = nullptr;
+    if (queue) {
+        queue->push_back(node);
         return;
     }
     List list{node};
-    dying = &list;
+    queue = &list;
     while (!list.empty()) {
         const Node* dead = list.back();
         list.pop_back();
@@ -286,7 +286,7 @@ void Node::destroy(const Node* node) noexcept {
         dead->~Node();
         home->deallocate(dead);
     }
-    dying = nullptr;
+    queue = nullptr;
 }
 
 // The process's graph is never destroyed: tensors in static storage may outlive any order of destruction.

@@ -95,12 +95,12 @@ struct EvalMod {  // the sign of the divisor; x % 0 is 0 for integers, NaN for f
     template <class T>
     T operator()(T a, T b) const {
         if constexpr (std::is_floating_point_v<T>) {
-            const T rest = std::fmod(a, b);
-            return rest != 0 && ((rest < 0) != (b < 0)) ? rest + b : rest;
+            const T remainder = std::fmod(a, b);
+            return remainder != 0 && ((remainder < 0) != (b < 0)) ? remainder + b : remainder;
         } else if constexpr (std::is_signed_v<T>) {
             if (b == 0 || b == -1) return 0;
-            const T rest = static_cast<T>(a % b);
-            return rest != 0 && ((rest < 0) != (b < 0)) ? static_cast<T>(rest + b) : rest;
+            const T remainder = static_cast<T>(a % b);
+            return remainder != 0 && ((remainder < 0) != (b < 0)) ? static_cast<T>(remainder + b) : remainder;
         } else return b == 0 ? T(0) : static_cast<T>(a % b);
     }
 };

@@ -17,7 +17,7 @@ struct Storage {
     std::uintptr_t address = 0;
     std::size_t bytes = 0;
     // Scratch of the walk that holds the graph lock, as in Node; and the last walk that found no holder left after the run.
-    mutable std::uint64_t mark = 0, dying = 0;
+    mutable std::uint64_t mark = 0, donatable_in = 0;
     mutable std::uint32_t slot = 0;
     virtual ~Storage() = default;
 

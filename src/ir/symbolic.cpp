@@ -160,7 +160,7 @@ void Simplifier::process_cast(const Node& node, Entry& result) {
         const Wide range = wide_range(x.form);
         if (range.low > 0 || range.high < 0 || x.form.is_constant()) {
             if (x.form.is_constant() || range.fits()) {
-                result.node = truth(!(x.form.is_constant() && x.form.constant == 0)).node;
+                result.node = boolean(!(x.form.is_constant() && x.form.constant == 0)).node;
                 return;
             }
         }

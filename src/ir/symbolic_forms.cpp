@@ -57,7 +57,7 @@ Wide remainder_range(const Bounds& x, const Bounds& d) {
     return result;
 }
 
-Wide truth_range(bool always, bool never) { return {always ? 1 : 0, never ? 0 : 1}; }
+Wide bool_range(bool always, bool never) { return {always ? 1 : 0, never ? 0 : 1}; }
 
 Wide integer_range(DType dtype) {
     switch (dtype) {
@@ -156,14 +156,14 @@ Wide range_of(const Node& node, std::span<const Wide> sources) {
     }
     if (!is_bool(node.dtype)) return {};
     switch (node.op) {
-        case Op::Const: return truth_range(node.as<ConstArg>().value != 0, node.as<ConstArg>().value == 0);
+        case Op::Const: return bool_range(node.as<ConstArg>().value != 0, node.as<ConstArg>().value == 0);
         case Op::CmpLt:
-            return on_integers ? truth_range(value(0).high < value(1).low, value(0).low >= value(1).high) : Wide{0, 1};
+            return on_integers ? bool_range(value(0).high < value(1).low, value(0).low >= value(1).high) : Wide{0, 1};
         case Op::CmpLe:
-            return on_integers ? truth_range(value(0).high <= value(1).low, value(0).low > value(1).high) : Wide{0, 1};
+            return on_integers ? bool_range(value(0).high <= value(1).low, value(0).low > value(1).high) : Wide{0, 1};
         case Op::CmpEq:
             if (!on_integers) return {0, 1};
-            return truth_range(
+            return bool_range(
                 value(0).low == value(0).high && value(1).low == value(1).high && value(0).low == value(1).low,
                 value(0).high < value(1).low || value(1).high < value(0).low);
         case Op::And:
@@ -173,7 +173,7 @@ Wide range_of(const Node& node, std::span<const Wide> sources) {
         case Op::Where: return {std::min(value(1).low, value(2).low), std::max(value(1).high, value(2).high)};
         case Op::Cast:
             return on_integers
-                       ? truth_range(value(0).low > 0 || value(0).high < 0, value(0).low == 0 && value(0).high == 0)
+                       ? bool_range(value(0).low > 0 || value(0).high < 0, value(0).low == 0 && value(0).high == 0)
                        : Wide{0, 1};
         default: return {0, 1};
     }

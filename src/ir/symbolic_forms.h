@@ -99,7 +99,7 @@ private:
     Entry& atom(Op op, DType dtype, Sources sources, Arg arg = {});
     Entry& canonical(const Node* node);  // the entry of a node that is in canonical form and was not seen before
     Entry& constant(DType dtype, Word value);
-    Entry& truth(bool value) { return constant(DType::Bool, value); }
+    Entry& boolean(bool value) { return constant(DType::Bool, value); }
     Entry& to_node(FormView form);
     const Node* node_of(Entry& entry) { return entry.node ? entry.node : (entry.node = to_node(entry.form).node); }
     NodeRef ref(Entry& entry) { return NodeRef(node_of(entry)); }
@@ -111,8 +111,8 @@ private:
     static bool is_false(const Entry& entry) { return is_constant(entry) && entry.node->as<ConstArg>().value == 0; }
 
     // symbolic_rules.cpp: the algebra
-    Form divide(Form form, std::int64_t by);
-    Form modulo(Form form, std::int64_t by);
+    Form divide(Form dividend, std::int64_t by);
+    Form modulo(Form dividend, std::int64_t by);
     Form divide_or_modulo(Op op, Entry& x, Entry& by);
     Form opaque_ratio(Op op, FormView form, std::int64_t by);
     Form multiply(FormView a, FormView b);
@@ -131,7 +131,7 @@ private:
     std::pmr::monotonic_buffer_resource arena_{buffer_, sizeof buffer_};
     NodeTable<Entry*> table_;
     std::vector<NodeRef>
-        kept_;       // nodes handed in and made on the way: none may die (and its address be reused) before the end
+        kept_;       // nodes handed in and made on the way: none may be freed (and its address reused) before the end
     int depth_ = 0;  // of divide, modulo and recombine calling each other
 };
 

@@ -46,25 +46,25 @@ InlineVector<std::int64_t, 8> shared_factors(FormView form, std::int64_t by) {
     return factors;
 }
 
-// form = g*(multiple) + rest with 0 <= rest < g.
+// form = g*(multiple) + remainder with 0 <= remainder < g.
 struct Split {
-    Form multiple, rest;
+    Form multiple, remainder;
 };
 bool split_by(FormView form, std::int64_t g, Split& split, Wide (*range)(FormView)) {
     split = {};
     for (const Term& term : form.terms) {
         if (term.factor % g == 0) split.multiple.terms.push_back({term.atom, term.factor / g});
-        else split.rest.terms.push_back(term);
+        else split.remainder.terms.push_back(term);
     }
-    split.rest.constant = form.constant;
-    const Wide rest = range(split.rest);
-    if (!rest.fits()) return false;
-    const std::int64_t block = floor_div(static_cast<std::int64_t>(rest.low), g);
-    if (block != floor_div(static_cast<std::int64_t>(rest.high), g)) return false;
+    split.remainder.constant = form.constant;
+    const Wide bounds = range(split.remainder);
+    if (!bounds.fits()) return false;
+    const std::int64_t block = floor_div(static_cast<std::int64_t>(bounds.low), g);
+    if (block != floor_div(static_cast<std::int64_t>(bounds.high), g)) return false;
     split.multiple.constant = block;
     std::int64_t start;
     return !__builtin_mul_overflow(block, g, &start) &&
-           !__builtin_sub_overflow(split.rest.constant, start, &split.rest.constant);
+           !__builtin_sub_overflow(split.remainder.constant, start, &split.remainder.constant);
 }
 
 bool is_ratio(const Node& node, Op op) {  // op by a positive constant
@@ -112,37 +112,37 @@ Form Simplifier::opaque_ratio(Op op, FormView form, std::int64_t by) {
     return single(atom(op, DType::I64, {NodeRef(to_node(form).node), ref(constant(DType::I64, to_word(by)))}));
 }
 
-// floor(form / by) = out + sign * floor(rest / by), step by step until the rest is nothing or an atom.
-Form Simplifier::divide(Form rest, std::int64_t by) {
+// floor(form / by) = out + sign * floor(dividend / by), step by step until the dividend is nothing or an atom.
+Form Simplifier::divide(Form dividend, std::int64_t by) {
     const DepthGuard guard(depth_);
     if (by == 0) return {};
-    if (by == 1) return rest;
-    if (rest.is_constant() && by != -1) return {{}, floor_div(rest.constant, by)};
-    recombine(rest, false);
-    if (!fits(rest) || depth_ > kMaxDepth) return opaque_ratio(Op::IDiv, rest, by);
+    if (by == 1) return dividend;
+    if (dividend.is_constant() && by != -1) return {{}, floor_div(dividend.constant, by)};
+    recombine(dividend, false);
+    if (!fits(dividend) || depth_ > kMaxDepth) return opaque_ratio(Op::IDiv, dividend, by);
     if (by < 0) {  // floor(x / -c) = floor(-x / c)
         Form negated;
-        if (by == kLowest || !add(negated, rest, -1) || !fits(negated)) return opaque_ratio(Op::IDiv, rest, by);
+        if (by == kLowest || !add(negated, dividend, -1) || !fits(negated)) return opaque_ratio(Op::IDiv, dividend, by);
         return divide(std::move(negated), -by);
     }
     Form out;
     std::int64_t sign = 1;
     Split split;
     for (int fuel = kFuel; fuel > 0; --fuel) {
-        recombine(rest, true);
+        recombine(dividend, true);
         // floor((c*q + r) / c) = q + floor(r / c), term by term; the remainders keep the signs of their terms
         Form whole, part;
-        for (const Term& term : rest.terms) {
+        for (const Term& term : dividend.terms) {
             if (const std::int64_t q = term.factor / by) whole.terms.push_back({term.atom, q});
             if (const std::int64_t r = term.factor % by) part.terms.push_back({term.atom, r});
         }
-        whole.constant = floor_div(rest.constant, by);
-        part.constant = remainder(rest.constant, by);
+        whole.constant = floor_div(dividend.constant, by);
+        part.constant = remainder(dividend.constant, by);
         const Wide range = wide_range(part);
         if (!range.fits()) break;
         add(out, whole, sign);
-        rest = std::move(part);
-        if (recombine(rest, true)) continue;  // smaller factors may have become partners
+        dividend = std::move(part);
+        if (recombine(dividend, true)) continue;  // smaller factors may have become partners
 
         const std::int64_t low = floor_div(static_cast<std::int64_t>(range.low), by);
         if (low == floor_div(static_cast<std::int64_t>(range.high), by)) {  // r within one block: a constant
@@ -152,36 +152,36 @@ Form Simplifier::divide(Form rest, std::int64_t by) {
         }
         // floor((g*s + t) / (g*c)) = floor(s / c) for 0 <= t < g
         bool changed = false;
-        for (const std::int64_t g : shared_factors(rest, by)) {
-            if (!split_by(rest, g, split, wide_range) || !fits(split.multiple)) continue;
-            rest = std::move(split.multiple);
+        for (const std::int64_t g : shared_factors(dividend, by)) {
+            if (!split_by(dividend, g, split, wide_range) || !fits(split.multiple)) continue;
+            dividend = std::move(split.multiple);
             by /= g;
             changed = true;
             break;
         }
         if (changed) continue;
         // floor((s + floor(x / a)) / c) = floor((a*s + x) / (a*c))
-        for (const Term& term : rest.terms) {
+        for (const Term& term : dividend.terms) {
             if (term.factor != 1 || !is_ratio(*term.atom->node, Op::IDiv)) continue;
             const std::int64_t a = divisor_of(*term.atom->node);
             const FormView x = entry(term.atom->node->sources[0].get()).form;
             Form merged, outer;
             std::int64_t product;
-            add(outer, rest);
+            add(outer, dividend);
             add(outer, term.atom->form, -1);
             if (!fits(x) || __builtin_mul_overflow(a, by, &product) || !add(merged, x) || !add(merged, outer, a) ||
                 !fits(merged))
                 continue;
-            rest = std::move(merged);
+            dividend = std::move(merged);
             by = product;
             changed = true;
             break;
         }
         if (changed) continue;
         // (x % (a*c)) / c = (x / c) % a
-        if (rest.terms.size() == 1 && rest.terms[0].factor == 1 && rest.constant == 0 &&
-            is_ratio(*rest.terms[0].atom->node, Op::Mod) && divisor_of(*rest.terms[0].atom->node) % by == 0) {
-            const Node& mod = *rest.terms[0].atom->node;
+        if (dividend.terms.size() == 1 && dividend.terms[0].factor == 1 && dividend.constant == 0 &&
+            is_ratio(*dividend.terms[0].atom->node, Op::Mod) && divisor_of(*dividend.terms[0].atom->node) % by == 0) {
+            const Node& mod = *dividend.terms[0].atom->node;
             Form x;
             add(x, entry(mod.sources[0].get()).form);
             add(out, modulo(divide(std::move(x), by), divisor_of(mod) / by), sign);
@@ -190,55 +190,55 @@ Form Simplifier::divide(Form rest, std::int64_t by) {
         }
         // floor(r / c) = -floor((c - 1 - r) / c): the first term becomes positive, and flips meet their originals
         Form mirrored{{}, by - 1};
-        if (rest.terms[0].factor > 0 || !add(mirrored, rest, -1) || !fits(mirrored)) break;
-        rest = std::move(mirrored);
+        if (dividend.terms[0].factor > 0 || !add(mirrored, dividend, -1) || !fits(mirrored)) break;
+        dividend = std::move(mirrored);
         sign = -sign;
     }
-    add(out, opaque_ratio(Op::IDiv, rest, by), sign);
+    add(out, opaque_ratio(Op::IDiv, dividend, by), sign);
     recombine(out, false);
     return out;
 }
 
-// form mod by = out + scale * (rest mod by), step by step.
-Form Simplifier::modulo(Form rest, std::int64_t by) {
+// form mod by = out + scale * (dividend mod by), step by step.
+Form Simplifier::modulo(Form dividend, std::int64_t by) {
     const DepthGuard guard(depth_);
     if (by == 0 || by == 1 || by == -1) return {};
-    if (rest.is_constant()) return {{}, remainder(rest.constant, by)};
-    recombine(rest, false);
-    if (!fits(rest) || depth_ > kMaxDepth) return opaque_ratio(Op::Mod, rest, by);
+    if (dividend.is_constant()) return {{}, remainder(dividend.constant, by)};
+    recombine(dividend, false);
+    if (!fits(dividend) || depth_ > kMaxDepth) return opaque_ratio(Op::Mod, dividend, by);
     if (by < 0) {  // x mod -c = -(-x mod c)
         Form negated;
-        if (by == kLowest || !add(negated, rest, -1) || !fits(negated)) return opaque_ratio(Op::Mod, rest, by);
+        if (by == kLowest || !add(negated, dividend, -1) || !fits(negated)) return opaque_ratio(Op::Mod, dividend, by);
         return scaled(modulo(std::move(negated), -by), -1);
     }
     Form out;
     std::int64_t scale = 1;
     Split split;
     for (int fuel = kFuel; fuel > 0; --fuel) {
-        recombine(rest, true);
+        recombine(dividend, true);
         // (c*q + r) mod c = r mod c
         Form part;
-        for (const Term& term : rest.terms)
+        for (const Term& term : dividend.terms)
             if (const std::int64_t r = term.factor % by) part.terms.push_back({term.atom, r});
-        part.constant = remainder(rest.constant, by);
+        part.constant = remainder(dividend.constant, by);
         const Wide range = wide_range(part);
         if (!range.fits()) break;
-        rest = std::move(part);
-        if (recombine(rest, true)) continue;
+        dividend = std::move(part);
+        if (recombine(dividend, true)) continue;
 
         const std::int64_t low = floor_div(static_cast<std::int64_t>(range.low), by);
         if (low == floor_div(static_cast<std::int64_t>(range.high), by)) {  // r mod c = r - low*c within one block
-            add(rest, {{}, low}, -by);
-            add(out, rest, scale);
+            add(dividend, {{}, low}, -by);
+            add(out, dividend, scale);
             recombine(out, false);
             return out;
         }
         // (g*s + t) mod (g*c) = g*(s mod c) + t for 0 <= t < g
         bool changed = false;
-        for (const std::int64_t g : shared_factors(rest, by)) {
-            if (!split_by(rest, g, split, wide_range) || !fits(split.multiple)) continue;
-            add(out, split.rest, scale);
-            rest = std::move(split.multiple);
+        for (const std::int64_t g : shared_factors(dividend, by)) {
+            if (!split_by(dividend, g, split, wide_range) || !fits(split.multiple)) continue;
+            add(out, split.remainder, scale);
+            dividend = std::move(split.multiple);
             scale *= g;  // scale * by is the divisor asked for
             by /= g;
             changed = true;
@@ -246,29 +246,29 @@ Form Simplifier::modulo(Form rest, std::int64_t by) {
         }
         if (changed) continue;
         // (s + r*(x mod m)) mod c = (s + r*x) mod c if c divides r*m
-        for (const Term& term : rest.terms) {
+        for (const Term& term : dividend.terms) {
             if (!is_ratio(*term.atom->node, Op::Mod)) continue;
             std::int64_t period;
             const FormView x = entry(term.atom->node->sources[0].get()).form;
             if (__builtin_mul_overflow(term.factor, divisor_of(*term.atom->node), &period) || period % by != 0)
                 continue;
             Form opened;
-            if (!fits(x) || !add(opened, rest) || !add(opened, term.atom->form, -term.factor) ||
+            if (!fits(x) || !add(opened, dividend) || !add(opened, term.atom->form, -term.factor) ||
                 !add(opened, x, term.factor) || !fits(opened))
                 continue;
-            rest = std::move(opened);
+            dividend = std::move(opened);
             changed = true;
             break;
         }
         if (changed) continue;
         // r mod c = (c - 1) - (c - 1 - r) mod c, as for the quotient
         Form mirrored{{}, by - 1};
-        if (rest.terms[0].factor > 0 || !add(mirrored, rest, -1) || !fits(mirrored)) break;
-        rest = std::move(mirrored);
+        if (dividend.terms[0].factor > 0 || !add(mirrored, dividend, -1) || !fits(mirrored)) break;
+        dividend = std::move(mirrored);
         add(out, {{}, by - 1}, scale);
         scale = -scale;
     }
-    add(out, opaque_ratio(Op::Mod, rest, by), scale);
+    add(out, opaque_ratio(Op::Mod, dividend, by), scale);
     recombine(out, false);
     return out;
 }
@@ -370,12 +370,12 @@ Form Simplifier::extreme(Op op, Entry& a, Entry& b) {
 // ---- comparisons ----------------------------------------------------------------------------------------------------
 
 Entry& Simplifier::compare(Op op, Entry& a, Entry& b) {
-    if (same(a.form, b.form)) return truth(op != Op::CmpLt);
+    if (same(a.form, b.form)) return boolean(op != Op::CmpLt);
     Entry *x = &a, *y = &b;
     if (op == Op::CmpEq && order(to_node(a.form), to_node(b.form)) > 0) std::swap(x, y);
     Form difference;
     const bool exact = add(difference, x->form) & add(difference, y->form, -1);
-    if (op == Op::CmpEq && difference.is_constant()) return truth(difference.constant == 0);  // also modulo 2^64
+    if (op == Op::CmpEq && difference.is_constant()) return boolean(difference.constant == 0);  // also modulo 2^64
     if (exact && fits(x->form) && fits(y->form)) {
         if (op == Op::CmpEq) return zero(std::move(difference), *x, *y);
         if (op == Op::CmpLt || !__builtin_sub_overflow(difference.constant, 1, &difference.constant))
@@ -390,8 +390,8 @@ Entry& Simplifier::negative(Form d, Op op, Entry& a, Entry& b) {
     for (int fuel = kFuel; fuel > 0; --fuel) {
         recombine(d, true);
         const Wide range = wide_range(d);
-        if (range.high < 0) return truth(true);
-        if (range.low >= 0) return truth(false);
+        if (range.high < 0) return boolean(true);
+        if (range.low >= 0) return boolean(false);
         bool changed = false;
         // g*s + t < 0 is s < 0 for 0 <= t < g; with t constant this divides by the common factor
         for (const std::int64_t g : shared_factors(d, 0)) {
@@ -433,15 +433,15 @@ Entry& Simplifier::negative(Form d, Op op, Entry& a, Entry& b) {
 Entry& Simplifier::zero(Form d, Entry& a, Entry& b) {
     recombine(d, true);
     const Wide range = wide_range(d);
-    if (range.low > 0 || range.high < 0) return truth(false);
-    if (d.is_constant()) return truth(true);
+    if (range.low > 0 || range.high < 0) return boolean(false);
+    if (d.is_constant()) return boolean(true);
     Split split;
     for (const std::int64_t g : shared_factors(d, 0)) {
         // g*s + t == 0 with 0 <= t < g needs t == 0
         if (!split_by(d, g, split, wide_range)) continue;
-        const Wide rest = wide_range(split.rest);
-        if (rest.low > 0) return truth(false);
-        if (rest.high == 0 && split.rest.is_constant()) return zero(std::move(split.multiple), a, b);
+        const Wide bounds = wide_range(split.remainder);
+        if (bounds.low > 0) return boolean(false);
+        if (bounds.high == 0 && split.remainder.is_constant()) return zero(std::move(split.multiple), a, b);
     }
     const bool mirror = d.terms[0].factor < 0;
     Form left, right;
@@ -462,13 +462,13 @@ Entry& Simplifier::zero(Form d, Entry& a, Entry& b) {
 
 // !(a < b) is b <= a; of anything else it is written x ^ true.
 Entry& Simplifier::negation(Entry& x) {
-    if (is_constant(x)) return truth(is_false(x));
+    if (is_constant(x)) return boolean(is_false(x));
     const Node& node = *x.node;
     if ((node.op == Op::CmpLt || node.op == Op::CmpLe) && node.source().dtype == DType::I64)
         return compare(node.op == Op::CmpLt ? Op::CmpLe : Op::CmpLt, entry(node.sources[1].get()),
                        entry(node.sources[0].get()));
     if (node.op == Op::Xor && node.source(1).op == Op::Const) return entry(node.sources[0].get());
-    return atom(Op::Xor, DType::Bool, {NodeRef(&node), ref(truth(true))});
+    return atom(Op::Xor, DType::Bool, {NodeRef(&node), ref(boolean(true))});
 }
 
 Entry& Simplifier::exclusive_or(Entry& a, Entry& b) {
@@ -484,7 +484,7 @@ Entry& Simplifier::exclusive_or(Entry& a, Entry& b) {
         flip ^= is_true(is_constant(x) ? x : y);
         return flip ? negation(other) : other;
     }
-    if (&x == &y) return truth(flip);
+    if (&x == &y) return boolean(flip);
     const bool swap = order(x, y) > 0;
     Entry& result = atom(Op::Xor, DType::Bool, {ref(swap ? y : x), ref(swap ? x : y)});
     return flip ? negation(result) : result;
@@ -541,8 +541,8 @@ Entry& Simplifier::logic(Op op, Entry& a, Entry& b) {
                 continue;
             }
             if (add(sum, x) & add(sum, y) && sum.is_constant()) {  // x < 0 and y < 0: x + y <= -2; neither: x + y >= 0
-                if (is_and && sum.constant >= -1) return truth(false);
-                if (!is_and && sum.constant < 0) return truth(true);
+                if (is_and && sum.constant >= -1) return boolean(false);
+                if (!is_and && sum.constant < 0) return boolean(true);
             }
             ++j;
         }

@@ -208,16 +208,16 @@ private:
     // Axes that move by multiples of a number: what is left differs by less than that, so it is equal where addresses are.
     bool drop_multiples(std::int64_t of) {
         std::vector<Tried> without = tried_;
-        Hull rest;
+        Hull remainder;
         for (std::size_t i = 0; i < tried_.size(); ++i) {
             for (const LinearForm::Term& term : tried_[i].form.terms) {
                 if (term.factor % of != 0) continue;
                 if (!axis_of(tried_[i], term)) return false;
                 without[i].form.add(term.atom, -term.factor);
             }
-            rest.add(range_of(without[i]));
+            remainder.add(range_of(without[i]));
         }
-        if (rest.width() >= of) return false;
+        if (remainder.width() >= of) return false;
         tried_ = std::move(without);
         return true;
     }

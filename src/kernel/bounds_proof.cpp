@@ -121,12 +121,12 @@ Ranges::Sum BoundsProof::tight(const LinearForm& form) const {
         for (const LinearForm::Term& term : form.terms) {
             const std::int64_t factor = fact.factor_of(term.atom);
             if (factor == 0 || factor == INT64_MIN || term.factor == INT64_MIN) continue;
-            LinearForm rest;
-            rest.add(form, std::abs(factor));
+            LinearForm remainder;
+            remainder.add(form, std::abs(factor));
             const bool same = (factor > 0) == (term.factor > 0);
-            rest.add(fact, same ? -std::abs(term.factor) : std::abs(term.factor));
-            if (!rest.exact) continue;
-            const Ranges::Sum left = sum(rest);
+            remainder.add(fact, same ? -std::abs(term.factor) : std::abs(term.factor));
+            if (!remainder.exact) continue;
+            const Ranges::Sum left = sum(remainder);
             if (same) best.low = std::max(best.low, ceil_div(left.low, std::abs(factor)));
             else best.high = std::min(best.high, wide_floor_div(left.high, std::abs(factor)));
         }
@@ -178,12 +178,12 @@ void BoundsProof::define_quotient(const Node& quotient) {
     low.add(&quotient, -by);
     high.constant = by - 1;
     high.add(low, -1);
-    const LinearForm rest = low;
+    const LinearForm remainder = low;
     assume_positive(std::move(low));
     assume_positive(std::move(high));
     for (const Known& other : known_) {
         if (other.atom->op != Op::Mod || other.atom->sources != quotient.sources) continue;
-        LinearForm at_least = rest, at_most;
+        LinearForm at_least = remainder, at_most;
         at_least.add(other.atom, -1);
         at_most.add(at_least, -1);
         assume_positive(std::move(at_least));
@@ -309,14 +309,14 @@ bool BoundsProof::by_fact(const LinearForm& goal, const LinearForm& fact, int de
         const std::int64_t factor = fact.factor_of(term.atom);
         if (factor == 0 || (factor > 0) != (term.factor > 0) || factor == INT64_MIN || term.factor == INT64_MIN)
             continue;
-        LinearForm rest;
-        rest.add(goal, std::abs(factor));
-        rest.add(fact, -std::abs(term.factor));
-        if (!rest.exact || --fuel_ < 0) continue;
-        if (by_sums(rest)) return true;
+        LinearForm remainder;
+        remainder.add(goal, std::abs(factor));
+        remainder.add(fact, -std::abs(term.factor));
+        if (!remainder.exact || --fuel_ < 0) continue;
+        if (by_sums(remainder)) return true;
         if (depth > 1)
             for (std::size_t i = facts_.size(); i-- > 0;)
-                if (by_fact(rest, LinearForm(facts_[i]), depth - 2)) return true;
+                if (by_fact(remainder, LinearForm(facts_[i]), depth - 2)) return true;
     }
     return false;
 }

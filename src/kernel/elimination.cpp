@@ -238,8 +238,8 @@ bool BoundsProof::eliminates(const LinearForm& goal, int depth) {
     if (by_sums(goal)) return true;
     if (depth == 0) return false;
     struct Way {
-        LinearForm rest;
-        double least;  // of the rest, as a part of the goal
+        LinearForm remainder;
+        double least;  // of the remainder, as a part of the goal
     };
     std::vector<Way> ways;
     for (const LinearForm& fact : facts_)
@@ -247,22 +247,22 @@ bool BoundsProof::eliminates(const LinearForm& goal, int depth) {
             const std::int64_t factor = fact.factor_of(term.atom);
             if (factor == 0 || (factor > 0) != (term.factor > 0)) continue;
             const std::int64_t times = cofactor(factor, term.factor);
-            LinearForm rest;  // times * goal >= 0 if it is above -times
-            rest.constant = times - 1;
-            rest.add(goal, times);
-            rest.add(fact, -cofactor(term.factor, factor));
-            if (!rest.exact || rest.terms.size() > goal.terms.size() + 1) continue;
-            const double least = static_cast<double>(sum(rest).low) / static_cast<double>(times);
+            LinearForm remainder;  // times * goal >= 0 if it is above -times
+            remainder.constant = times - 1;
+            remainder.add(goal, times);
+            remainder.add(fact, -cofactor(term.factor, factor));
+            if (!remainder.exact || remainder.terms.size() > goal.terms.size() + 1) continue;
+            const double least = static_cast<double>(sum(remainder).low) / static_cast<double>(times);
             const auto same = [&](const Way& way) {
-                return way.least == least && way.rest.terms.size() == rest.terms.size();
+                return way.least == least && way.remainder.terms.size() == remainder.terms.size();
             };
-            if (std::none_of(ways.begin(), ways.end(), same)) ways.push_back({divided(rest), least});
+            if (std::none_of(ways.begin(), ways.end(), same)) ways.push_back({divided(remainder), least});
         }
     std::sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) {
-        return std::pair(a.rest.terms.size(), -a.least) < std::pair(b.rest.terms.size(), -b.least);
+        return std::pair(a.remainder.terms.size(), -a.least) < std::pair(b.remainder.terms.size(), -b.least);
     });
     if (ways.size() > kMostWays) ways.resize(kMostWays);
-    return std::any_of(ways.begin(), ways.end(), [&](const Way& way) { return eliminates(way.rest, depth - 1); });
+    return std::any_of(ways.begin(), ways.end(), [&](const Way& way) { return eliminates(way.remainder, depth - 1); });
 }
 
 }  // namespace weft::kernel

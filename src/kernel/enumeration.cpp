@@ -131,12 +131,12 @@ bool Enumeration::holds_now() {
             if (!narrow(fact)) return true;
     if (least(goal_) >= 0) return true;
     return std::any_of(facts_.begin(), facts_.end(), [&](const Form& fact) {  // the goal is a fact, and more
-        Form rest = goal_;
-        rest.constant = 0;
-        for (const auto& [slot, factor] : fact.terms) rest.terms.emplace_back(slot, -factor);
-        std::sort(rest.terms.begin(), rest.terms.end());
+        Form remainder = goal_;
+        remainder.constant = 0;
+        for (const auto& [slot, factor] : fact.terms) remainder.terms.emplace_back(slot, -factor);
+        std::sort(remainder.terms.begin(), remainder.terms.end());
         Form sum;
-        for (const auto& [slot, factor] : rest.terms) {
+        for (const auto& [slot, factor] : remainder.terms) {
             if (!sum.terms.empty() && sum.terms.back().first == slot) sum.terms.back().second += factor;
             else sum.terms.emplace_back(slot, factor);
         }
@@ -154,11 +154,11 @@ bool Enumeration::narrow(const Form& fact) {
     for (const auto& [slot, factor] : fact.terms) {
         Slot& s = slots_[slot];
         if (s.fixed) continue;
-        const Int128 own = Int128{factor} * (factor > 0 ? s.now.high : s.now.low), rest = most - own;
-        // factor * variable >= -rest
+        const Int128 own = Int128{factor} * (factor > 0 ? s.now.high : s.now.low), remainder = most - own;
+        // factor * variable >= -remainder
         if (factor > 0)
-            s.now.low = static_cast<std::int64_t>(std::max<Int128>(s.now.low, -wide_floor_div(rest, factor)));
-        else s.now.high = static_cast<std::int64_t>(std::min<Int128>(s.now.high, wide_floor_div(rest, -factor)));
+            s.now.low = static_cast<std::int64_t>(std::max<Int128>(s.now.low, -wide_floor_div(remainder, factor)));
+        else s.now.high = static_cast<std::int64_t>(std::min<Int128>(s.now.high, wide_floor_div(remainder, -factor)));
     }
     return true;
 }

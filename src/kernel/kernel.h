@@ -1,5 +1,5 @@
-// kernel/kernel.h: the loop IR. A kernel is a tree of loops and stores over hash-consed scalar expressions (ir::Node with
-// an empty shape). Vectors do not appear in expressions: a loop *kind* says that its iterations run side by side.
+// kernel/kernel.h: the loop IR. A kernel is a tree of loops, stores and prefetches over hash-consed scalar expressions (ir::Node with
+// an empty shape). Vectors do not appear in expressions: a loop *kind* says that its iterations run in lanes.
 //
 // What a backend must know:
 // - Every expression is a scalar. Its ops: Const, ScalarParam, LoopVar, Load, the elementwise ops of the op table except

@@ -52,8 +52,8 @@ Pair log2_wide(const Value& a) {
     const Value m = mantissa_of(u, kFormat64);
     const Value f = m - 1, d = m + 1, d_low = m - (d - 1);  // m + 1 = d + d_low exactly
     const Value s_high = f / d;
-    const Value rest = fma(s_high, -d_low, fma(s_high, -d, f));  // f - s_high (d + d_low)
-    const Pair s{s_high, rest / d};
+    const Value remainder = fma(s_high, -d_low, fma(s_high, -d, f));  // f - s_high (d + d_low)
+    const Pair s{s_high, remainder / d};
     const Pair z = product_of_pairs(s, s), third = product_of_pairs(z, pair(a, kThird));
     const Pair b = sum(third.high, z.high * z.high * polynomial(z.high, kPowLogF64), third.low);
     const Pair sb = product_of_pairs(s, b);

@@ -1,7 +1,8 @@
 // kernel/optimise.cpp: the list of passes; a pass is a pure function, Kernel -> Kernel. Tile first: it replaces a contraction's loops
 // as a whole. Unflatten before all that look for loops along memory. Transpose before parallel: which loop is outermost decides how
-// memory is read. Parallel before vector: a chunk is a whole number of vectors. Distribute after parallel: it cuts the loops of a chunk. Rows and pairs after vector: whole vectors are doubled.
-// Ahead after them: its hints are no part of what they look at. Poll last: it asks how long the loops take that will run.
+// memory is read. Parallel before vector: a chunk is a whole number of vectors. Distribute after parallel: it cuts the loops of a chunk.
+// Both jams (jam_rows, jam_vectors) after vector: whole vectors are doubled. Prefetch after them: its hints are no part of what they look
+// at. Poll last: it asks how long the loops take that will run.
 #include "kernel/optimise.h"
 
 #include "kernel/passes.h"
@@ -24,9 +25,9 @@ constexpr Pass kPasses[] = {{"tile", tile_contraction},
                             {"distribute", distribute_stores},
                             {"vector", widen_loops},
                             {"segments", load_segments},
-                            {"rows", pair_rows},
-                            {"pairs", pair_vectors},
-                            {"ahead", fetch_rows},
+                            {"jam_rows", jam_rows},
+                            {"jam_vectors", jam_vectors},
+                            {"prefetch", prefetch_rows},
                             {"stream", mark_streams},
                             {"poll", poll_long_loops}};
 static_assert(std::ranges::equal(kPasses, kPassNames, {}, &Pass::name));  // what WEFT_OPT accepts

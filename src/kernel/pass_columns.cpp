@@ -150,21 +150,21 @@ private:
         std::int64_t width;
     };
 
-    // Stores of one column for all columns of the strip: vectors, and a shorter one for the rest.
+    // Stores of one column for all columns of the strip: vectors, and a shorter one for the tail.
     void for_columns(const Strip& strip, const Body& stores, Body& result) {
         const auto lanes = [&](const NodeRef& at) {
             return substitute(kernel_, stores,
                               {{id_of(column_), simple(kernel_.add(strip.start, at))}, {id_of(in_strip_), simple(at)}});
         };
-        const std::int64_t whole = strip.width / lanes_, rest = strip.width % lanes_;
+        const std::int64_t whole = strip.width / lanes_, tail = strip.width % lanes_;
         if (whole > 0) {
             const NodeRef v = kernel_.new_var(whole), l = kernel_.new_var(lanes_);
             Body vector{
                 Loop{l, LoopKind::Vector, lanes(kernel_.add(kernel_.mul(v, kernel_.index(lanes_)), l)), true, nullptr}};
             result.emplace_back(Loop{v, LoopKind::Serial, std::move(vector), false, nullptr});
         }
-        if (rest > 0) {
-            const NodeRef l = kernel_.new_var(rest);
+        if (tail > 0) {
+            const NodeRef l = kernel_.new_var(tail);
             result.emplace_back(
                 Loop{l, LoopKind::Vector, lanes(kernel_.add(kernel_.index(whole * lanes_), l)), true, nullptr});
         }
@@ -241,8 +241,8 @@ private:
         if (!loop.count) {
             if (loop.extent() >= kSteps)
                 result.emplace_back(Loop{group, LoopKind::Serial, visit(start, kSteps), false, nullptr});
-            if (const std::int64_t rest = loop.extent() % kSteps)
-                append(result, visit(kernel_.index(loop.extent() - rest), rest));
+            if (const std::int64_t tail = loop.extent() % kSteps)
+                append(result, visit(kernel_.index(loop.extent() - tail), tail));
             return result;
         }
         // How many steps there are is known at run time: what is left of whole groups goes one by one.
@@ -258,14 +258,14 @@ private:
     }
 
     void rewrite() {
-        const std::int64_t columns = extent_of(column_), whole = columns / width_, rest = columns % width_;
-        const NodeRef s = kernel_.new_var(whole + (rest > 0));
+        const std::int64_t columns = extent_of(column_), whole = columns / width_, tail = columns % width_;
+        const NodeRef s = kernel_.new_var(whole + (tail > 0));
         const NodeRef start = kernel_.mul(s, kernel_.index(width_));
         Body inside = spread({simple(start), width_}, body_);
-        if (rest > 0) {  // the last strip is narrower: a condition is a loop that runs once or not at all
+        if (tail > 0) {  // the last strip is narrower: a condition is a loop that runs once or not at all
             const NodeRef before = kernel_.binary(Op::Sub, kernel_.index(whole), s);
             const NodeRef last = kernel_.binary(Op::Sub, s, kernel_.index(whole - 1));
-            Body narrow = spread({kernel_.index(whole * width_), rest}, body_);
+            Body narrow = spread({kernel_.index(whole * width_), tail}, body_);
             Body both{Loop{kernel_.new_var(1), LoopKind::Serial, std::move(inside), false, before}};
             both.emplace_back(Loop{kernel_.new_var(1), LoopKind::Serial, std::move(narrow), false, last});
             inside = std::move(both);

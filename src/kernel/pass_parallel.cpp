@@ -62,24 +62,24 @@ Kernel split_for_threads(Kernel kernel, const Target&) {
     if (leaf) length = ceil_div(length, kWholeVectors) * kWholeVectors;
     else if (loop.extent() >= 32 * wanted) length = ceil_div(length, kMaxLanes) * kMaxLanes;
     else if (length > 1) length = ceil_div(length, 2) * 2;  // rows may go in pairs
-    const std::int64_t whole = loop.extent() / length, rest = loop.extent() % length;
+    const std::int64_t whole = loop.extent() / length, tail = loop.extent() % length;
     if (whole == 0) return kernel;
 
     const auto chunk = [&](const NodeRef& start, std::int64_t size) {
         const NodeRef q = kernel.new_var(size);
         return Loop{q, LoopKind::Serial, copy(kernel, loop.body, {{loop.id(), kernel.add(start, q)}}), true, nullptr};
     };
-    const NodeRef p = kernel.new_var(whole + (rest > 0));
+    const NodeRef p = kernel.new_var(whole + (tail > 0));
     const NodeRef start = kernel.mul(p, kernel.index(length));
     Body inside;
-    if (rest == 0) {
+    if (tail == 0) {
         inside.emplace_back(chunk(start, length));
     } else {  // the last chunk is shorter: each of two conditions (a loop that runs once or not at all) has its own copy
         const NodeRef left = kernel.binary(ir::Op::Sub, kernel.index(whole), p);  // > 0 for all but the last
         const NodeRef last = kernel.binary(ir::Op::Sub, p, kernel.index(whole - 1));
         inside.emplace_back(Loop{kernel.new_var(1), LoopKind::Serial, Body{chunk(start, length)}, false, left});
         inside.emplace_back(
-            Loop{kernel.new_var(1), LoopKind::Serial, Body{chunk(kernel.index(whole * length), rest)}, false, last});
+            Loop{kernel.new_var(1), LoopKind::Serial, Body{chunk(kernel.index(whole * length), tail)}, false, last});
     }
     kernel.body = Body{Loop{p, LoopKind::Parallel, std::move(inside), true, nullptr}};
     kernel.schedule.push_back(str("parallel by ", length, " of ", loop.extent()));

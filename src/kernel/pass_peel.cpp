@@ -1,6 +1,6 @@
 // kernel/pass_peel.cpp: the "peel" pass: where a gate (the border of a padded array) depends on the innermost loop alone, that loop is
 // cut into border, interior and border. In the interior the gate is gone, and loads are plain vectors. Where nothing is interior to all
-// gates (arrays side by side: one begins where the other ends), it is cut wherever a gate changes.
+// gates (concatenated arrays: one begins where the other ends), it is cut wherever a gate changes.
 #include "core/str.h"
 #include "ir/symbolic.h"
 #include "kernel/nest.h"

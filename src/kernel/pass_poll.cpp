@@ -59,14 +59,14 @@ Body in_blocks(Kernel& kernel, const Loop& loop, std::int64_t block) {
                     .independent = loop.independent,
                     .count = loop.count ? kernel.binary(ir::Op::Sub, loop.count, start) : nullptr};
     };
-    const std::int64_t whole = loop.extent() / block, rest = loop.extent() % block;
+    const std::int64_t whole = loop.extent() / block, tail = loop.extent() % block;
     const NodeRef number = kernel.new_var(whole);
     Body body{Loop{.var = number,
                    .kind = LoopKind::Serial,
                    .body = Body{part(kernel.mul(number, kernel.index(block)), block)},
                    .independent = loop.independent,
                    .polls = true}};
-    if (rest > 0) body.emplace_back(part(kernel.index(whole * block), rest));
+    if (tail > 0) body.emplace_back(part(kernel.index(whole * block), tail));
     return body;
 }
 

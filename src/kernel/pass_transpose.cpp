@@ -1,6 +1,6 @@
 // kernel/pass_transpose.cpp: the "transpose" pass: elementwise loops whose stores run along one axis in memory and some of whose loads
-// run along another one. What only such loads feed is computed in lanes along *their* axis, block by block, and each block is turned
-// over in registers. With j the innermost loop, along the stores, and i the one along the loads:
+// run along another one. What only such loads feed is computed in lanes along *their* axis, block by block, and each block is transposed
+// in registers. With j the innermost loop, along the stores, and i the one along the loads:
 //
 //   serial j0   a cache line of the output's                           outermost of the two: memory is read along whole rows
 //     serial i0   by the edge of a block
@@ -31,7 +31,7 @@ namespace {
 using ir::Op;
 
 constexpr std::int64_t kLineBytes = 64;
-constexpr std::size_t kMostTurned = 4;  // each one is a block's worth of code
+constexpr std::size_t kMostTransposed = 4;  // each one is a block's worth of code
 
 class Transposer {
 public:
@@ -39,8 +39,8 @@ public:
 
     bool run() {
         if (!find_nest() || !choose_loop()) return false;
-        for (const Stmt& stmt : leaf_) find_turned(stmt.store()->value);
-        if (turned_.empty() || turned_.size() > kMostTurned) return false;
+        for (const Stmt& stmt : leaf_) find_transposed(stmt.store()->value);
+        if (transposed_.empty() || transposed_.size() > kMostTransposed) return false;
         rewrite();
         kernel_.schedule.push_back(str("transpose blocks of ", edge_, " x ", edge_));
         return true;
@@ -106,7 +106,7 @@ private:
         bool along = true, across = true;
     };
 
-    void find_turned(const NodeRef& root) {
+    void find_transposed(const NodeRef& root) {
         for (const ir::Node* node : ir::topological_order(std::span(&root, 1))) {
             Lanes lanes;
             for (const NodeRef& source : node->sources) {
@@ -126,7 +126,7 @@ private:
             pending.pop_back();
             const Lanes lanes = lanes_.at(node.get());
             if (lanes.along || !visited_.insert(node.get()).second) continue;
-            if (lanes.across) turned_.push_back(node);
+            if (lanes.across) transposed_.push_back(node);
             else if (node->op != Op::Load)
                 for (const NodeRef& source : node->sources) pending.push_back(source);
         }
@@ -144,7 +144,7 @@ private:
     }
 
     // The leaf for columns [first, first + columns) of the line that starts at `start`, or of a shorter one, as it was.
-    Body rest(const NodeRef& start, std::int64_t length, std::int64_t first, std::int64_t columns) {
+    Body tail(const NodeRef& start, std::int64_t length, std::int64_t first, std::int64_t columns) {
         const NodeRef j = kernel_.new_var(length), i = kernel_.new_var(columns);
         Body body = substitute(kernel_, leaf_,
                                {{id_of(along_), simple(kernel_.add(start, j))},
@@ -159,13 +159,13 @@ private:
         const NodeRef line = kernel_.new_var(whole + (left > 0)), i0 = kernel_.new_var(columns / edge_);
         const NodeRef start = kernel_.mul(line, kernel_.index(length));
         Body lines{serial(i0, block_body(start, i0), false)};
-        if (done < columns) append(lines, rest(start, length, done, columns - done));
+        if (done < columns) append(lines, tail(start, length, done, columns - done));
         if (left > 0) {  // the last line is shorter: a condition is a loop that runs once or not at all
             const NodeRef before = kernel_.binary(Op::Sub, kernel_.index(whole), line);
             const NodeRef last = kernel_.binary(Op::Sub, line, kernel_.index(whole - 1));
             Body both{serial(kernel_.new_var(1), std::move(lines), false, before)};
             both.emplace_back(
-                serial(kernel_.new_var(1), rest(kernel_.index(whole * length), left, 0, columns), false, last));
+                serial(kernel_.new_var(1), tail(kernel_.index(whole * length), left, 0, columns), false, last));
             lines = std::move(both);
         }
         Body body{serial(line, std::move(lines), true)};
@@ -179,16 +179,16 @@ private:
         const auto element = [&](const NodeRef& j, const NodeRef& i) {
             return Substitution{{id_of(along_), simple(kernel_.add(first, j))}, {id_of(across_), plus(i0, edge_, i)}};
         };
-        // All but the last of the turned values wait in scratch: registers hold one block.
+        // All but the last of the transposed values wait in scratch: registers hold one block.
         Body body;
         std::unordered_map<const ir::Node*, std::pair<NodeRef, NodeRef>>
             replaced;  // value -> its load, the load's index
-        for (const NodeRef& value : turned_) {
+        for (const NodeRef& value : transposed_) {
             BlockTranspose block(kernel_, value->dtype, edge_);
             append(body, block.fill(edge_, edge_, [&](const NodeRef& r, const NodeRef& l) {
                 return substitute(kernel_, value, element(r, l));
             }));
-            if (value == turned_.back()) {
+            if (value == transposed_.back()) {
                 append(body, block.use(edge_, edge_, [&](const NodeRef& c, const NodeRef& l) {
                     return stores(element(l, c), c, l, replaced, block.at(c, l));
                 }));
@@ -204,7 +204,7 @@ private:
         return Body{Loop{g, LoopKind::Unrolled, std::move(body), false, nullptr}};
     }
 
-    // The leaf at an element, with its turned values read from where they are now.
+    // The leaf at an element, with its transposed values read from where they are now.
     Body stores(const Substitution& element, const NodeRef& c, const NodeRef& l,
                 const std::unordered_map<const ir::Node*, std::pair<NodeRef, NodeRef>>& replaced, const NodeRef& last) {
         Substitution with = element;
@@ -214,7 +214,7 @@ private:
             const Store& store = *stmt.store();
             const NodeRef value =
                 ir::rebuild(std::span(&store.value, 1), [&](const ir::Node& node, const ir::Sources& sources) {
-                    if (turned_.back().get() == &node) return last;
+                    if (transposed_.back().get() == &node) return last;
                     if (const auto found = replaced.find(&node); found != replaced.end()) return found->second.first;
                     return sources == node.sources ? NodeRef(&node)
                                                    : kernel_.interner->make(node.op, node.dtype, {}, sources, node.arg);
@@ -234,14 +234,14 @@ private:
     std::int64_t blocks_ = 1;  // in a line
     std::unordered_map<const ir::Node*, Lanes> lanes_;
     std::unordered_set<const ir::Node*> visited_;
-    std::vector<NodeRef> turned_;
+    std::vector<NodeRef> transposed_;
 };
 
 }  // namespace
 
 Kernel transpose_blocks(Kernel kernel, const Target& target) {
-    Kernel turned = kernel;
-    return Transposer(turned, target).run() ? turned : kernel;
+    Kernel transposed = kernel;
+    return Transposer(transposed, target).run() ? transposed : kernel;
 }
 
 }  // namespace weft::kernel

@@ -112,14 +112,14 @@ private:
         }
         const int lanes = lanes_for(kernel_, loop.body);
         lanes_ = std::max(lanes_, lanes);
-        const std::int64_t whole = loop.extent() / lanes, rest = loop.extent() % lanes;
+        const std::int64_t whole = loop.extent() / lanes, tail = loop.extent() % lanes;
         if (whole > 0) {
             const NodeRef v = kernel_.new_var(whole), l = kernel_.new_var(lanes);
             const NodeRef at = kernel_.add(kernel_.mul(v, kernel_.index(lanes)), l);
             result.emplace_back(Loop{v, LoopKind::Serial, Body{vector(loop, l, at)}, true, nullptr});
         }
-        if (rest > 0) {
-            const NodeRef l = kernel_.new_var(rest);
+        if (tail > 0) {
+            const NodeRef l = kernel_.new_var(tail);
             result.push_back(vector(loop, l, kernel_.add(kernel_.index(whole * lanes), l)));
         }
     }

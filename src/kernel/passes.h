@@ -19,14 +19,14 @@ Kernel split_for_threads(Kernel kernel,
 Kernel distribute_stores(Kernel kernel,
                          const Target& target);  // stores of a chunk that share no memory get a loop each
 Kernel widen_loops(Kernel kernel,
-                   const Target& target);  // independent loops become vectors and a shorter vector for the rest
+                   const Target& target);  // independent loops become vectors and a shorter vector for the tail
 Kernel load_segments(Kernel kernel,
                      const Target& target);  // vectors that cross the ends of rows are loaded in pieces, not gathered
-Kernel pair_rows(Kernel kernel, const Target& target);  // short rows that wait for their sums are taken two at a time
-Kernel pair_vectors(Kernel kernel,
-                    const Target& target);  // vectors that take a long computation are computed two at a time
-Kernel fetch_rows(Kernel kernel, const Target& target);    // rows that are read again ask for the next one
-Kernel mark_streams(Kernel kernel, const Target& target);  // large outputs that are written once bypass the cache
+Kernel jam_rows(Kernel kernel, const Target& target);  // short rows that wait for their sums are taken two at a time
+Kernel jam_vectors(Kernel kernel,
+                   const Target& target);  // vectors that take a long computation are computed two at a time
+Kernel prefetch_rows(Kernel kernel, const Target& target);  // rows that are read again ask for the next one
+Kernel mark_streams(Kernel kernel, const Target& target);   // large outputs that are written once bypass the cache
 Kernel poll_long_loops(Kernel kernel,
                        const Target& target);     // loops that may run for long ask between iterations whether to go on
 std::int64_t large_output(const Target& target);  // in bytes: from there on

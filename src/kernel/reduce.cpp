@@ -396,10 +396,10 @@ private:
             Body loop = nested({q}, std::move(inner), false);
             std::move(loop.begin(), loop.end(), std::back_inserter(body));
         }
-        const std::int64_t done = length / step * step, rest = length - done;
-        const NodeRef tail = kernel_.add(base, kernel_.index(done));
-        lane_loops(body, 0, rest / lanes_, lanes_, updates(tail));
-        lane_loops(body, rest / lanes_, rest % lanes_ ? 1 : 0, rest % lanes_, updates(tail));
+        const std::int64_t done = length / step * step, tail = length - done;
+        const NodeRef tail_start = kernel_.add(base, kernel_.index(done));
+        lane_loops(body, 0, tail / lanes_, lanes_, updates(tail_start));
+        lane_loops(body, tail / lanes_, tail % lanes_ ? 1 : 0, tail % lanes_, updates(tail_start));
     }
 
     // (a0 + a1) + (a2 + a3), then halves of the lanes: a fixed tree. Every step has a local of its own, so that each is stored whole.

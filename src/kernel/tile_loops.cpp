@@ -58,17 +58,17 @@ private:
     // The outermost loop over pieces becomes the parallel one; a shorter last piece is a condition inside it.
     template <class F>
     Body parallel_pieces(std::int64_t total, std::int64_t size, F f) {
-        const std::int64_t whole = total / size, rest = total % size;
-        const NodeRef p = kernel.new_var(whole + (rest > 0));
+        const std::int64_t whole = total / size, tail = total % size;
+        const NodeRef p = kernel.new_var(whole + (tail > 0));
         const NodeRef start = simple(kernel.mul(p, kernel.index(size)));
         Body inside;
-        if (rest == 0) {
+        if (tail == 0) {
             inside = f(Range{start, size});
         } else {
             const NodeRef left = kernel.binary(Op::Sub, kernel.index(whole), p);
             const NodeRef last = kernel.binary(Op::Sub, p, kernel.index(whole - 1));
             if (whole > 0) inside.emplace_back(serial_loop(kernel.new_var(1), f(Range{start, size}), left));
-            inside.emplace_back(serial_loop(kernel.new_var(1), f(Range{kernel.index(whole * size), rest}), last));
+            inside.emplace_back(serial_loop(kernel.new_var(1), f(Range{kernel.index(whole * size), tail}), last));
         }
         return Body{Loop{p, LoopKind::Parallel, std::move(inside), true, nullptr}};
     }

@@ -1,4 +1,4 @@
-// numerics/bidiagonal.cpp: Householder's reflections from both sides, in panels whose effect on the rest is a product; then QR steps on
+// numerics/bidiagonal.cpp: Householder's reflections from both sides, in panels whose effect on the trailing matrix is a product; then QR steps on
 // the two diagonals that are left, by Demmel and Kahan's rules: without a shift where a shift would cost small values their digits.
 #include "numerics/bidiagonal.h"
 
@@ -85,11 +85,13 @@ Bidiagonal::Bidiagonal(const Team& team, const Strided& a)
             subtract_product(x, p, panel.x, panel.v, v, next);
             for (std::int64_t i = 0; i < n - next; ++i) x[i] *= right_tau[k];
         }
-        const std::int64_t rest = n - to, steps = to - from;
-        if (rest == 0) break;
-        const Matrix below = left.block(to, to, rest, rest);
-        add_product(team, below, -1, Strided(panel.u.block(0, to, steps, rest)).t(), panel.y.block(0, to, steps, rest));
-        add_product(team, below, -1, Strided(panel.x.block(0, to, steps, rest)).t(), panel.v.block(0, to, steps, rest));
+        const std::int64_t trailing = n - to, steps = to - from;
+        if (trailing == 0) break;
+        const Matrix below = left.block(to, to, trailing, trailing);
+        add_product(team, below, -1, Strided(panel.u.block(0, to, steps, trailing)).t(),
+                    panel.y.block(0, to, steps, trailing));
+        add_product(team, below, -1, Strided(panel.x.block(0, to, steps, trailing)).t(),
+                    panel.v.block(0, to, steps, trailing));
     }
 }
 

@@ -1,5 +1,5 @@
 // numerics/eigh.cpp: eigenvalues and eigenvectors of symmetric matrices: Householder's reflections make three diagonals of the matrix (in
-// panels, whose effect on the rest is a product); linalg_tridiagonal.h makes one of the three.
+// panels, whose effect on the trailing matrix is a product); linalg_tridiagonal.h makes one of the three.
 #include "core/interrupt.h"
 #include "numerics/tridiagonal.h"
 
@@ -9,7 +9,7 @@
 namespace weft::dense {
 namespace {
 
-// A panel of the reduction to three diagonals: what its reflections change in the rest of a is kept as products, a - vᵀ w - wᵀ v. Row k of v and
+// A panel of the reduction to three diagonals: what its reflections change in the trailing part of a is kept as products, a - vᵀ w - wᵀ v. Row k of v and
 // w belongs to step `from` + k, and counts columns as a does.
 struct TridiagonalPanel {
     Owned v, w;
@@ -63,10 +63,10 @@ void tridiagonalise(const Team& team, const Matrix& a, double* diagonal, double*
             add_scaled(w, -tau[k] / 2 * dot(w, v, count), v, count);
             ++panel.steps;
         }
-        const Matrix rest = a.block(to, to, n - to, n - to), v = panel.v.block(0, to, to - from, n - to),
+        const Matrix trailing = a.block(to, to, n - to, n - to), v = panel.v.block(0, to, to - from, n - to),
                      w = panel.w.block(0, to, to - from, n - to);
-        add_product(team, rest, -1, Strided(v).t(), w);
-        add_product(team, rest, -1, Strided(w).t(), v);
+        add_product(team, trailing, -1, Strided(v).t(), w);
+        add_product(team, trailing, -1, Strided(w).t(), v);
     }
 }
 

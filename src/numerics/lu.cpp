@@ -1,5 +1,5 @@
 // numerics/lu.cpp: factorisations into triangles, and what is solved with them. Blocked: a narrow panel is factored column by column
-// (transposed, so that columns are contiguous), and the rest gets a product of matrices.
+// (transposed, so that columns are contiguous), and the trailing matrix gets a product of matrices.
 #include "core/interrupt.h"
 #include "numerics/dense.h"
 

@@ -70,7 +70,7 @@ double log1p_minus(double m) {
 }
 
 // log(gamma(a) / (√(2π/a) (a/e)^a)) for a >= kStirling
-double stirling_rest(double a) {
+double stirling_remainder(double a) {
     const double r = 1 / a, s = r * r;
     return r *
            (1.0 / 12 + s * (-1.0 / 360 +
@@ -91,7 +91,7 @@ double scale_of(double a, double x) {
         if (x < 600) return std::pow(x, a) * std::exp(-x) / std::tgamma(a);
         return std::exp(a * std::log(x) - x - std::lgamma(a));
     }
-    return std::sqrt(a / (2 * std::numbers::pi)) * std::exp(a * log1p_minus((x - a) / a) - stirling_rest(a));
+    return std::sqrt(a / (2 * std::numbers::pi)) * std::exp(a * log1p_minus((x - a) / a) - stirling_remainder(a));
 }
 
 // log(gamma(1 + a)) for 0 <= a < 1, accurate near 0

@@ -17,9 +17,9 @@ double exp_of_square(double x, double factor) {
 // For large x, erfcx(x) = 1/√π / (x + r) with the continued fraction r = ½/(x + 1/(x + 3/2/(x + …))).
 constexpr double kFraction = 10;
 double erfcx_remainder(double x) {
-    double rest = x;
-    for (int k = 24; k > 1; --k) rest = x + 0.5 * k / rest;
-    return 0.5 / rest;
+    double fraction = x;
+    for (int k = 24; k > 1; --k) fraction = x + 0.5 * k / fraction;
+    return 0.5 / fraction;
 }
 
 double density(double x) { return exp_of_square(x, -0.5) * (std::numbers::inv_sqrtpi / std::numbers::sqrt2); }
@@ -56,8 +56,8 @@ double erfcx(double x) {
 double erfcx_slope(double x) {  // 2 x erfcx(x) - 2/√π, which cancels for large x
     if (x < kFraction) return 2 * (x * erfcx(x) - std::numbers::inv_sqrtpi);
     if (std::isinf(x)) return 0;
-    const double rest = erfcx_remainder(x);
-    return -2 * std::numbers::inv_sqrtpi * rest / (x + rest);
+    const double remainder = erfcx_remainder(x);
+    return -2 * std::numbers::inv_sqrtpi * remainder / (x + remainder);
 }
 
 double ndtr(double x) {

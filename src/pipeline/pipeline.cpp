@@ -107,13 +107,13 @@ namespace {
 
 // One plan on one device.
 Result evaluate_on(std::uint8_t number, const Request& request, GraphLock& graph) {
-    std::array<std::byte, 8192> room;  // enough for a small graph
-    std::pmr::monotonic_buffer_resource memory(room.data(), room.size());
-    static const schedule::Dies none;
+    std::array<std::byte, 8192> space;  // enough for a small graph
+    std::pmr::monotonic_buffer_resource memory(space.data(), space.size());
+    static const schedule::Donatable none;
     device::DeviceRuntime& device = device::runtime_of(number);
     const device::TargetRef target = device.target();
     const Captured captured =
-        schedule::capture(request.roots, target->donate ? request.dies : none, request.keep, &memory);
+        schedule::capture(request.roots, target->donate ? request.donatable : none, request.keep, &memory);
     std::shared_ptr<const CachedPlan> plan;
     if (!captured.outputs.empty()) plan = plan_for(captured, target, graph);
 
@@ -212,7 +212,7 @@ Result evaluate_across(const Request& request, GraphLock& graph) {
     for (const auto& [device, indices] : by_device) {
         Request part = part_for(device, request);
         for (const std::size_t i : indices) part.roots.push_back(request.roots[i]);
-        if (by_device.size() == 1) part.dies = request.dies;  // else another of the runs may still read it
+        if (by_device.size() == 1) part.donatable = request.donatable;  // else another of the runs may still read it
         Result computed = evaluate_on(device, part, graph);
         for (std::size_t i = 0; i < indices.size(); ++i) result.values[indices[i]] = std::move(computed.values[i]);
         add_kept(result, std::move(computed));

@@ -14,7 +14,7 @@ namespace weft::pipeline {
 
 struct Request {
     std::vector<ir::NodeRef> roots;  // what to compute; repeats allowed
-    schedule::Dies dies;             // only what no reference is left to after the run; empty: nothing is donated
+    schedule::Donatable donatable;   // only what no reference is left to after the run; empty: nothing is donated
     std::vector<ir::NodeRef>
         keep;  // below these, values that the plan stores anyway are handed back, for a gradient to use
 };

@@ -1,4 +1,4 @@
-// schedule/box_leaves.h: of x[i] = v, only the box is written, where x is memory that dies with the run and that nothing else reads.
+// schedule/box_leaves.h: of x[i] = v, only the box is written, where x is donatable memory that nothing else reads.
 #pragma once
 
 #include "ir/rewrite.h"

@@ -46,7 +46,7 @@ bool is_zero(const NodeRef& x) {
 
 bool is_term_itself(const NodeRef& x) { return x->op == Op::Add && is_zero(x->sources[1]); }
 
-// A term of a sum that is 0 elsewhere: a sum that starts at 0 is never -0. Nor are such terms side by side, or seen in another order.
+// A term of a sum that is 0 elsewhere: a sum that starts at 0 is never -0. Nor are such terms, concatenated or seen in another order.
 bool is_term(NodeRef x) {
     if (!is_float(x->dtype)) return true;
     for (std::size_t i = 0; i < kMostBoxes; ++i) {

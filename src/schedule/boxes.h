@@ -15,7 +15,7 @@ ir::NodeRef shrink_of_boxes(const ir::Match& match);
 // Pad(a) + Pad(b) + … -> Inserts into zeros, where no two overlap.
 ir::NodeRef sum_of_boxes(const ir::Match& match);
 
-// One of the arrays that Inserts put side by side along an axis (cat, stack).
+// One of the arrays that Inserts concatenate along an axis (cat, stack).
 struct Part {
     ir::NodeRef value;
     Dims starts;

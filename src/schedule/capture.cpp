@@ -86,7 +86,7 @@ void encode(std::pmr::vector<std::uint64_t>& key, const ir::Arg& arg) {
 
 class Capturer {
 public:
-    Capturer(const Dies& dies, Captured& captured) : dies_(dies), captured_(captured) {}
+    Capturer(const Donatable& donatable, Captured& captured) : donatable_(donatable), captured_(captured) {}
 
     void run(std::span<const NodeRef> roots) {
         captured_.key.reserve(128);
@@ -244,15 +244,15 @@ private:
 
     int add_leaf(int at) {
         const StorageView& view = captured_.views[at];
-        const bool dies = dies_ && !view.storage->foreign && dies_(*view.storage);
+        const bool donatable = donatable_ && !view.storage->foreign && donatable_(*view.storage);
         std::pmr::vector<std::uint64_t>& key = captured_.key;
         key.push_back(0xbeef00 + static_cast<std::uint64_t>(view.dtype));
         key.push_back(storage_number(*view.storage));
-        key.push_back(dies);
+        key.push_back(donatable);
         encode(key, view.shape);
         encode(key, view.strides);
         captured_.items.emplace_back().leaf = static_cast<int>(captured_.leaves.size());
-        captured_.leaves.push_back({at, dies});
+        captured_.leaves.push_back({at, donatable});
         return static_cast<int>(captured_.items.size()) - 1;
     }
 
@@ -283,7 +283,7 @@ private:
         return static_cast<int>(captured_.items.size()) - 1;
     }
 
-    const Dies& dies_;
+    const Donatable& donatable_;
     Captured& captured_;
     const std::uint64_t epoch_ = ir::next_epoch();
     std::uint32_t storages_ = 0;
@@ -294,10 +294,10 @@ private:
 
 }  // namespace
 
-Captured capture(std::span<const NodeRef> roots, const Dies& dies, std::span<const NodeRef> keep,
+Captured capture(std::span<const NodeRef> roots, const Donatable& donatable, std::span<const NodeRef> keep,
                  std::pmr::memory_resource* memory) {
     Captured captured(memory);
-    Capturer capturer(dies, captured);
+    Capturer capturer(donatable, captured);
     capturer.run(roots);
     for (const NodeRef& node : keep) capturer.keep(*node);
     return captured;

@@ -46,7 +46,7 @@ struct Captured {
     std::pmr::vector<StorageView> views{memory};  // all memory that the graph reads, or that a root is
     struct Leaf {
         int view = -1;
-        bool dies = false;  // the storage may be taken over
+        bool donatable = false;  // the storage may be taken over
     };
     std::pmr::vector<Leaf> leaves{memory};  // by Param slot
     const StorageView& leaf(int slot) const { return views[leaves[slot].view]; }
@@ -67,11 +67,11 @@ struct Captured {
 };
 
 // May an output take this storage over? Empty: nothing may be.
-using Dies = std::function<bool(const ir::Storage&)>;
+using Donatable = std::function<bool(const ir::Storage&)>;
 
 // `keep`: nodes of the graph; what is below them is kept if it is stored. The caller holds the graph lock, and the memory until the result
 // is gone.
-Captured capture(std::span<const NodeRef> roots, const Dies& dies, std::span<const NodeRef> keep = {},
+Captured capture(std::span<const NodeRef> roots, const Donatable& donatable, std::span<const NodeRef> keep = {},
                  std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
 // The graph with leaves as Params, Vars as ScalarParams, and the `run_time_constants` as ScalarParams after those.

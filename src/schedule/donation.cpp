@@ -52,7 +52,7 @@ Donation::Donation(const Captured& captured, const PlanOptions& options) : captu
 bool Donation::is_donatable(int leaf) const {
     const std::vector<int>& refused = options_.not_donated;
     const bool shared = views_of_.at(captured_.leaf(leaf).storage.get()) > 1;
-    return captured_.leaves[leaf].dies && ir::is_dense(captured_.leaf(leaf)) && !shared &&
+    return captured_.leaves[leaf].donatable && ir::is_dense(captured_.leaf(leaf)) && !shared &&
            std::find(refused.begin(), refused.end(), leaf) == refused.end();
 }
 

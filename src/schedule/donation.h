@@ -1,4 +1,4 @@
-// schedule/donation.h: which outputs of a plan take over the memory of leaves that die with the run.
+// schedule/donation.h: which outputs of a plan take over the memory of donatable leaves.
 #pragma once
 
 #include "schedule/plan.h"
@@ -14,7 +14,7 @@ class Donation {
 public:
     Donation(const Captured& captured, const PlanOptions& options);
 
-    // It dies with this run, all of it is ours, and nobody sees it through another view.
+    // Nobody can read it after this run, all of it is ours, and nobody sees it through another view.
     bool is_donatable(int leaf) const;
 
     // Linear in the steps: a leaf is looked at by the outputs that read it, and once it is free by those of its size.

@@ -24,7 +24,7 @@ struct ScheduledKernel {
     bool checks = false;  // contains a Check: may raise
 };
 
-// A value that lies inside another one's memory: arrays side by side are written by the kernels that compute them.
+// A value that lies inside another one's memory: concatenated arrays are written by the kernels that compute them.
 struct PlacedValue {
     NodeRef value, whole;
     std::int64_t offset = 0;  // of its first element in the whole, in elements

@@ -15,7 +15,7 @@ struct PlanValue {
     enum class Where : std::uint8_t {
         Leaf,     // bound to a leaf's memory
         Output,   // fresh memory that outlives the run
-        Donated,  // the memory of a leaf that dies with this run
+        Donated,  // the memory of a donatable leaf
         Arena,    // between kernels only
         Inside,   // a part of another value
     };

@@ -15,7 +15,7 @@ struct Nesting {
 };
 
 // Each step directly before the first that needs it: values between them live as briefly as they can, which is what blocks are for. The order
-// in which steps are made, level by level, has the most to run side by side.
+// in which steps are made, level by level, has the most to run in parallel.
 void run_depth_first(Plan& plan, const Nesting& nesting);
 
 // A run can be interrupted until it first writes donated memory: those steps come as late as their readers allow. They overtake no

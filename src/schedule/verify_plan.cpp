@@ -163,7 +163,7 @@ private:
         const PlanValue& info = value(v);
         require(info.leaf >= 0 && info.leaf < static_cast<int>(captured_.leaves.size()), v, "no such leaf");
         const StorageView& view = captured_.leaf(info.leaf);
-        require(captured_.leaves[static_cast<std::size_t>(info.leaf)].dies, v, "somebody still sees this leaf");
+        require(captured_.leaves[static_cast<std::size_t>(info.leaf)].donatable, v, "somebody still sees this leaf");
         require(ir::is_dense(view), v, "this leaf is not dense");
         require(numel(info.shape) * size_of(info.dtype) <= numel(view.shape) * size_of(view.dtype), v,
                 "larger than the leaf");

@@ -3,7 +3,7 @@
 // - Reads: a step reads leaves that nobody has written yet, and values that earlier steps have written, all parts of them.
 // - Writes: each value is written by one step at most. Parts of one whole that steps write have no element in common.
 // - Reuse: temporaries that are alive at the same time, from their first use to their last, lie in different parts of the arena.
-// - Donation: a donated leaf dies with the run, is dense, shares its storage with no other leaf, is as large as what is stored there, and
+// - Donation: a donated leaf is donatable, is dense, shares its storage with no other leaf, is as large as what is stored there, and
 //   is given away once. It is no output, and no step reads it after the step that writes it; that step reads it through the parameter
 //   that it writes, or not at all (kernel/verify.h proves the order inside the kernel). No step that may raise comes with it or later.
 // - Outputs: each has the shape and type that was asked for, and outputs that are different values have different memory, which

@@ -54,8 +54,8 @@ Tensor shift(std::string_view name, Op op, const Operand& a, const Operand& b) {
 Tensor logic(std::string_view name, Op op, const Operand& a, const Operand& b) {
     const Checker check(name, {{"a", a}, {"b", b}});
     check.broadcast(shape_of(a), shape_of(b));
-    const auto truth = [&](const Operand& x) { return ir::cast(as_node(x, promote({x}), check), DType::Bool); };
-    return make_tensor(ir::binary(op, truth(a), truth(b)));
+    const auto as_bool = [&](const Operand& x) { return ir::cast(as_node(x, promote({x}), check), DType::Bool); };
+    return make_tensor(ir::binary(op, as_bool(a), as_bool(b)));
 }
 
 }  // namespace
@@ -92,18 +92,18 @@ Tensor div(const Operand& a, const Operand& b) {
 
 namespace {
 
-// Integers have no magnitude of their lowest number, so the floored rest is moved by b where its sign is not the dividend's.
-NodeRef truncated_integer_rest(const NodeRef& a, const NodeRef& b) {
-    const NodeRef zero = nodes::number(a, 0), rest = ir::binary(Op::Mod, a, b);
-    const NodeRef signs_differ = ir::binary(Op::Xor, ir::less(rest, zero), ir::less(a, zero));
-    return ir::where(nodes::both(nodes::not_equal(rest, zero), signs_differ), rest - b, rest);
+// Integers have no magnitude of their lowest number, so the floored remainder is moved by b where its sign is not the dividend's.
+NodeRef truncated_integer_remainder(const NodeRef& a, const NodeRef& b) {
+    const NodeRef zero = nodes::number(a, 0), remainder = ir::binary(Op::Mod, a, b);
+    const NodeRef signs_differ = ir::binary(Op::Xor, ir::less(remainder, zero), ir::less(a, zero));
+    return ir::where(nodes::both(nodes::not_equal(remainder, zero), signs_differ), remainder - b, remainder);
 }
 
-// The rest of truncated division is exact; Mod of the magnitudes is it, but for the sign. d/da is 1 and d/db -trunc(a / b).
-NodeRef truncated_rest(const NodeRef& a, const NodeRef& b) {
-    if (!is_float(a->dtype)) return truncated_integer_rest(a, b);
-    const NodeRef rest = ir::binary(Op::Mod, ir::unary(Op::Abs, a), ir::unary(Op::Abs, b));
-    const NodeRef value = nodes::copysign(rest, ir::expand(a, rest->shape));
+// The remainder of truncated division is exact; Mod of the magnitudes is it, but for the sign. d/da is 1 and d/db -trunc(a / b).
+NodeRef truncated_remainder(const NodeRef& a, const NodeRef& b) {
+    if (!is_float(a->dtype)) return truncated_integer_remainder(a, b);
+    const NodeRef remainder = ir::binary(Op::Mod, ir::unary(Op::Abs, a), ir::unary(Op::Abs, b));
+    const NodeRef value = nodes::copysign(remainder, ir::expand(a, remainder->shape));
     static const auto rule = nodes::grad_rule("fmod", [](const NodeRef& out, const NodeRef& g) {
         return ir::Grads{g, -(g * ir::unary(Op::Trunc, out->sources[1] / out->sources[2]))};
     });
@@ -114,11 +114,11 @@ NodeRef truncated_rest(const NodeRef& a, const NodeRef& b) {
 
 NodeRef floored_quotient(const NodeRef& a, const NodeRef& b) {
     if (!is_float(a->dtype)) return ir::binary(Op::IDiv, a, b);
-    // a - rest is a multiple of b up to rounding, so the quotient is next to a whole number: the nearer one is taken.
-    const NodeRef zero = nodes::number(a, 0), one = nodes::number(a, 1), rest = truncated_rest(a, b);
-    const NodeRef signs_differ = ir::binary(Op::Xor, ir::less(rest, zero), ir::less(b, zero));
-    const NodeRef exact = (a - rest) / b;
-    const NodeRef lowered = ir::where(nodes::both(nodes::not_equal(rest, zero), signs_differ), exact - one, exact);
+    // a - remainder is a multiple of b up to rounding, so the quotient is next to a whole number: the nearer one is taken.
+    const NodeRef zero = nodes::number(a, 0), one = nodes::number(a, 1), remainder = truncated_remainder(a, b);
+    const NodeRef signs_differ = ir::binary(Op::Xor, ir::less(remainder, zero), ir::less(b, zero));
+    const NodeRef exact = (a - remainder) / b;
+    const NodeRef lowered = ir::where(nodes::both(nodes::not_equal(remainder, zero), signs_differ), exact - one, exact);
     const NodeRef whole = nodes::floor(lowered);
     const NodeRef nearest = ir::where(ir::less(nodes::number(a, 0.5), lowered - whole), whole + one, whole);
     const NodeRef quotient = a / b, signed_zero = nodes::copysign(ir::like(quotient, 0), quotient);
@@ -145,7 +145,7 @@ Tensor remainder(const Operand& a, const Operand& b) {
     return divide_whole("remainder", build, a, b);
 }
 
-Tensor fmod(const Operand& a, const Operand& b) { return divide_whole("fmod", truncated_rest, a, b); }
+Tensor fmod(const Operand& a, const Operand& b) { return divide_whole("fmod", truncated_remainder, a, b); }
 
 namespace {
 
@@ -248,9 +248,9 @@ Tensor masked_fill(const Tensor& x, const Tensor& mask, const Operand& value) {
     check.that(shape_of(value).empty(), "the value must be one number");
     check.dtype(is_bool(x.dtype()) || promote({x, value}) == x.dtype(), "the value does not fit x's type ", x.dtype());
     check.broadcast(x.shape(), mask.shape());
-    const bool truth = is_bool(x.dtype()) && value.is_scalar();  // any number is one
+    const bool as_bool = is_bool(x.dtype()) && value.is_scalar();  // any number is one
     const NodeRef filler =
-        truth ? ir::constant(DType::Bool, Scalar(value.scalar().as_double() != 0)) : as_node(value, x.dtype(), check);
+        as_bool ? ir::constant(DType::Bool, Scalar(value.scalar().as_double() != 0)) : as_node(value, x.dtype(), check);
     return make_tensor(ir::where(node_of(mask), filler, node_of(x)));
 }
 

@@ -106,14 +106,14 @@ ir::Grads gradients(const NodeRef& x, const NodeRef& w, const Windows& windows, 
     grouped.append(gradient->shape.begin() + 2, gradient->shape.end());
     const NodeRef g = ir::reshape(gradient, grouped);
 
-    Dims turned, swapped = {0, 2, 1}, order = {0, 1};
+    Dims flipped, swapped = {0, 2, 1}, order = {0, 1};
     Windows around = windows;
     for (int s = 0; s < spatial; ++s) {
-        turned.push_back(3 + s), swapped.push_back(3 + s), order.push_back(3 + s);
+        flipped.push_back(3 + s), swapped.push_back(3 + s), order.push_back(3 + s);
         around.before[s] = w->shape[3 + s] - 1 - windows.before[s],
         around.after[s] = w->shape[3 + s] - 1 - windows.after[s];
     }
-    const NodeRef of_x = ir::reshape(correlate(g, ir::permute(ir::flip(w, turned), swapped), around), x->shape);
+    const NodeRef of_x = ir::reshape(correlate(g, ir::permute(ir::flip(w, flipped), swapped), around), x->shape);
 
     order.push_back(2);
     Dims summed = {0};

@@ -17,7 +17,7 @@ Tensor wide_square(const Checker& check, std::string_view name, const Tensor& a)
 Shape batch_of(const Tensor& a);                         // the axes before the last two
 Tensor with_batch(const Tensor& a, const Shape& batch);  // stretched to these batches
 
-inline Tensor turned(const Tensor& a) { return a.transpose(-2, -1); }
+inline Tensor transpose_of(const Tensor& a) { return a.transpose(-2, -1); }
 Tensor diagonal_of(const Tensor& a);      // […, n, n] to […, n]
 Tensor diagonal_matrix(const Tensor& d);  // […, n] to […, n, n]
 bool is_differentiated(const Tensor& a);  // something will want a derivative

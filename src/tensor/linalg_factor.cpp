@@ -11,7 +11,7 @@ Tensor plus(const Tensor& a, const Tensor& b) { return !a.defined() ? b : !b.def
 
 // x t⁻¹
 Tensor divided_right(const Tensor& x, const Tensor& t, bool upper, bool unit = false) {
-    return turned(solved_triangular(turned(t), turned(x), !upper, unit));
+    return transpose_of(solved_triangular(transpose_of(t), transpose_of(x), !upper, unit));
 }
 
 }  // namespace
@@ -26,12 +26,12 @@ CholeskyEx factored(const Tensor& a, bool upper, const std::string& call) {
     const Tensor l = custom_gradient("linalg.cholesky", inputs, outputs, [](auto gradients, auto results) {
         // L⁻ᵀ Φ(Lᵀ G) L⁻¹, symmetric, where Φ takes the lower triangle and half of the diagonal
         const Tensor& l = results[0];
-        const Tensor product = tril(matmul(turned(l), gradients[0]));
+        const Tensor product = tril(matmul(transpose_of(l), gradients[0]));
         const Tensor phi = product - diagonal_matrix(diagonal_of(product)) * 0.5;
-        const Tensor left = solved_triangular(turned(l), (phi + turned(phi)) * 0.5, true);
+        const Tensor left = solved_triangular(transpose_of(l), (phi + transpose_of(phi)) * 0.5, true);
         return std::vector<Tensor>{divided_right(left, l, false)};
     })[0];
-    return {upper ? turned(l) : l, made.info};
+    return {upper ? transpose_of(l) : l, made.info};
 }
 
 }  // namespace
@@ -53,16 +53,16 @@ Tensor cholesky_solve(const Tensor& b, const Tensor& l, bool upper) {
     check.dtype(b.dtype() == l.dtype(), "B and L must have one type");
     check.that(b.size(-2) == l.size(-1), "B's size ", b.size(-2), " must equal L's ", l.size(-1));
     const Shape batch = check.broadcast(batch_of(l), batch_of(b));
-    const Tensor lower = with_batch(upper ? turned(factor) : factor, batch);
+    const Tensor lower = with_batch(upper ? transpose_of(factor) : factor, batch);
     const Tensor half = solved_triangular(lower, with_batch(right, batch), false);
-    return solved_triangular(turned(lower), half, true).to(b.dtype());
+    return solved_triangular(transpose_of(lower), half, true).to(b.dtype());
 }
 
 Tensor cholesky_inverse(const Tensor& l, bool upper) {
     const Checker check("cholesky_inverse", {{"L", l}});
-    const Tensor factor = wide_square(check, "L", l), lower = upper ? turned(factor) : factor;
+    const Tensor factor = wide_square(check, "L", l), lower = upper ? transpose_of(factor) : factor;
     const Tensor half = solved_triangular(lower, broadcast_to(eye(l.size(-1), {}, f64), l.shape()), false);
-    return matmul(turned(half), half).to(l.dtype());
+    return matmul(transpose_of(half), half).to(l.dtype());
 }
 
 // ---- LU --------------------------------------------------------------------------------------------------------------
@@ -84,15 +84,16 @@ Tensor lu_gradient(const Tensor& lu, const Tensor& g) {
     Tensor of_l = tril(g.narrow(-2, 0, k).narrow(-1, 0, k), -1), of_u = triu(g.narrow(-2, 0, k).narrow(-1, 0, k)),
            beside;
     if (n > k) {  // u2 = l⁻¹ a2
-        beside = solved_triangular(turned(l1), g.narrow(-1, k, n - k), true, true);
-        of_l = of_l - tril(matmul(beside, turned(u.narrow(-1, k, n - k))), -1);
+        beside = solved_triangular(transpose_of(l1), g.narrow(-1, k, n - k), true, true);
+        of_l = of_l - tril(matmul(beside, transpose_of(u.narrow(-1, k, n - k))), -1);
     }
     if (m > k) {  // l2 = a2 u⁻¹
-        beside = divided_right(g.narrow(-2, k, m - k), turned(u1), false);
-        of_u = of_u - triu(matmul(turned(l.narrow(-2, k, m - k)), beside));
+        beside = divided_right(g.narrow(-2, k, m - k), transpose_of(u1), false);
+        of_u = of_u - triu(matmul(transpose_of(l.narrow(-2, k, m - k)), beside));
     }
-    const Tensor inside = tril(matmul(turned(l1), of_l), -1) + triu(matmul(of_u, turned(u1)));
-    const Tensor square = divided_right(solved_triangular(turned(l1), inside, true, true), turned(u1), false);
+    const Tensor inside = tril(matmul(transpose_of(l1), of_l), -1) + triu(matmul(of_u, transpose_of(u1)));
+    const Tensor square =
+        divided_right(solved_triangular(transpose_of(l1), inside, true, true), transpose_of(u1), false);
     return beside.defined() ? cat({square, beside}, n > k ? -1 : -2) : square;
 }
 
@@ -156,20 +157,20 @@ Tensor lu_solve(const Tensor& lu, const Tensor& pivots, const Tensor& b, const L
     check.dtype(lu.dtype() == b.dtype(), "LU and B must have one type");
     check_pivots(check, lu, pivots);
     bool adjoint = options.adjoint;
-    if (!options.left) right = turned(right), adjoint = !adjoint;
+    if (!options.left) right = transpose_of(right), adjoint = !adjoint;
     check.that(right.size(-2) == lu.size(-1), "B's size ", right.size(-2), " must equal LU's ", lu.size(-1));
     const Shape batch = check.broadcast(batch_of(lu), batch_of(right));
     const Tensor p = with_batch(nodes::permutation(pivots, lu.size(-1)), batch), factors = with_batch(wide, batch);
     right = with_batch(right, batch);
     Tensor x;
     if (!adjoint) {
-        const Tensor half = solved_triangular(factors, matmul(turned(p), right), false, true);
+        const Tensor half = solved_triangular(factors, matmul(transpose_of(p), right), false, true);
         x = solved_triangular(factors, half, true);
     } else {
-        const Tensor half = solved_triangular(turned(factors), right, false);
-        x = matmul(p, solved_triangular(turned(factors), half, true, true));
+        const Tensor half = solved_triangular(transpose_of(factors), right, false);
+        x = matmul(p, solved_triangular(transpose_of(factors), half, true, true));
     }
-    return (options.left ? x : turned(x)).to(b.dtype());
+    return (options.left ? x : transpose_of(x)).to(b.dtype());
 }
 
 // ---- QR --------------------------------------------------------------------------------------------------------------
@@ -178,10 +179,10 @@ namespace {
 
 // Of a with no more columns than rows: (gQ + Q sym(R gRᵀ - gQᵀ Q)) R⁻ᵀ, where sym mirrors the lower triangle.
 Tensor qr_gradient(const Tensor& q, const Tensor& r, const Tensor& of_q, const Tensor& of_r) {
-    const Tensor from_r = of_r.defined() ? matmul(r, turned(of_r)) : Tensor();
-    const Tensor m = plus(from_r, of_q.defined() ? -matmul(turned(of_q), q) : Tensor());
-    const Tensor lower = tril(m), mirrored = lower + turned(tril(m, -1));
-    return divided_right(plus(of_q, matmul(q, mirrored)), turned(r), false);
+    const Tensor from_r = of_r.defined() ? matmul(r, transpose_of(of_r)) : Tensor();
+    const Tensor m = plus(from_r, of_q.defined() ? -matmul(transpose_of(of_q), q) : Tensor());
+    const Tensor lower = tril(m), mirrored = lower + transpose_of(tril(m, -1));
+    return divided_right(plus(of_q, matmul(q, mirrored)), transpose_of(r), false);
 }
 
 }  // namespace
@@ -203,7 +204,7 @@ Qr qr(const Tensor& a, QrMode mode) {
         const Tensor y = matrix.unpack().narrow(-1, k, n - k);
         if (!of_r.defined())
             return std::vector<Tensor>{cat({qr_gradient(q, r.narrow(-1, 0, k), of_q, Tensor()), zeros_like(y)}, -1)};
-        const Tensor of_v = of_r.narrow(-1, k, n - k), through_q = plus(of_q, matmul(y, turned(of_v)));
+        const Tensor of_v = of_r.narrow(-1, k, n - k), through_q = plus(of_q, matmul(y, transpose_of(of_v)));
         const Tensor of_x = qr_gradient(q, r.narrow(-1, 0, k), through_q, of_r.narrow(-1, 0, k));
         return std::vector<Tensor>{cat({of_x, matmul(q, of_v)}, -1)};
     });
@@ -229,18 +230,18 @@ nodes::EighNode decomposed(const Tensor& a, const std::string& call) {
         const Tensor &w = parts[0], &v = parts[1];
         Tensor inside;
         if (gradients[1].defined()) {
-            const Tensor half = matmul(turned(v), gradients[1]) * gaps(w) * 0.5;
-            inside = half + turned(half);  // of a symmetric change, only this counts
+            const Tensor half = matmul(transpose_of(v), gradients[1]) * gaps(w) * 0.5;
+            inside = half + transpose_of(half);  // of a symmetric change, only this counts
         }
         if (gradients[0].defined()) inside = plus(inside, diagonal_matrix(gradients[0]));
-        return std::vector<Tensor>{matmul(v, matmul(inside, turned(v)))};
+        return std::vector<Tensor>{matmul(v, matmul(inside, transpose_of(v)))};
     });
     return {results[0], results[1]};
 }
 
 Tensor symmetric(const Checker& check, const Tensor& a, bool upper) {
     const Tensor wide = wide_square(check, "A", a);
-    return upper ? turned(wide) : wide;
+    return upper ? transpose_of(wide) : wide;
 }
 
 }  // namespace
@@ -266,22 +267,22 @@ namespace {
 // With E = s[j]² - s[i]²: u ((skew(uᵀ gu) / E) s + s (skew(vᵀ gv) / E) + diag(gs)) vᵀ, and what leaves the spaces of u and v.
 Tensor svd_gradient(const Tensor& u, const Tensor& s, const Tensor& vh, const Tensor& of_u, const Tensor& of_s,
                     const Tensor& of_vh) {
-    const auto skew = [](const Tensor& x) { return x - turned(x); };
+    const auto skew = [](const Tensor& x) { return x - transpose_of(x); };
     Tensor inside;
     if (of_u.defined() || of_vh.defined()) {
         const Tensor over = gaps(s * s);
-        if (of_u.defined()) inside = skew(matmul(turned(u), of_u)) * over * s.unsqueeze(-2);
-        if (of_vh.defined()) inside = plus(inside, s.unsqueeze(-1) * (skew(matmul(vh, turned(of_vh))) * over));
+        if (of_u.defined()) inside = skew(matmul(transpose_of(u), of_u)) * over * s.unsqueeze(-2);
+        if (of_vh.defined()) inside = plus(inside, s.unsqueeze(-1) * (skew(matmul(vh, transpose_of(of_vh))) * over));
     }
     if (of_s.defined()) inside = plus(inside, diagonal_matrix(of_s));
     Tensor result = matmul(u, matmul(inside, vh));
     if (of_u.defined() && u.size(-2) > s.size(-1)) {
         const Tensor scaled = of_u / s.unsqueeze(-2);
-        result = result + matmul(scaled - matmul(u, matmul(turned(u), scaled)), vh);
+        result = result + matmul(scaled - matmul(u, matmul(transpose_of(u), scaled)), vh);
     }
     if (of_vh.defined() && vh.size(-1) > s.size(-1)) {
         const Tensor scaled = of_vh / s.unsqueeze(-1);
-        result = result + matmul(u, scaled - matmul(matmul(scaled, turned(vh)), vh));
+        result = result + matmul(u, scaled - matmul(matmul(scaled, transpose_of(vh)), vh));
     }
     return result;
 }

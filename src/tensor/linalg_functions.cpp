@@ -35,24 +35,24 @@ Tensor pseudo_inverse(const Tensor& a, const Tensor& wide, const ToleranceOption
         const nodes::EighNode parts = nodes::eigh(wide, call);
         const Tensor kept = gt(abs(parts.values), threshold(a, abs(parts.values), options));
         const Tensor inverse = where(kept, 1.0 / where(kept, parts.values, 1.0), 0.0);
-        return matmul(parts.vectors * inverse.unsqueeze(-2), turned(parts.vectors));
+        return matmul(parts.vectors * inverse.unsqueeze(-2), transpose_of(parts.vectors));
     }
     const nodes::SvdNode parts = nodes::svd(wide, false, call);
     const Tensor kept = gt(parts.s, threshold(a, parts.s, options));
     const Tensor inverse = where(kept, 1.0 / where(kept, parts.s, 1.0), 0.0);
-    return matmul(turned(parts.vh) * inverse.unsqueeze(-2), turned(parts.u));
+    return matmul(transpose_of(parts.vh) * inverse.unsqueeze(-2), transpose_of(parts.u));
 }
 
 // The gradient of x from that of its pseudo-inverse k: dK = -K dA K + K Kᵀ dAᵀ (I - A K) + (I - K A) dAᵀ Kᵀ K
 Tensor through_pinv(const Tensor& x, const Tensor& k, const Tensor& g) {
-    const Tensor kt = turned(k), gt = turned(g);
+    const Tensor kt = transpose_of(k), gt = transpose_of(g);
     const Tensor left = matmul(gt, matmul(k, kt)), right = matmul(matmul(kt, k), gt);
     const Tensor outside = (left - matmul(x, matmul(k, left))) + (right - matmul(matmul(right, k), x));
     return outside - matmul(kt, matmul(g, kt));
 }
 
 Tensor pinv_of(const Tensor& a, const Tensor& wide, const ToleranceOptions& options, const std::string& call) {
-    if (!has_elements(a)) return turned(wide) * 0.0;
+    if (!has_elements(a)) return transpose_of(wide) * 0.0;
     const Tensor inputs[] = {wide}, outputs[] = {pseudo_inverse(a, wide, options, call)};
     const SavedTensor matrix(wide);
     return custom_gradient("linalg.pinv", inputs, outputs, [=](auto gradients, auto results) {
@@ -93,8 +93,8 @@ LeastSquaresValue least_squares(const Tensor& a, const Tensor& wide, const Tenso
     const SavedTensor matrix(wide), side(right), original(a);
     const Tensor solution = custom_gradient("linalg.lstsq", inputs, outputs, [=](auto gradients, auto) {
         const Tensor x = matrix.unpack(), k = pinv_of(original.unpack(), x, options, call);
-        return std::vector<Tensor>{through_pinv(x, k, matmul(gradients[0], turned(side.unpack()))),
-                                   matmul(turned(k), gradients[0])};
+        return std::vector<Tensor>{through_pinv(x, k, matmul(gradients[0], transpose_of(side.unpack()))),
+                                   matmul(transpose_of(k), gradients[0])};
     })[0];
     return {solution, made.rank};
 }
@@ -134,8 +134,8 @@ LeastSquares lstsq(const Tensor& a, const Tensor& b, std::optional<double> rcond
         values.push_back(0);
         result.singular_values = zeros(values, a.dtype());
     }
-    const Tensor rest = matmul(with_batch(wide, batch), solution) - with_batch(right, batch),
-                 squares = (rest * rest).sum(-2);
+    const Tensor residual = matmul(with_batch(wide, batch), solution) - with_batch(right, batch),
+                 squares = (residual * residual).sum(-2);
     result.residuals =
         a.size(-2) > a.size(-1) ? (vector ? squares.squeeze(-1) : squares).to(a.dtype()) : zeros({0}, a.dtype());
     return result;
@@ -168,7 +168,7 @@ Tensor exponential(const Tensor& a) {
     const Tensor inputs[] = {a}, outputs[] = {nodes::matrix_exp(a)};
     const SavedTensor matrix(a);
     return custom_gradient("linalg.matrix_exp", inputs, outputs, [=](auto gradients, auto) {
-        const Tensor at = turned(matrix.unpack()), &g = gradients[0];
+        const Tensor at = transpose_of(matrix.unpack()), &g = gradients[0];
         const std::int64_t n = at.size(-1);
         const Tensor blocks = cat({cat({at, g}, -1), cat({zeros_like(at), at}, -1)}, -2);
         return std::vector<Tensor>{exponential(blocks).narrow(-2, 0, n).narrow(-1, n, n)};
@@ -319,7 +319,7 @@ Tensor diagonal(const Tensor& a, std::int64_t offset, int axis1, int axis2) {
 Tensor matrix_transpose(const Tensor& a) {
     const Checker check("linalg.matrix_transpose", {{"A", a}});
     check.that(a.rank() >= 2, "A must have two axes at least");
-    return turned(a);
+    return transpose_of(a);
 }
 
 Tensor trace(const Tensor& a, std::int64_t offset) {

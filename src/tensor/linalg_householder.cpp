@@ -25,7 +25,7 @@ Reflections reflections(const Checker& check, const Tensor& a, const Tensor& tau
     check.that(k <= columns && k <= rows, "tau has ", k, " reflections, but v is ", rows, " by ", columns);
     const Tensor v = tril(wide.narrow(-1, 0, k), -1) + eye(rows, k, f64);
     const Tensor d = tau.to(f64).unsqueeze(-2);  // […, 1, k]: scales columns
-    const Tensor inner = triu(matmul(turned(v), v), 1) * d + eye(k, k, f64);
+    const Tensor inner = triu(matmul(transpose_of(v), v), 1) * d + eye(k, k, f64);
     const Tensor right = diagonal_matrix(tau.to(f64));
     // D (I + S D)⁻¹ = X with X (I + S D) = D
     return {v, k == 0 ? right : solve_triangular(inner, right, {.upper = true, .left = false, .unitriangular = true})};
@@ -38,7 +38,7 @@ Tensor householder_product(const Tensor& v, const Tensor& tau) {
     check.that(v.rank() >= 2 && v.size(-2) >= v.size(-1), "v must have at least as many rows as columns");
     const Reflections all = reflections(check, v, tau);
     const std::int64_t rows = v.size(-2), columns = v.size(-1);
-    const Tensor top = turned(all.v.narrow(-2, 0, columns));  // Vᵀ, of the first columns of the identity
+    const Tensor top = transpose_of(all.v.narrow(-2, 0, columns));  // Vᵀ, of the first columns of the identity
     return (eye(rows, columns, f64) - matmul(all.v, matmul(all.t, top))).to(v.dtype());
 }
 
@@ -50,9 +50,9 @@ Tensor multiply_q(const Tensor& v, const Tensor& tau, const Tensor& other, const
     check.that(batch_of(v) == batch_of(other), "v and other must have the same batches");
     check.that(other.size(options.left ? -2 : -1) == v.size(-2), "other's ", options.left ? "rows" : "columns",
                " must be v's ", v.size(-2), " rows");
-    const Tensor t = options.transposed ? turned(all.t) : all.t;
-    const Tensor change = options.left ? matmul(all.v, matmul(t, matmul(turned(all.v), wide)))
-                                       : matmul(matmul(matmul(wide, all.v), t), turned(all.v));
+    const Tensor t = options.transposed ? transpose_of(all.t) : all.t;
+    const Tensor change = options.left ? matmul(all.v, matmul(t, matmul(transpose_of(all.v), wide)))
+                                       : matmul(matmul(matmul(wide, all.v), t), transpose_of(all.v));
     return (wide - change).to(other.dtype());
 }
 

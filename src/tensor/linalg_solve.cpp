@@ -58,7 +58,8 @@ Tensor solved(const Tensor& a, const nodes::LuNode& factors, const Tensor& b, bo
     return custom_gradient("linalg.solve", inputs, outputs, [=](auto gradients, auto results) {
         const nodes::LuNode again{lu.unpack(), pivots.unpack(), info.unpack()};
         const Tensor of_b = solved(matrix.unpack(), again, gradients[0], !transposed);
-        const Tensor of_a = transposed ? matmul(results[0], turned(of_b)) : matmul(of_b, turned(results[0]));
+        const Tensor of_a =
+            transposed ? matmul(results[0], transpose_of(of_b)) : matmul(of_b, transpose_of(results[0]));
         return std::vector<Tensor>{-of_a, of_b};
     })[0];
 }
@@ -67,8 +68,8 @@ Tensor solved_triangular(const Tensor& t, const Tensor& b, bool upper, bool unit
     const Tensor inputs[] = {t, b}, outputs[] = {nodes::solve_triangular(t, b, upper, unit)};
     const SavedTensor matrix(t);
     return custom_gradient("linalg.solve_triangular", inputs, outputs, [=](auto gradients, auto results) {
-        const Tensor of_b = solved_triangular(turned(matrix.unpack()), gradients[0], !upper, unit);
-        const Tensor whole = -matmul(of_b, turned(results[0]));
+        const Tensor of_b = solved_triangular(transpose_of(matrix.unpack()), gradients[0], !upper, unit);
+        const Tensor whole = -matmul(of_b, transpose_of(results[0]));
         return std::vector<Tensor>{upper ? triu(whole, unit ? 1 : 0) : tril(whole, unit ? -1 : 0), of_b};
     })[0];
 }
@@ -91,9 +92,9 @@ Tensor cofactors(const Tensor& a) {
     const SavedTensor matrix(a);
     return custom_gradient("linalg.cofactors", inputs, outputs, [=](auto gradients, auto results) {
         const Tensor x = matrix.unpack(), &c = results[0], &g = gradients[0];
-        const Tensor inverse = turned(solved(x, nodes::lu(x), identity_like(x), false));
+        const Tensor inverse = transpose_of(solved(x, nodes::lu(x), identity_like(x), false));
         const Tensor along = (g * c).sum({-2, -1}, true);
-        return std::vector<Tensor>{inverse * along - matmul(c, matmul(turned(g), inverse))};
+        return std::vector<Tensor>{inverse * along - matmul(c, matmul(transpose_of(g), inverse))};
     })[0];
 }
 
@@ -139,8 +140,8 @@ InverseEx inverted(const Tensor& a, const std::string& call) {
     const nodes::LuNode factors = nodes::lu(a);
     const Tensor inputs[] = {a}, outputs[] = {nodes::lu_solve(factors, identity_like(a), false, call)};
     const Tensor inverse = custom_gradient("linalg.inv", inputs, outputs, [](auto gradients, auto results) {
-        const Tensor turned_inverse = turned(results[0]);
-        return std::vector<Tensor>{-matmul(turned_inverse, matmul(gradients[0], turned_inverse))};
+        const Tensor transposed_inverse = transpose_of(results[0]);
+        return std::vector<Tensor>{-matmul(transposed_inverse, matmul(gradients[0], transposed_inverse))};
     })[0];
     return {inverse, factors.info};
 }
@@ -159,7 +160,7 @@ SolveEx solve_by_lu(const Checker& check, const Tensor& a, const Tensor& b, bool
     const bool vector = is_vector(a, b);
     check.that(left || !vector, "a B that is a vector can only stand on the left");
     Tensor right = vector ? b.to(f64).unsqueeze(-1) : b.to(f64);
-    if (!left) right = turned(right);
+    if (!left) right = transpose_of(right);
     check.that(right.size(-2) == a.size(-1), "B's size ", right.size(-2), " must equal A's ", a.size(-1));
     const Shape batch = check.broadcast(batch_of(a), batch_of(right));
     nodes::LuNode factors = nodes::lu(wide);
@@ -170,7 +171,7 @@ SolveEx solve_by_lu(const Checker& check, const Tensor& a, const Tensor& b, bool
         factors = {with_batch(factors.lu, batch), broadcast_to(factors.pivots, pivots), broadcast_to(info, batch)};
     }
     Tensor x = solved(with_batch(wide, batch), factors, with_batch(right, batch), !left, call);
-    if (!left) x = turned(x);
+    if (!left) x = transpose_of(x);
     if (vector) x = x.squeeze(-1);
     return {x.to(a.dtype()), info};
 }
@@ -203,11 +204,11 @@ Tensor solve_triangular(const Tensor& a, const Tensor& b, const TriangularOption
     Tensor t = wide_square(check, "A", a), right = wide_matrix(check, "B", b);
     check.dtype(a.dtype() == b.dtype(), "A and B must have one type");
     bool upper = options.upper;
-    if (!options.left) t = turned(t), right = turned(right), upper = !upper;
+    if (!options.left) t = transpose_of(t), right = transpose_of(right), upper = !upper;
     check.that(right.size(-2) == a.size(-1), "B's size ", right.size(-2), " must equal A's ", a.size(-1));
     const Shape batch = check.broadcast(batch_of(t), batch_of(right));
     const Tensor x = solved_triangular(with_batch(t, batch), with_batch(right, batch), upper, options.unitriangular);
-    return (options.left ? x : turned(x)).to(a.dtype());
+    return (options.left ? x : transpose_of(x)).to(a.dtype());
 }
 
 namespace {

@@ -158,10 +158,10 @@ Shape row_shape(const Shape& terms) {
 NodeRef contraction(const NodeRef& a, const NodeRef& b) {
     if (a->shape[a->rank() - 2] ==
         1) {  // a vector times a matrix: sums along the last axis, as of a matrix times a vector
-        Dims turned;
-        for (int d = 0; d < b->rank(); ++d) turned.push_back(d);
-        std::swap(turned[b->rank() - 2], turned[b->rank() - 1]);
-        const NodeRef product = ir::product(a, ir::permute(b, turned));  // […, 1, K] and […, N, K]
+        Dims transposed;
+        for (int d = 0; d < b->rank(); ++d) transposed.push_back(d);
+        std::swap(transposed[b->rank() - 2], transposed[b->rank() - 1]);
+        const NodeRef product = ir::product(a, ir::permute(b, transposed));  // […, 1, K] and […, N, K]
         return ir::reshape(reduced(Op::Add, product, {product->rank() - 1}, false), row_shape(product->shape));
     }
     const NodeRef left = add_axis(a, a->rank()), right = add_axis(b, b->rank() - 2);  // […, M, K, 1] and […, 1, K, N]

@@ -169,7 +169,7 @@ Tensor randint(std::int64_t low, std::int64_t high, const Shape& shape, const Te
     const RandomWords words = random_words(numel(shape));
     const NodeRef first = ir::cast(words.first, DType::U64), span = ir::constant_word(DType::U64, range);
     const NodeRef shift = nodes::number(first, 32);
-    // A word, scaled to the range, is off by range / 2^32 at most; a wide range takes the rest of two words.
+    // A word, scaled to the range, is off by range / 2^32 at most; a wide range takes the remainder of two words.
     const NodeRef offset =
         range <= std::uint64_t{1} << 24
             ? ir::binary(Op::Shr, first * span, shift)

@@ -34,7 +34,7 @@ Tensor reduce_extreme(std::string_view name, Op op, const Tensor& x, const Axes&
     return make_tensor(nodes::reduced(op, node, reduced, keepdim));
 }
 
-Tensor reduce_truth(std::string_view name, Op op, const Tensor& x, const Axes& axes, bool keepdim) {
+Tensor reduce_bool(std::string_view name, Op op, const Tensor& x, const Axes& axes, bool keepdim) {
     const Checker check(name, {{"x", x}, {"axes", axes}});
     const Dims reduced = check.axes(axes, x.rank());
     return make_tensor(nodes::reduced(op, ir::cast(node_of(x), DType::Bool), reduced, keepdim));
@@ -91,8 +91,8 @@ Tensor sum(const Tensor& x, const Axes& axes, bool keepdim) { return reduce_sum(
 Tensor prod(const Tensor& x, const Axes& axes, bool keepdim) { return reduce_sum("prod", Op::Mul, x, axes, keepdim); }
 Tensor max(const Tensor& x, const Axes& axes, bool keepdim) { return reduce_extreme("max", Op::Max, x, axes, keepdim); }
 Tensor min(const Tensor& x, const Axes& axes, bool keepdim) { return reduce_extreme("min", Op::Min, x, axes, keepdim); }
-Tensor any(const Tensor& x, const Axes& axes, bool keepdim) { return reduce_truth("any", Op::Max, x, axes, keepdim); }
-Tensor all(const Tensor& x, const Axes& axes, bool keepdim) { return reduce_truth("all", Op::Min, x, axes, keepdim); }
+Tensor any(const Tensor& x, const Axes& axes, bool keepdim) { return reduce_bool("any", Op::Max, x, axes, keepdim); }
+Tensor all(const Tensor& x, const Axes& axes, bool keepdim) { return reduce_bool("all", Op::Min, x, axes, keepdim); }
 
 Tensor argmax(const Tensor& x, std::optional<int> axis, bool keepdim) {
     return reduce_position("argmax", Op::Max, x, axis, keepdim);

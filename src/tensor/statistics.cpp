@@ -51,8 +51,8 @@ std::pair<Tensor, Tensor> aminmax(const Tensor& x, const Axes& axes, bool keepdi
 Tensor count_nonzero(const Tensor& x, const Axes& axes, bool keepdim) {
     const Checker check("count_nonzero", {{"x", x}, {"axes", axes}});
     const Dims reduced = check.axes(axes, x.rank());
-    const NodeRef truth = ir::cast(ir::cast(node_of(x), DType::Bool), DType::I64);
-    return make_tensor(nodes::reduced(Op::Add, truth, reduced, keepdim));
+    const NodeRef flags = ir::cast(ir::cast(node_of(x), DType::Bool), DType::I64);
+    return make_tensor(nodes::reduced(Op::Add, flags, reduced, keepdim));
 }
 
 Tensor nansum(const Tensor& x, const Axes& axes, bool keepdim) {

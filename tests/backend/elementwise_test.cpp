@@ -249,8 +249,8 @@ Case results_case(DType t, Way way, std::string name, const std::vector<std::vec
     return c;
 }
 
-// The rest of a division, as lowering writes it: first small quotients, which need no library, then the edges.
-Case rest_case(DType t, Way way, std::string name) {
+// The remainder of a division, as lowering writes it: first small quotients, which need no library, then the edges.
+Case remainder_case(DType t, Way way, std::string name) {
     std::vector<std::vector<Word>> pairs;
     for (int i = 0; i < 1000; ++i)
         pairs.push_back({scalar_word(t, (i * 389 % 1009 - 500) * 0.37), scalar_word(t, (i * 211 % 997 - 498) * 0.11)});
@@ -260,7 +260,7 @@ Case rest_case(DType t, Way way, std::string name) {
     const auto make = [](Kernel& k, std::span<const NodeRef> in) {
         return kernel::expand_math(k, Op::Mod, in[0], in[1]);
     };
-    return results_case(t, way, std::move(name), pairs, {{"rest", want, make}});
+    return results_case(t, way, std::move(name), pairs, {{"remainder", want, make}});
 }
 
 // Numbers of every length, their multiples and what lies beside those; by constants too.
@@ -532,8 +532,8 @@ TEST_CASE("scaling by a power of two rounds once") {
     check_cases(in_all_ways("scale", std::array{f32, f64}, scale_case));
 }
 
-TEST_CASE("the rest of a division of floats is exact") {
-    check_cases(in_all_ways("rest", std::array{f32, f64}, rest_case));
+TEST_CASE("the remainder of a division of floats is exact") {
+    check_cases(in_all_ways("remainder", std::array{f32, f64}, remainder_case));
 }
 
 TEST_CASE("integers of every length are divided exactly") {

@@ -214,9 +214,9 @@ TEST_CASE("a sum in lanes: whole steps, a short last vector, and a fold by halve
     Batch batch;
     for (const DType t : {f32, f64, i32})
         for (const Buffer::MemoryType memory : {Buffer::MemoryType::Register, Buffer::MemoryType::Scratch})
-            for (const int rest : {0, 1, 7, 15}) {
-                const int lanes = t == f64 ? 8 : 16, length = 3 * lanes + rest % lanes, left = rest % lanes;
-                Nest n(str("fold_", t, "_", rest, "_", static_cast<int>(memory)));
+            for (const int remainder : {0, 1, 7, 15}) {
+                const int lanes = t == f64 ? 8 : 16, length = 3 * lanes + remainder % lanes, left = remainder % lanes;
+                Nest n(str("fold_", t, "_", remainder, "_", static_cast<int>(memory)));
                 const int x = n.input("x", t, length), out = n.output("out", t, 1);
                 const int acc = n.local("acc", t, lanes, memory), fold = n.local("fold", t, lanes, memory);
                 const NodeRef l0 = n.k.new_var(lanes), q = n.k.new_var(3), l = n.k.new_var(lanes),
@@ -426,32 +426,32 @@ TEST_CASE("stores past the cache: whole lines, parts of lines, and addresses tha
             const std::int64_t size = 16 * 9 + 5;
             const int x = n.input("x", t, size), y = n.output("y", t, size + offset);
             n.k.buffers[y].stream = true;
-            const NodeRef i = n.k.new_var(9), l = n.k.new_var(16), rest = n.k.new_var(5);
+            const NodeRef i = n.k.new_var(9), l = n.k.new_var(16), tail = n.k.new_var(5);
             const auto stores = [&](const NodeRef& at) {
                 return Body{Store{y, n.affine({{at, 1}}, offset), n.k.load(x, at)}};
             };
-            const NodeRef whole = n.affine({{i, 16}, {l, 1}}), last = n.affine({{rest, 1}}, 16 * 9);
+            const NodeRef whole = n.affine({{i, 16}, {l, 1}}), last = n.affine({{tail, 1}}, 16 * 9);
             n.k.body = {Nest::loop(i, LoopKind::Serial, {Nest::loop(l, LoopKind::Vector, stores(whole))}),
-                        Nest::loop(rest, LoopKind::Vector, stores(last))};
+                        Nest::loop(tail, LoopKind::Vector, stores(last))};
             batch.add(std::move(n), {numbers(t, size), numbers(t, size + offset, 7)});
         }
 }
 
-TEST_CASE("a block in registers is stored by rows and read by columns, turn after turn") {
+TEST_CASE("a block in registers is stored by rows and read by columns, iteration after iteration") {
     Batch batch;
     for (const DType t : kSome)
         for (const std::int64_t edge : {4, 8, 16}) {
             Nest n(str("block_", t, "_", edge));
-            const std::int64_t turns = 3, size = turns * edge * edge;
+            const std::int64_t iterations = 3, size = iterations * edge * edge;
             const int x = n.input("x", t, size), y = n.output("y", t, size);
             const int block = n.local("block", t, edge * edge, Buffer::MemoryType::Register);
-            const NodeRef turn = n.k.new_var(turns), r = n.k.new_var(edge), c = n.k.new_var(edge);
+            const NodeRef iteration = n.k.new_var(iterations), r = n.k.new_var(edge), c = n.k.new_var(edge);
             const NodeRef in = n.k.new_var(edge), out = n.k.new_var(edge);
-            const NodeRef from = n.affine({{turn, edge * edge}, {r, edge}, {in, 1}});
-            const NodeRef to = n.affine({{turn, edge * edge}, {c, edge}, {out, 1}});
+            const NodeRef from = n.affine({{iteration, edge * edge}, {r, edge}, {in, 1}});
+            const NodeRef to = n.affine({{iteration, edge * edge}, {c, edge}, {out, 1}});
             const Store row{block, n.affine({{r, edge}, {in, 1}}), n.k.load(x, from)};
             const Store column{y, to, n.k.load(block, n.affine({{c, 1}, {out, edge}}))};
-            n.k.body = {Nest::loop(turn, LoopKind::Serial,
+            n.k.body = {Nest::loop(iteration, LoopKind::Serial,
                                    {Nest::loop(r, LoopKind::Unrolled, {Nest::loop(in, LoopKind::Vector, {row})}),
                                     Nest::loop(c, LoopKind::Unrolled, {Nest::loop(out, LoopKind::Vector, {column})})})};
             batch.add(std::move(n), {numbers(t, size), numbers(t, size, 7)});

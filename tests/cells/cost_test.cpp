@@ -101,7 +101,7 @@ TEST_CASE("a slice without elements") {
     CHECK(prod(again.slice(0, {2, 2}).slice(1, {2, 3}), 0).to_vector<float>() == std::vector<float>{1});
 }
 
-TEST_CASE("slices of a value whose operand dies") {
+TEST_CASE("slices of a value whose operand is donatable") {
     const Tensor x = counted({8, 40}), w = counted({40, 40});
     for (const bool donated :
          {false, true}) {  // whether the kernel that writes the value also writes where its operand lay

@@ -73,7 +73,8 @@ TEST_CASE("bad values are refused") {
         CHECK_THROWS_WITH_AS(
             read_environment(),
             "WEFT_OPT=tile,fuse: there is no optimisation \"fuse\"; must be among tile, unflatten, columns, "
-            "transpose, peel, parallel, distribute, vector, segments, rows, pairs, ahead, stream, poll, donate, all",
+            "transpose, peel, parallel, distribute, vector, segments, jam_rows, jam_vectors, prefetch, stream, poll, "
+            "donate, all",
             ValueError);
     }
 }

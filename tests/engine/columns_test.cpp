@@ -146,7 +146,7 @@ TEST_CASE("a scan takes what is computed from it along") {
 }
 
 TEST_CASE("a scan that takes over its operand's memory still reads it for its other results") {
-    const auto results = [] {  // the operand dies with the run
+    const auto results = [] {  // the operand is donatable
         const Tensor z = tensor({1, 3, 2, 5, 4}, f32), top = cummax(z, 0).values;
         return std::vector<Tensor>{top, (z == top).to(f32), z * 2};
     };

@@ -1,4 +1,4 @@
-// Arrays side by side: what is computed lies in its place of the whole, whatever else reads it, and the bits are those of plain loops.
+// Concatenated arrays: what is computed lies in its place of the whole, whatever else reads it, and the bits are those of plain loops.
 // Random graphs seldom put computed values together; these do little else.
 #include "core/str.h"
 #include "support/differential.h"
@@ -158,7 +158,7 @@ std::int64_t launches(const std::function<std::vector<Tensor>()>& work) {
 
 }  // namespace
 
-TEST_CASE("computed values side by side have the same bits however they are computed, and the oracle's values") {
+TEST_CASE("concatenated values have the same bits however they are computed, and the oracle's values") {
     int failures = 0;
     for (std::uint64_t seed = from_environment("WEFT_SEED", 0),
                        end = seed + from_environment("WEFT_RANDOM_GRAPHS", kGraphs);
@@ -214,7 +214,7 @@ TEST_CASE("what is written in place stays where it is, and its joins are copies"
     }
 }
 
-TEST_CASE("what is computed by kernels and put side by side needs no kernel more") {
+TEST_CASE("what is computed by kernels and concatenated needs no kernel more") {
     const Tensor a = some({64, 48}), b = some({64, 48}, f32, 2), w = some({48, 32}), v = some({48, 32}, f32, 2);
     CHECK(launches([&] { return std::vector{cat({a.matmul(w), b.matmul(v)}, 0)}; }) == 2);
     CHECK(launches([&] { return std::vector{cat({a.matmul(w), b.matmul(v)}, 1)}; }) == 2);

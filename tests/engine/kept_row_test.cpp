@@ -111,7 +111,7 @@ TEST_CASE("rows of a large array that are read again ask for the next row") {
             CHECK(values(at_once(x)) == values(step_by_step(x)));
             CHECK(asks(norm(x)));
             const std::vector<double> got = values(norm(x));
-            const OptScope off{"ahead"};
+            const OptScope off{"prefetch"};
             CHECK_FALSE(asks(norm(x)));
             CHECK(values(norm(x) + 0) == got);
         }

@@ -181,7 +181,7 @@ TEST_CASE("a gradient of a convolution's weights is packed channel by channel, s
     }
 }
 
-TEST_CASE("a rest of one vector of columns shares those of the last tile") {
+TEST_CASE("a tail of one vector of columns shares those of the last tile") {
     const std::string cpu = std::exchange(config().cpu, "native");
     for (const std::int64_t n : {160, 155, 208}) {  // 10 vectors, as many with a shorter last one, 13
         CAPTURE(n);

@@ -41,7 +41,7 @@ TEST_CASE("a padded array has the same elements with its borders peeled off and 
         }
 }
 
-TEST_CASE("arrays side by side are copied piece by piece") {
+TEST_CASE("concatenated arrays are copied piece by piece") {
     for (const std::int64_t width : {16, 40, 100}) {
         CAPTURE(width);
         std::vector<Tensor> parts;

@@ -41,11 +41,11 @@ void check(const Make& make, const std::vector<Sum>& sums) {
             CHECK(bits(results[i]) == expected[i]);
         }
     };
-    Tensor stored = make(), dense = make().contiguous(), turned = make().t().contiguous();
-    stored.realize(), dense.realize(), turned.realize();
+    Tensor stored = make(), dense = make().contiguous(), transposed = make().t().contiguous();
+    stored.realize(), dense.realize(), transposed.realize();
     same("stored", all(stored));
     same("dense", all(dense));
-    same("transposed", all(turned.t()));
+    same("transposed", all(transposed.t()));
     const std::vector<Tensor> together = all(make());
     realize(together);
     same("together", together);

@@ -117,7 +117,7 @@ TEST_CASE("a gradient has its tensor's dtype; halves compute in f32 and round") 
     }
 }
 
-TEST_CASE("a way through integers carries no gradient") {
+TEST_CASE("a path through integers carries no gradient") {
     const NodeRef x = row({1.5, 2.5});
     const NodeRef rounded = cast(cast(x, i64), f64);
     CHECK(grad::gradient(rounded, std::span(&x, 1))[0] == nullptr);

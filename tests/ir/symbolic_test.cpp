@@ -166,9 +166,9 @@ struct TreeMaker {
             case 10:
             case 11: return sub() % E(divisor());
             case 12: return random.chance(50) ? min(sub(), sub()) : max(sub(), sub());
-            case 13: return where(truth(depth - 1), sub(), sub());
+            case 13: return where(boolean(depth - 1), sub(), sub());
             case 14: {
-                if (random.chance(30)) return cast(truth(depth - 1), i64);
+                if (random.chance(30)) return cast(boolean(depth - 1), i64);
                 if (random.chance(30)) return load(static_cast<int>(random.in(0, 1)), sub());
                 if (random.chance(30)) return random.chance(50) ? sub() / sub() : sub() % sub();
                 return random.chance(40) ? sub() * sub() : neg(sub());
@@ -184,9 +184,9 @@ struct TreeMaker {
         return random.chance(6) ? random.in(-5, 0)
                                 : random.of(std::vector<std::int64_t>{1, 2, 2, 3, 4, 4, 6, 7, 8, 12, 16, 28});
     }
-    E truth(int depth) {
+    E boolean(int depth) {
         if (depth <= 0) return gate(random.chance(50));
-        const auto sub = [&] { return truth(static_cast<int>(random.in(0, depth - 1))); };
+        const auto sub = [&] { return boolean(static_cast<int>(random.in(0, depth - 1))); };
         switch (random.in(0, 9)) {
             case 0: return sub() & sub();
             case 1: return sub() | sub();
@@ -213,7 +213,7 @@ Case random_tree(Random& random, bool wild) {
         made.extents.push_back(random.chance(10) ? random.in(0, 1) : random.in(1, 30));
     TreeMaker maker{random, make_vars(made.extents), wild};
     const int depth = static_cast<int>(random.in(1, 6));
-    made.expression = random.chance(30) ? maker.truth(depth) : maker.index(depth);
+    made.expression = random.chance(30) ? maker.boolean(depth) : maker.index(depth);
     made.wild = wild;
     return made;
 }

@@ -77,8 +77,8 @@ Kernel counted(std::int64_t size, bool running) {
 }
 
 // Rows are reversed, through an array if there is one.
-Kernel turned(std::int64_t rows, std::int64_t length, bool array) {
-    Nest nest("turned");
+Kernel transposed(std::int64_t rows, std::int64_t length, bool array) {
+    Nest nest("transposed");
     Kernel& k = nest.k;
     const int out = nest.output("out", f32, rows * length), in = nest.input("in", f32, rows * length);
     const NodeRef i = k.new_var(rows), j = k.new_var(length), l = k.new_var(length);
@@ -127,19 +127,19 @@ TEST_CASE("a loop that carries something does not run in lanes") {
 }
 
 TEST_CASE("lanes do not share an array") {
-    CHECK(changes(widen_loops, turned(64, 4, false)));
-    CHECK(changes(widen_loops, turned(64, 4, true)));
+    CHECK(changes(widen_loops, transposed(64, 4, false)));
+    CHECK(changes(widen_loops, transposed(64, 4, true)));
     // Lanes run over short rows; but an array has no lane of its own: there they run along it.
     const auto outermost = [](const Kernel& kernel) { return kernel.body.at(0).loop()->extent(); };
-    CHECK(outermost(widen_loops(turned(64, 4, false), testing::here())) == 64 / 16);
-    CHECK(outermost(widen_loops(turned(64, 4, true), testing::here())) == 64);
+    CHECK(outermost(widen_loops(transposed(64, 4, false), testing::here())) == 64 / 16);
+    CHECK(outermost(widen_loops(transposed(64, 4, true), testing::here())) == 64);
 }
 
 TEST_CASE("rows that depend on each other are not taken two at a time") {
     for (const std::int64_t length : {8, 30}) {
         CAPTURE(length);
-        CHECK(changes(pair_rows, sums(4, 16, length, false)));
-        CHECK_FALSE(changes(pair_rows, sums(4, 16, length, true)));
+        CHECK(changes(jam_rows, sums(4, 16, length, false)));
+        CHECK_FALSE(changes(jam_rows, sums(4, 16, length, true)));
     }
 }
 

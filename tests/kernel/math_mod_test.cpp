@@ -1,4 +1,4 @@
-// The rest of a division (kernel/math_mod.cpp) against the C library's fmod, bit for bit: quotients of every size up to 2^2098,
+// The remainder of a division (kernel/math_mod.cpp) against the C library's fmod, bit for bit: quotients of every size up to 2^2098,
 // whole ones and their neighbours, with subnormals kept and flushed. WEFT_EXHAUSTIVE=1 takes 50 times as many.
 #include "kernel/math.h"
 
@@ -37,8 +37,8 @@ T flushed(T x) {
 template <class T>
 T expected(T a, T b, bool flush) {
     const auto as = [&](T x) { return flush ? flushed(x) : x; };
-    const T rest = as(std::fmod(as(a), as(b)));
-    return rest != 0 && (rest < 0) != (b < 0) ? as(rest + b) : rest;
+    const T remainder = as(std::fmod(as(a), as(b)));
+    return remainder != 0 && (remainder < 0) != (b < 0) ? as(remainder + b) : remainder;
 }
 
 template <class T>
@@ -116,7 +116,7 @@ void check_multiples() {
         for (int k = static_cast<int>(random() % 4); k > 0; --k)
             a = std::nextafter(a, random() % 2 ? Limits::max() : T(0));
         pairs.push_back({a, b});
-        pairs.push_back({a * Limits::min() * 4, b * Limits::min() * 4});  // about where the rest is subnormal
+        pairs.push_back({a * Limits::min() * 4, b * Limits::min() * 4});  // about where the remainder is subnormal
         pairs.push_back({static_cast<T>(n), static_cast<T>(random() % 1000 + 1)});
     }
     check<T>(std::move(pairs));

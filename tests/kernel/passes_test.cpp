@@ -133,7 +133,7 @@ TEST_CASE("much that is computed after a sum is a loop behind each tile, with th
     }
 }
 
-TEST_CASE("elementwise work is vectors, with a shorter one for the rest, and chunks when there is much of it") {
+TEST_CASE("elementwise work is vectors, with a shorter one for the tail, and chunks when there is much of it") {
     KernelGraph graph;
     const Kernel small = optimise(lower(finished(graph, -parameter(graph, {37}))), testing::here());
     CHECK(loops_of_kind(small.body, LoopKind::Vector) == 2);
@@ -245,10 +245,11 @@ TEST_CASE("large outputs bypass the cache if they are written once and not read"
 }
 
 TEST_CASE("a transpose bypasses the cache earlier, if its rows begin at the same place in a line") {
-    const auto streams = [](std::int64_t rows, std::int64_t columns, bool turned) {
+    const auto streams = [](std::int64_t rows, std::int64_t columns, bool transposed) {
         KernelGraph graph;
         const ir::NodeRef x = parameter(graph, {rows, columns});
-        const Kernel kernel = optimise(lower(finished(graph, -(turned ? ir::permute(x, {1, 0}) : x))), testing::here());
+        const Kernel kernel =
+            optimise(lower(finished(graph, -(transposed ? ir::permute(x, {1, 0}) : x))), testing::here());
         return std::any_of(kernel.buffers.begin(), kernel.buffers.end(), [](const Buffer& b) { return b.stream; });
     };
     constexpr std::int64_t columns = 512;

@@ -117,9 +117,9 @@ TEST_CASE("every index is in its buffer") {
     CHECK(loads(wrapped, both(less(nest.at(-21), data), less(data, nest.at(20)))).empty());
 
     // (i // 4) * 5 + i % 4 is below 20; with 6 it is not.
-    const NodeRef four = nest.at(4), quotient = k.binary(Op::IDiv, i, four), rest = k.binary(Op::Mod, i, four);
-    CHECK(loads(k.add(k.mul(quotient, nest.at(5)), rest)).empty());
-    CHECK(!loads(k.add(k.mul(quotient, nest.at(6)), rest)).empty());
+    const NodeRef four = nest.at(4), quotient = k.binary(Op::IDiv, i, four), remainder = k.binary(Op::Mod, i, four);
+    CHECK(loads(k.add(k.mul(quotient, nest.at(5)), remainder)).empty());
+    CHECK(!loads(k.add(k.mul(quotient, nest.at(6)), remainder)).empty());
 
     // A count ends the loop before the end of the array does.
     const auto counted = [&](std::int64_t left) {

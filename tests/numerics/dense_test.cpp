@@ -303,14 +303,14 @@ TEST_CASE("dense: least squares of any shape, rank and condition solve the norma
                 CAPTURE(rank);
                 CAPTURE(smallest);
                 const std::int64_t k = 3;
-                Owned left(m, rank), right(rank, n), a(m, n), b(m, k), x(n, k), rest(m, k), normal(n, k);
+                Owned left(m, rank), right(rank, n), a(m, n), b(m, k), x(n, k), residual(m, k), normal(n, k);
                 fill(left, 21), fill(right, 22), fill(b, 23);
                 for (std::int64_t i = 0; i < m; ++i) left[i][rank - 1] *= smallest;
                 dense::add_product({}, a, 1, left, right);
                 CHECK(dense::least_squares({}, a, b, 1e-12, x) == rank);
-                dense::copy(b, rest);
-                dense::add_product({}, rest, -1, a, x);
-                dense::add_product({}, normal, 1, Strided(a).t(), rest);
+                dense::copy(b, residual);
+                dense::add_product({}, residual, -1, a, x);
+                dense::add_product({}, normal, 1, Strided(a).t(), residual);
                 CHECK(dense::largest(normal) < 1e-9 * (1 + dense::largest(x)));
                 // Of no part outside of the rows of a, which `right` spans.
                 Owned coordinates(rank, k), back(n, k);

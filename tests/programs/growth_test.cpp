@@ -35,11 +35,11 @@ Footprint footprint() {
     return {now.live_nodes, now.live_buffers, now.bytes_allocated, resident_bytes(), now.plans_made};
 }
 
-// Runs the loop and compares what is held after 1,000 and after 10,000 turns.
-void check_growth(const std::function<void(int)>& turn, std::int64_t pending_nodes = 0) {
-    for (int i = 0; i < 1000; ++i) turn(i);
+// Runs the loop and compares what is held after 1,000 and after 10,000 iterations.
+void check_growth(const std::function<void(int)>& iteration, std::int64_t pending_nodes = 0) {
+    for (int i = 0; i < 1000; ++i) iteration(i);
     const Footprint early = footprint();
-    for (int i = 1000; i < 10'000; ++i) turn(i);
+    for (int i = 1000; i < 10'000; ++i) iteration(i);
     const Footprint late = footprint();
     CHECK(late.nodes <= early.nodes + pending_nodes);
     CHECK(late.buffers <= early.buffers);

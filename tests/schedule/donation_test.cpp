@@ -1,4 +1,4 @@
-// tests/schedule/donation_test.cpp: each condition under which a step may write into memory that dies with the run. Next to each plan that
+// tests/schedule/donation_test.cpp: each condition under which a step may write into donatable memory. Next to each plan that
 // must not donate stands one that differs in that condition only, and does.
 #include "schedule/support.h"
 

@@ -40,7 +40,7 @@ schedule::Schedule fused(const NodeRef& root) { return schedule::fuse(std::span(
 
 }  // namespace
 
-TEST_CASE("products side by side are stored in their places, by one kernel each") {
+TEST_CASE("concatenated products are stored in their places, by one kernel each") {
     const NodeRef a = product(0, 4, 32), b = product(2, 6, 32), c = product(4, 4, 16);
     const NodeRef rows = insert(insert(zeros({10, 32}), a, {0, 0}), b, {4, 0});
     schedule::Schedule schedule = fused(rows);

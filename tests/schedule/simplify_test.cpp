@@ -81,7 +81,7 @@ TEST_CASE("a cut of arrays that were put together needs only what it lies in") {
     CHECK(simple(shrink(written, {0, 0}, {1, 6}))->op == Op::Shrink);
 }
 
-TEST_CASE("a sum of padded arrays that do not overlap puts them side by side") {
+TEST_CASE("a sum of padded arrays that do not overlap concatenates them") {
     const auto sum = [](std::int64_t step) {
         NodeRef total;
         for (int i = 0; i < 6; ++i) {

@@ -40,8 +40,9 @@ struct Case {
     Captured captured;
     Plan plan;
 
-    explicit Case(std::vector<NodeRef> nodes, bool dies = true)
-        : asked(std::move(nodes)), captured(schedule::capture(asked, [dies](const ir::Storage&) { return dies; })) {
+    explicit Case(std::vector<NodeRef> nodes, bool donatable = true)
+        : asked(std::move(nodes)),
+          captured(schedule::capture(asked, [donatable](const ir::Storage&) { return donatable; })) {
         plan = pipeline::make_plan(captured, {}, {.donate = true});
     }
     std::vector<NodeRef> roots() const {

@@ -78,9 +78,9 @@ TEST_CASE("a leaf is donated if nobody reads it later") {
     CHECK(has(c.refusal([&](Plan& p) { p.values[donated].shape = {8, 9}; }), "larger than the leaf"));
     CHECK(has(c.refusal([&](Plan& p) { p.values.push_back(p.values[donated]), p.steps.push_back(p.steps[0]); }),
               "written by 2 steps"));
-    c.captured.leaves[own].dies = false;
+    c.captured.leaves[own].donatable = false;
     CHECK(has(c.refusal(), "somebody still sees this leaf"));
-    c.captured.leaves[own].dies = true;
+    c.captured.leaves[own].donatable = true;
     c.captured.views[c.captured.leaves[other].view].storage = c.captured.leaf(own).storage;
     CHECK(has(c.refusal(), "has the same storage"));
 

@@ -126,7 +126,7 @@ LINE("S65: the gradient of no elements is no elements; what takes none of a tens
     line.is(slope({1, 2}, [](N x) { return cat({x.narrow(0, 0, 0), x * 3}); }), {3, 3});
 }
 
-LINE_ALONE("S66: integers and bools refuse gradients, and a way through them carries none") {
+LINE_ALONE("S66: integers and bools refuse gradients, and a path through them carries none") {
     const BackendScope scope("ref");
     CHECK_THROWS_AS(tensor({1}).set_requires_grad(), GradError);
     const Tensor x = floats({1.5, 2.5}).set_requires_grad();

@@ -120,7 +120,7 @@ WordLists compute(const Roots& roots, const Mode& mode) {
     const ModeScope scope(mode);
     pipeline::Request request{.roots = mode.donate ? on_copies(roots) : roots};
     if (mode.donate)
-        request.dies = [&request](const ir::Storage& storage) {
+        request.donatable = [&request](const ir::Storage& storage) {
             return std::none_of(request.roots.begin(), request.roots.end(),
                                 [&](const NodeRef& root) { return viewed_storage(root.get()) == &storage; });
         };

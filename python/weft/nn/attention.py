@@ -75,8 +75,8 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> Any:
-        turned = self.batch_first and query.ndim == 3
-        if turned:  # one object stays one, so that one product projects it
+        transposed = self.batch_first and query.ndim == 3
+        if transposed:  # one object stays one, so that one product projects it
             done = {id(x): x.transpose(0, 1) for x in (query, key, value)}
             query, key, value = done[id(query)], done[id(key)], done[id(value)]
         output, weights = F.multi_head_attention_forward(
@@ -84,7 +84,7 @@ class MultiheadAttention(Module):
             self.add_zero_attn, self.dropout, self.out_proj.weight, self.out_proj.bias, self.training, key_padding_mask,
             need_weights, attn_mask, not self._qkv_same_embed_dim, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight,
             average_attn_weights, is_causal)  # fmt: skip
-        return (output.transpose(0, 1) if turned else output), weights
+        return (output.transpose(0, 1) if transposed else output), weights
 
 
 def activation_of(layer: str, activation: Any) -> Any:

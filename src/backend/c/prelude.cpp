@@ -71,14 +71,14 @@ std::string scalar_definition(Op op, DType t) {
         case Op::Mod:
             if (real)
                 return "HELPER $T $N($T a, $T b) {  // the sign of the divisor\n"
-                       "    const $T rest = __builtin_fmod$S(a, b);\n"
-                       "    return rest != 0 && ((rest < 0) != (b < 0)) ? rest + b : rest;\n"
+                       "    const $T remainder = __builtin_fmod$S(a, b);\n"
+                       "    return remainder != 0 && ((remainder < 0) != (b < 0)) ? remainder + b : remainder;\n"
                        "}\n";
             if (!is_signed) return "HELPER $T $N($T a, $T b) { return b == 0 ? 0 : ($T)(a % b); }\n";
             return "HELPER $T $N($T a, $T b) {  // the sign of the divisor\n"
                    "    if (b == 0 || b == -1) return 0;\n"
-                   "    const $T rest = ($T)(a % b);\n"
-                   "    return rest != 0 && ((rest < 0) != (b < 0)) ? ($T)(rest + b) : rest;\n"
+                   "    const $T remainder = ($T)(a % b);\n"
+                   "    return remainder != 0 && ((remainder < 0) != (b < 0)) ? ($T)(remainder + b) : remainder;\n"
                    "}\n";
         case Op::Pow:
             return str("HELPER $T $N($T a, $T b) {\n",
@@ -97,9 +97,9 @@ std::string scalar_definition(Op op, DType t) {
                        is_signed ? "    u64 x = a < 0 ? -(u64)a : (u64)a, y = b < 0 ? -(u64)b : (u64)b;\n"
                                  : "    u64 x = a, y = b;\n",
                        "    while (y != 0) {\n"
-                       "        const u64 rest = x % y;\n"
+                       "        const u64 remainder = x % y;\n"
                        "        x = y;\n"
-                       "        y = rest;\n"
+                       "        y = remainder;\n"
                        "    }\n"
                        "    return ($T)x;\n"
                        "}\n");

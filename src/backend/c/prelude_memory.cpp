@@ -164,7 +164,7 @@ std::string Prelude::transpose(DType t, int lanes) {
         now.push_back(str("*p", r));
     }
     int names = 0;
-    // The rows a and b become first(l) and second(l): the lane l of the result is lane first(l) of a and b side by side.
+    // The rows a and b become first(l) and second(l): the lane l of the result is lane first(l) of a and b concatenated.
     const auto step = [&](int a, int b, const auto& first, const auto& second) {
         std::string orders[2];
         for (int l = 0; l < lanes; ++l) {

@@ -214,8 +214,8 @@ Value Printer::cast(const Node& node, Value from) {
 Value Printer::vector_cast(DType source, DType target, Value from) {
     if (source == target) return from;
     if (is_bool(source)) {
-        const auto number = [&](Word truth) {
-            return as_vector({literal(target, cast_word(DType::Bool, target, truth))}, target);
+        const auto number = [&](Word flag) {
+            return as_vector({literal(target, cast_word(DType::Bool, target, flag))}, target);
         };
         return {call(prelude_.select(target, lanes_), {as_mask(from, size_of(target)), number(1), number(0)}), true};
     }

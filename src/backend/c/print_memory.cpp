@@ -21,7 +21,7 @@ std::string Printer::variable(int buffer, std::int64_t number) const {
 }
 
 std::string Printer::column(int buffer, std::int64_t number, int level) {
-    if (turned_.insert(buffer).second) {
+    if (transposed_.insert(buffer).second) {
         const int edge = expanded_.buffers[buffer].unit;
         std::string text = prelude_.transpose(kernel_.buffers[buffer].dtype, edge) + "(";
         for (int v = 0; v < edge; ++v) text += str(v ? ", &" : "&", variable(buffer, v));
@@ -55,11 +55,11 @@ Printer::LaneIndex Printer::lane_index(const NodeRef& index, int lane) {
 
 Value Printer::load(const Node& node, int level) {
     const int b = node.as<ir::LoadArg>().buffer;
-    const bool gated = node.sources.size() > 1, truth = is_bool(node.dtype);
+    const bool gated = node.sources.size() > 1, as_bool = is_bool(node.dtype);
     if (in_variables(b) || (expanded_.buffers[b].form == LoweredBuffer::LaneArray && facts(*node.sources[0]).lane < 0))
         return variable_load(node, level);
     if (facts(node).lane >= 0) return lane_load(node, level);
-    const std::string read = element(b, *node.sources[0], level), number = truth ? str("(", read, " != 0)") : read;
+    const std::string read = element(b, *node.sources[0], level), number = as_bool ? str("(", read, " != 0)") : read;
     if (!gated) return {number};
     return {str("(", value(*node.sources[1], level).text, " ? ", number, " : 0)")};
 }
@@ -140,7 +140,7 @@ Value Printer::lane_load(const Node& node, int level) {
 void Printer::variable_store(const Store& store, const Value& stored) {
     const int b = store.buffer, lane = facts(*store.value).lane;
     const LoweredBuffer& lowered = expanded_.buffers[b];
-    turned_.erase(b);
+    transposed_.erase(b);
     const DType t = store.value->dtype;
     if (store.index->op == Op::Const) {
         const auto at = static_cast<std::int64_t>(store.index->as<ir::ConstArg>().value);

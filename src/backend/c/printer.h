@@ -104,7 +104,7 @@ private:
     std::vector<NodeRef> kept_;       // nodes made here: facts and names go by address
     int temporaries_ = 0;
     bool streams_ = false;
-    std::unordered_set<int> turned_;  // blocks whose variables hold columns now
+    std::unordered_set<int> transposed_;  // blocks whose variables hold columns now
 };
 
 // "(a + b)" as "a + b", where nothing can bind tighter.

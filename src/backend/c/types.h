@@ -14,7 +14,7 @@ namespace weft::backend::c {
 std::string value_type(DType t);
 // An element in memory: as above, but a bool is a u8.
 std::string memory_type(DType t);
-// `lanes` values side by side: "f32x16". A bool has no vector type of its own: it is a mask of some integer.
+// A vector of `lanes` values: "f32x16". A bool has no vector type of its own: it is a mask of some integer.
 std::string vector_type(DType t, int lanes);
 // The signed integer with a size in bytes: what a comparison of vectors gives, and what masks are made of.
 DType mask_dtype(std::size_t bytes);

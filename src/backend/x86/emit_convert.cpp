@@ -204,8 +204,8 @@ Value Emitter::vector_cast(const Value& from, DType source, DType target, int ta
         Value like;
         like.vector = true;
         like.lane = static_cast<std::int8_t>(target_lane);
-        const auto number = [&](Word truth) {
-            return constant_like(like, target, cast_word(DType::Bool, target, truth));
+        const auto number = [&](Word flag) {
+            return constant_like(like, target, cast_word(DType::Bool, target, flag));
         };
         return select(from, number(1), number(0));
     }
@@ -234,7 +234,7 @@ Value Emitter::vector_bitcast(const Node& node) {
     const Value from = vector_value(node.source());
     if (is_bool(source) && is_bool(target)) return copy(from);
     if (is_bool(source)) return numbers(from);
-    if (is_bool(target)) return truth_of(from);
+    if (is_bool(target)) return mask_of(from);
     if (size_of(target) == 8 && from.lane == 4) throw TooWide();
     return wrapped(copy(from), target);
 }

@@ -50,7 +50,7 @@ Value Emitter::broadcast(const Node& node) {
         const Reg ones = gp_reg();
         move(ones, value(node).reg);
         put(Id::kIdNeg, {gp(ones)}).reads_first = true;
-        const Value result = new_truth();
+        const Value result = new_mask();
         if (wide_) put(Id::kIdKmovd, {mask(result.reg), gp(ones, 4)});
         else {
             put(Id::kIdVmovd, {vec(result.reg, 16), gp(ones, 4)});
@@ -153,7 +153,7 @@ Value Emitter::copy(const Value& v) {
 Value Emitter::call_helper(LaneCall call, std::initializer_list<Value> operands, const Value& like) {
     int i = 0;
     for (const Value& v : operands) {
-        const Value passed = v.truth ? numbers(v) : v;
+        const Value passed = v.is_mask ? numbers(v) : v;
         const bool floats = code_.regs[passed.reg.id].cls == Class::Vec;
         const std::int64_t at = kCallArea + i++ * kCallOperand;
         call.operand_bytes = static_cast<std::int8_t>(passed.vector ? passed.lane
@@ -165,7 +165,7 @@ Value Emitter::call_helper(LaneCall call, std::initializer_list<Value> operands,
     const DType t = call.result;
     const bool float_result = is_float(t) && !is_half(t);
     call.arity = static_cast<std::int8_t>(operands.size());
-    call.result_bytes = static_cast<std::int8_t>(like.vector    ? (like.truth ? 4 : like.lane)
+    call.result_bytes = static_cast<std::int8_t>(like.vector    ? (like.is_mask ? 4 : like.lane)
                                                  : float_result ? static_cast<int>(size_of(t))
                                                                 : 8);
     if (call.lanes == 0) call.lanes = static_cast<std::int8_t>(like.vector ? lanes_ : 1);
@@ -175,9 +175,9 @@ Value Emitter::call_helper(LaneCall call, std::initializer_list<Value> operands,
     put_store(kCall, {imm(reinterpret_cast<std::int64_t>(&*known))});
     const std::int64_t at = kCallArea + kCallResult;
     if (!like.vector) return scalar_load(float_result ? t : DType::I64, frame(at, float_result ? 0 : 8), nullptr);
-    const Value loaded = new_vector(like.truth ? 4 : like.lane);
+    const Value loaded = new_vector(like.is_mask ? 4 : like.lane);
     put(Id::kIdVmovups, {vec(loaded.reg, width(loaded)), frame(at, width(loaded))});
-    return like.truth ? truth_of(loaded) : loaded;
+    return like.is_mask ? mask_of(loaded) : loaded;
 }
 
 Value Emitter::helper_op(const Node& node) {
@@ -185,32 +185,32 @@ Value Emitter::helper_op(const Node& node) {
     LaneCall call{.op = node.op, .operand = node.sources.back()->dtype, .result = node.dtype, .lanes = 0};
     Value like;
     like.vector = facts(node).lane >= 0;
-    like.truth = like.vector && is_bool(node.dtype);
+    like.is_mask = like.vector && is_bool(node.dtype);
     if (like.vector) like.lane = static_cast<std::int8_t>(lane_bytes(node));
     if (node.sources.size() == 1) return call_helper(call, {operand(node, 0)}, like);
     return call_helper(call, {operand(node, 0), operand(node, 1)}, like);
 }
 
-void Emitter::jump_if_none(const Value& truth, int to) {
-    if (wide_ && lanes_ == 16) put_store(Id::kIdKortestw, {mask(truth.reg), mask(truth.reg)});
+void Emitter::jump_if_none(const Value& mask_value, int to) {
+    if (wide_ && lanes_ == 16) put_store(Id::kIdKortestw, {mask(mask_value.reg), mask(mask_value.reg)});
     else if (wide_) {
-        const Value low = new_truth();  // only as many bits as there are lanes
-        put(Id::kIdKandw, {mask(low.reg), mask(truth.reg), mask(lane_mask(lanes_, 4))});
+        const Value low = new_mask();  // only as many bits as there are lanes
+        put(Id::kIdKandw, {mask(low.reg), mask(mask_value.reg), mask(lane_mask(lanes_, 4))});
         put_store(Id::kIdKortestw, {mask(low.reg), mask(low.reg)});
-    } else put_store(Id::kIdVptest, {vec(truth.reg, width(4)), vec(truth.reg, width(4))});
+    } else put_store(Id::kIdVptest, {vec(mask_value.reg, width(4)), vec(mask_value.reg, width(4))});
     put_store(Id::kIdJz, {label(to)});
 }
 
 // The first branch is jumped over if no lane wants it. What is computed in it is known only there.
 Value Emitter::rarely(const Node& node) {
-    const Value truth = vector_value(node.source(0)), result = copy(vector_value(node.source(2)));
+    const Value mask_value = vector_value(node.source(0)), result = copy(vector_value(node.source(2)));
     Scope& scope = scopes_[static_cast<std::size_t>(at_)];
     const std::size_t known = scope.known.size();
     const auto addresses = scope.addresses;
     const int done = new_label();
-    jump_if_none(truth, done);
+    jump_if_none(mask_value, done);
     emit_depths(node.sources[1]);
-    move(result.reg, select(truth, vector_value(node.source(1)), result).reg);
+    move(result.reg, select(mask_value, vector_value(node.source(1)), result).reg);
     bind(done);
     for (std::size_t i = known; i < scope.known.size(); ++i) {
         values_.erase(scope.known[i]);
@@ -266,7 +266,7 @@ Value Emitter::check(const Node& node) {
     const auto add = [&](const Value& v) {
         if (!bad.vector) bad = v;
         else {
-            const Value both = new_truth();
+            const Value both = new_mask();
             if (wide_) put(Id::kIdKorw, {mask(both.reg), mask(bad.reg), mask(v.reg)});
             else put(Id::kIdVpor, {vec(both.reg, width(4)), vec(bad.reg, width(4)), vec(v.reg, width(4))});
             bad = both;
@@ -278,7 +278,7 @@ Value Emitter::check(const Node& node) {
         add(compare_lanes(2, constant_like(result, t, static_cast<Word>(arg.high)), result, held));
     if (!bad.vector) return result;
     if (call.lanes < lanes_) {
-        const Value inside = new_truth();
+        const Value inside = new_mask();
         const Reg used = lane_mask(call.lanes, 4);
         if (wide_) put(Id::kIdKandw, {mask(inside.reg), mask(bad.reg), mask(used)});
         else put(Id::kIdVpand, {vec(inside.reg, width(4)), vec(bad.reg, width(4)), vec(used, width(4))});

@@ -93,10 +93,10 @@ Value Emitter::lane_load(const Node& node) {
     if (const LaneIndex at = lane_index(node.source(0), lane); !is_private && !(at.affine && at.stride == 1))
         if (const Value found = window_load(t, b, node.source(0), lane, open ? &node.source(1) : nullptr, same);
             found.vector)
-            return is_bool(t) ? truth_of(found) : found;
+            return is_bool(t) ? mask_of(found) : found;
     const Lanes at = lanes_at(b, node.source(0), lane, is_private);
     const Value numbers = at.index.vector ? gather(t, at, open) : whole_load(t, at.base, at.used, open, same);
-    return is_bool(t) ? truth_of(numbers) : numbers;
+    return is_bool(t) ? mask_of(numbers) : numbers;
 }
 
 // The conversions of f16 read and write memory as it is: no need to make lanes of 4 bytes of it.

@@ -109,8 +109,8 @@ Value Emitter::doubles_to_longs(const Value& from, bool is_unsigned_type) {
     return result;
 }
 
-// Below 2^52 the ratio of doubles, rounded down, is the quotient (see vector_division). Else, rarely, it leaves a rest of less than
-// 2^12 + |b|, modulo 2^64, and the floored ratio of that rest one from a little below 0 to a little above b: at most one b off. The doubles are
+// Below 2^52 the ratio of doubles, rounded down, is the quotient (see vector_division). Else, rarely, it leaves a remainder of less than
+// 2^12 + |b|, modulo 2^64, and the floored ratio of that remainder one from a little below 0 to a little above b: at most one b off. The doubles are
 // off by 3 2^-53 of the ratio, all told.
 Value Emitter::long_division(const Value& a, const Value& b, bool division) {
     const auto op = [&](std::uint32_t id, const Value& x, const Value& y) { return long_op(id, x, long_reg(y)); };
@@ -130,25 +130,26 @@ Value Emitter::long_division(const Value& a, const Value& b, bool division) {
     const int done = new_label();
     jump_if_none(compare_lanes(kLe, number(to_word(0x1p52)), larger, DType::F64), done);
     const Value left = minus_multiple(a, first), second = ratio(longs_to_doubles(left, false));
-    Value quotient = op(Id::kIdVpaddq, first, second), rest = minus_multiple(left, second);
+    Value quotient = op(Id::kIdVpaddq, first, second), remainder = minus_multiple(left, second);
     // On the wrong side of 0: one b more. As large as b: one b less.
-    const Value other_sign = compare_lanes(kLt, op(bits_id(Op::Xor), rest, b), zero, DType::I64);
-    const Value is_zero = compare_lanes(kEq, rest, zero, DType::I64);
-    const Value too_large = compare_lanes(kLe, long_abs(b), long_abs(rest), DType::U64);
+    const Value other_sign = compare_lanes(kLt, op(bits_id(Op::Xor), remainder, b), zero, DType::I64);
+    const Value is_zero = compare_lanes(kEq, remainder, zero, DType::I64);
+    const Value too_large = compare_lanes(kLe, long_abs(b), long_abs(remainder), DType::U64);
     const auto without = [&](const Value& x, const Value& y) {
-        const Value truth = new_truth();
-        if (wide_) put(Id::kIdKandnw, {mask(truth.reg), mask(y.reg), mask(x.reg)});
-        else put(Id::kIdVpandn, {vec(truth.reg, width(4)), vec(y.reg, width(4)), vec(x.reg, width(4))});
-        return truth;
+        const Value mask_value = new_mask();
+        if (wide_) put(Id::kIdKandnw, {mask(mask_value.reg), mask(y.reg), mask(x.reg)});
+        else put(Id::kIdVpandn, {vec(mask_value.reg, width(4)), vec(y.reg, width(4)), vec(x.reg, width(4))});
+        return mask_value;
     };
     const Value below = without(other_sign, is_zero), above = without(too_large, other_sign);
     if (division) {
         quotient = select(below, op(Id::kIdVpsubq, quotient, one), quotient);
         quotient = select(above, op(Id::kIdVpaddq, quotient, one), quotient);
     } else {
-        rest = select(below, op(Id::kIdVpaddq, rest, b), select(above, op(Id::kIdVpsubq, rest, b), rest));
+        remainder =
+            select(below, op(Id::kIdVpaddq, remainder, b), select(above, op(Id::kIdVpsubq, remainder, b), remainder));
     }
-    move(result.reg, (division ? quotient : rest).reg);
+    move(result.reg, (division ? quotient : remainder).reg);
     bind(done);
     return select(compare_lanes(kEq, b, zero, DType::I64), zero, result);
 }

@@ -33,7 +33,7 @@ Operand Emitter::int_operand(const Node& node) {
     return gp(value(node).reg);
 }
 
-Reg Emitter::truth_reg(std::uint32_t set) {
+Reg Emitter::flag_reg(std::uint32_t set) {
     const Reg r = gp_reg();
     put(set, {gp(r, 1)});
     put(Id::kIdMovzx, {gp(r, 4), gp(r, 1)});
@@ -152,7 +152,7 @@ Value Emitter::scalar_division(const Node& node) {
         move(r, division ? kRax : kRdx);
         return {r};
     }
-    if (division) {  // floors: one less where the rest is negative
+    if (division) {  // floors: one less where the remainder is negative
         put(Id::kIdSar, {gp(kRdx), imm(63)}).reads_first = true;
         put(Id::kIdAdd, {gp(kRax), gp(kRdx)}).reads_first = true;
         move(r, kRax);
@@ -181,15 +181,15 @@ Value Emitter::scalar_compare(const Node& node) {
             return {equal};
         }
         put_store(id, {vec(b, 16), vec(a, 16)});  // NaN sets the carry: neither above nor equal
-        return {truth_reg(node.op == Op::CmpLt ? Id::kIdSeta : Id::kIdSetae)};
+        return {flag_reg(node.op == Op::CmpLt ? Id::kIdSeta : Id::kIdSetae)};
     }
     const bool is_unsigned_type = is_unsigned(t);
     const Reg a = value(node.source(0)).reg;
     const Operand b = int_operand(node.source(1));
     put_store(Id::kIdCmp, {gp(a), b});
-    if (node.op == Op::CmpEq) return {truth_reg(Id::kIdSete)};
-    if (node.op == Op::CmpLt) return {truth_reg(is_unsigned_type ? Id::kIdSetb : Id::kIdSetl)};
-    return {truth_reg(is_unsigned_type ? Id::kIdSetbe : Id::kIdSetle)};
+    if (node.op == Op::CmpEq) return {flag_reg(Id::kIdSete)};
+    if (node.op == Op::CmpLt) return {flag_reg(is_unsigned_type ? Id::kIdSetb : Id::kIdSetl)};
+    return {flag_reg(is_unsigned_type ? Id::kIdSetbe : Id::kIdSetle)};
 }
 
 Value Emitter::scalar_where(const Node& node) {
@@ -277,7 +277,7 @@ Value Emitter::scalar_cast(const Value& from, DType source, DType target) {
     }
     if (is_bool(target)) {
         put_store(Id::kIdTest, {gp(from.reg), gp(from.reg)});
-        return {truth_reg(Id::kIdSetne)};
+        return {flag_reg(Id::kIdSetne)};
     }
     const Value result = copy(from);
     extend(result.reg, target);

@@ -29,7 +29,7 @@ bool Emitter::half_store(const Store& store) {
 void Emitter::lane_store(const Store& store, int lane, const Value& stored) {
     const int b = store.buffer;
     const DType t = store.value->dtype;
-    const Value v = stored.truth ? numbers(stored) : stored;
+    const Value v = stored.is_mask ? numbers(stored) : stored;
     if (size_of(t) == 8 && v.lane == 4) throw TooWide();
     const bool is_private = expanded_.buffers[b].form == LoweredBuffer::LaneArray;
     if (const LaneIndex at = lane_index(*store.index, lane); !is_private && !(at.affine && at.stride == 1))

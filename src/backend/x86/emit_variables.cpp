@@ -26,7 +26,7 @@ Reg Emitter::variable(int b, std::int64_t number) {
 }
 
 Value Emitter::one_lane(const Value& stored, DType t, int lane) {
-    const Value v = stored.truth ? numbers(stored) : stored;
+    const Value v = stored.is_mask ? numbers(stored) : stored;
     if (is_float(t) && !is_half(t)) {
         const Value first = lane ? upper_lanes(v, lane) : v, result{vec_reg(16)};
         put(Id::kIdVmovaps, {vec(result.reg, 16), vec(first.reg, 16)});
@@ -65,7 +65,7 @@ Value Emitter::variable_load(const Node& node) {
     const Linear index = linear(node.source(0));
     if (lowered.transposed) {
         result = {column(b, index.constant), true, false, static_cast<std::int8_t>(stored_lane(t))};
-        return is_bool(t) ? truth_of(result) : result;
+        return is_bool(t) ? mask_of(result) : result;
     }
     const Reg r = variable(b, index.constant / lowered.unit);
     if (lowered.form == LoweredBuffer::Scalars) result = {r};
@@ -74,7 +74,7 @@ Value Emitter::variable_load(const Node& node) {
         const int at = static_cast<int>(index.constant % lowered.unit);
         if (lowered.form == LoweredBuffer::Vectors && index.terms.empty()) result = one_lane(result, t, at);
         else if (at) result = upper_lanes(result, at);
-        if (result.vector && is_bool(t)) result = truth_of(result);
+        if (result.vector && is_bool(t)) result = mask_of(result);
     }
     if (node.sources.size() == 1) return result;
     if (!result.vector && facts(node).lane < 0) {
@@ -225,7 +225,7 @@ void Emitter::variable_store(const Store& store, const Value& stored) {
         put(Id::kIdVmovups, {vec(to, width(lane)), frame(slot, width(lane))});
         return;
     }
-    const Value v = vector_value(*store.value), whole = v.truth ? numbers(v) : v;
+    const Value v = vector_value(*store.value), whole = v.is_mask ? numbers(v) : v;
     if (size_of(t) == 8 && whole.lane == 4) throw TooWide();
     if (lowered.form == LoweredBuffer::LaneVectors) return assign(to, whole, *store.value);
     const int used = expanded_.lane_vars.at(facts(*store.index).lane);

@@ -61,7 +61,7 @@ std::uint32_t Emitter::bits_id(Op op) const {
     }
 }
 
-Value Emitter::new_truth() {
+Value Emitter::new_mask() {
     if (wide_) return {mask_reg(), true, true, 0};
     return {vec_reg(width(4)), true, true, 4};
 }
@@ -78,12 +78,12 @@ Value Emitter::vector_op(const Node& node) {
         return vector_cast(value(node.source()), node.source().dtype, node.dtype, lane_bytes(node));
     if (node.op == Op::Bitcast) return vector_bitcast(node);
     if (node.op == Op::Lookup) return lookup(node);
-    if (is_bool(t)) return truth_op(node);
+    if (is_bool(t)) return mask_op(node);
     if (node.op == Op::Where && std::holds_alternative<ir::RareArg>(node.arg)) return rarely(node);
     if (node.op == Op::Where) {
-        const Value truth = vector_value(node.source(0)), yes = vector_value(node.source(1)),
+        const Value mask_value = vector_value(node.source(0)), yes = vector_value(node.source(1)),
                     no = vector_value(node.source(2));
-        return select(truth, yes, no);
+        return select(mask_value, yes, no);
     }
     if (ir::info(node.op).kind == ir::OpKind::Compare) {
         const Value a = vector_value(node.source(0)), b = vector_value(node.source(1));
@@ -474,14 +474,14 @@ Value Emitter::quotient_in_doubles(const Value& a, const Value& b, bool is_unsig
     return result;
 }
 
-// ---- truth -----------------------------------------------------------------------------------------------------------
+// ---- masks -----------------------------------------------------------------------------------------------------------
 
 Value Emitter::compare_lanes(int predicate, const Value& a, const Value& b, DType t) {
     const int lane = a.lane, bytes = width(lane);
     const bool floats = is_float(t), is_unsigned_type = is_unsigned(t) && size_of(t) >= 4;
     const auto reg = [&](const Value& v) { return vec(v.reg, bytes); };
     if (wide_) {
-        const Value result = new_truth();
+        const Value result = new_mask();
         const std::uint32_t id = floats ? kCmpF(lane) : (is_unsigned_type ? kCmpU : kCmpS)(lane);
         arithmetic(id, lane, {mask(result.reg), reg(a), reg(b), imm(floats ? kFloatPredicate[predicate] : predicate)});
         return result;
@@ -505,21 +505,21 @@ Value Emitter::compare_lanes(int predicate, const Value& a, const Value& b, DTyp
         }
     }
     Value result = lane == 4 ? m : resize_lanes(m, 4, true);
-    result.truth = true;
+    result.is_mask = true;
     return result;
 }
 
-Reg Emitter::mask_for(const Value& truth, int lane) {
-    if (wide_ || lane == 4) return truth.reg;
+Reg Emitter::mask_for(const Value& mask_value, int lane) {
+    if (wide_ || lane == 4) return mask_value.reg;
     const Reg r = vec_reg(width(8));
-    put(Id::kIdVpmovsxdq, {vec(r, width(8)), vec(truth.reg, width(4))});
+    put(Id::kIdVpmovsxdq, {vec(r, width(8)), vec(mask_value.reg, width(4))});
     return r;
 }
 
-Value Emitter::select(const Value& truth, const Value& yes, const Value& no) {
+Value Emitter::select(const Value& mask_value, const Value& yes, const Value& no) {
     const int bytes = width(yes);
     const Value result = like(yes, vec_reg(bytes));
-    const Reg m = mask_for(truth, yes.lane);
+    const Reg m = mask_for(mask_value, yes.lane);
     if (wide_) {
         Ins& ins = put(kBlendMask(yes.lane), {vec(result.reg, bytes), vec(no.reg, bytes), vec(yes.reg, bytes)});
         ins.lanes = m;
@@ -529,19 +529,19 @@ Value Emitter::select(const Value& truth, const Value& yes, const Value& no) {
     return result;
 }
 
-Value Emitter::invert(const Value& truth) {
-    const Value result = new_truth();
-    if (wide_) put(Id::kIdKnotw, {mask(result.reg), mask(truth.reg)});
+Value Emitter::invert(const Value& mask_value) {
+    const Value result = new_mask();
+    if (wide_) put(Id::kIdKnotw, {mask(result.reg), mask(mask_value.reg)});
     else
-        put(Id::kIdVpxor, {vec(result.reg, width(4)), vec(truth.reg, width(4)),
+        put(Id::kIdVpxor, {vec(result.reg, width(4)), vec(mask_value.reg, width(4)),
                            vec(constant_vector(~Word(0), 4, width(4)), width(4))});
     return result;
 }
 
-Value Emitter::truth_op(const Node& node) {
+Value Emitter::mask_op(const Node& node) {
     const auto of = [&](int i) { return vector_value(node.source(i)); };
     const auto two = [&](Op op, const Value& a, const Value& b) {
-        const Value result = new_truth();
+        const Value result = new_mask();
         if (wide_)
             put(op == Op::And  ? Id::kIdKandw
                 : op == Op::Or ? Id::kIdKorw
@@ -565,21 +565,21 @@ Value Emitter::truth_op(const Node& node) {
     }
 }
 
-Value Emitter::numbers(const Value& truth) {
+Value Emitter::numbers(const Value& mask_value) {
     const Value result = new_vector(4);
     const Operand ones = vec(constant_vector(1, 4, width(4)), width(4)), to = vec(result.reg, width(4));
     if (wide_) {
         Ins& ins = put(Id::kIdVmovdqa32, {to, ones});
-        ins.lanes = truth.reg;
+        ins.lanes = mask_value.reg;
         ins.zeroes = true;
-    } else put(Id::kIdVpand, {to, vec(truth.reg, width(4)), ones});
+    } else put(Id::kIdVpand, {to, vec(mask_value.reg, width(4)), ones});
     return result;
 }
 
-Value Emitter::truth_of(const Value& v) {
+Value Emitter::mask_of(const Value& v) {
     const Operand x = vec(v.reg, width(4));
     if (!wide_) return invert(compare_lanes(kEq, v, constant_like(v, DType::I32, 0), DType::I32));
-    const Value result = new_truth();
+    const Value result = new_mask();
     put(Id::kIdVptestmd, {mask(result.reg), x, x});
     return result;
 }

@@ -55,7 +55,7 @@ Value Emitter::window_load(DType t, int buffer, const Node& index, int lane, con
 
     const Operand first = address(buffer, base, element);
     if (!fits32(first.value + span * element)) return {};
-    std::vector<std::int64_t> places(offsets.size(), -1);  // of the lanes, in two windows side by side
+    std::vector<std::int64_t> places(offsets.size(), -1);  // of the lanes, in two windows, concatenated
     std::vector<bool> done(offsets.size(), false);
     Value result;
     Value half;  // the even window of a pair
@@ -97,7 +97,7 @@ Value Emitter::window_load(DType t, int buffer, const Node& index, int lane, con
 // The elements of a window that open lanes want, from the lane `first` on, in the lanes' order. It is known where the gate is.
 Value Emitter::window_gate(const Node& gate, int first, std::uint64_t wanted) {
     const AtLevel level(*this, level_of(gate));
-    const Value truth = vector_value(gate), result = new_truth();
+    const Value mask_value = vector_value(gate), result = new_mask();
     if (!wide_) {
         std::vector<std::int64_t> lanes, ones;
         for (int e = 0; e < lanes_; ++e) {
@@ -106,12 +106,12 @@ Value Emitter::window_gate(const Node& gate, int first, std::uint64_t wanted) {
             ones.push_back(-is_wanted);
         }
         const Reg moved = vec_reg(32);
-        put(Id::kIdVpermd, {vec(moved, 32), vec(constant_lanes(lanes, 4), 32), vec(mask_for(truth, 4), 32)});
+        put(Id::kIdVpermd, {vec(moved, 32), vec(constant_lanes(lanes, 4), 32), vec(mask_for(mask_value, 4), 32)});
         put(Id::kIdVpand, {vec(result.reg, 32), vec(moved, 32), vec(constant_lanes(ones, 4), 32)});
         return result;
     }
     const Reg open = gp_reg(), pattern = gp_reg(), elements = gp_reg();
-    put(Id::kIdKmovd, {gp(open, 4), mask(mask_for(truth, 4))});
+    put(Id::kIdKmovd, {gp(open, 4), mask(mask_for(mask_value, 4))});
     if (first > 0) put(Id::kIdShr, {gp(open, 4), imm(first)}).reads_first = true;
     put(Id::kIdMov, {gp(pattern), imm(static_cast<std::int64_t>(wanted))});
     put(Id::kIdPdep, {gp(elements), gp(open), gp(pattern)});

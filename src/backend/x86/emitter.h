@@ -41,7 +41,7 @@ struct Emitted {
 struct Value {
     Reg reg;
     bool vector = false;
-    bool truth = false;    // a vector of bools
+    bool is_mask = false;  // a vector of bools
     std::int8_t lane = 0;  // bytes per lane of a vector
 };
 
@@ -114,8 +114,8 @@ private:
     Value check(const Node& node);
     Value call_helper(LaneCall call, std::initializer_list<Value> operands, const Value& like);
     Value helper_op(const Node& node);
-    void jump_if_none(const Value& truth, int to);  // of the lanes is true
-    Value copy(const Value& v);                     // for ops that change nothing: no two nodes share a register
+    void jump_if_none(const Value& mask_value, int to);  // of the lanes is true
+    Value copy(const Value& v);                          // for ops that change nothing: no two nodes share a register
 
     // ---- scalar ops
     Value scalar_op(const Node& node);
@@ -128,7 +128,7 @@ private:
     Value scalar_bitcast(const Node& node);
     Operand int_operand(const Node& node);  // an immediate, if it can be one
     void extend(Reg r, DType t);
-    Reg truth_reg(std::uint32_t set);  // what the flags say, as 0 or 1
+    Reg flag_reg(std::uint32_t set);  // what the flags say, as 0 or 1
 
     // ---- vector ops
     Value vector_op(const Node& node);
@@ -161,7 +161,7 @@ private:
     void unsigned_to_doubles(Reg to, Reg from, int bytes);  // of the doubles
     void doubles_to_unsigned(Reg to, Reg from);
     Value doubles_to_longs(const Value& from, bool is_unsigned_type);  // truncated; they have to be in range
-    Value truth_op(const Node& node);
+    Value mask_op(const Node& node);
     Value rarely(const Node& node);
     Value vector_cast(const Value& from, DType source, DType target, int target_lane);
     Value vector_bitcast(const Node& node);
@@ -177,16 +177,16 @@ private:
     Value new_vector(int lane_bytes) {
         return {vec_reg(width(lane_bytes)), true, false, static_cast<std::int8_t>(lane_bytes)};
     }
-    Value new_truth();
+    Value new_mask();
     Value wrapped(Value v, DType t);  // a result of small integers, extended anew
-    Value select(const Value& truth, const Value& yes, const Value& no);
-    Value invert(const Value& truth);
-    Value like(const Value& v, Reg r) const { return {r, v.vector, v.truth, v.lane}; }
+    Value select(const Value& mask_value, const Value& yes, const Value& no);
+    Value invert(const Value& mask_value);
+    Value like(const Value& v, Reg r) const { return {r, v.vector, v.is_mask, v.lane}; }
     Value constant_like(const Value& v, DType t, Word word);
     Value compare_lanes(int predicate, const Value& a, const Value& b, DType t);  // 0: equal, 1: less, 2: less or equal
-    Reg mask_for(const Value& truth, int lane_bytes);  // as an instruction on such lanes wants it
-    Value numbers(const Value& truth);                 // 0 and 1 in lanes of 4 bytes
-    Value truth_of(const Value& numbers);              // != 0
+    Reg mask_for(const Value& mask_value, int lane_bytes);  // as an instruction on such lanes wants it
+    Value numbers(const Value& mask_value);                 // 0 and 1 in lanes of 4 bytes
+    Value mask_of(const Value& numbers);                    // != 0
     std::uint32_t bits_id(Op op) const;
 
     // ---- memory

@@ -1,6 +1,6 @@
 // backend/x86/interleave.cpp: an expression is emitted one operand after the other, so each instruction waits for the one before it, and
 // a processor that looks a hundred instructions ahead sees few that can run. Where a loop's straight-line code is one long
-// chain, chains that do not depend on each other take turns instead: a list schedule by the longest way to the end of the block. Runs before
+// chain, chains that do not depend on each other take turns instead: a list schedule by the longest path to the end of the block. Runs before
 // registers are assigned; values, and the order of loads and stores among each other, stay.
 #include "backend/x86/interleave.h"
 

@@ -86,19 +86,19 @@ TEST_CASE("chains of instructions take turns; loads, stores and what is overwrit
     l.add(Id::kIdVmovups, true, {v(sums[0]), memory(l.base, 0, 64)});  // must stay behind the second store
     l.add(kLoopEnd, false, {});
 
-    Code turned = l.code;
-    interleave(turned, 32);
-    CHECK(turned.list.size() == l.code.list.size());
-    CHECK(meaning(turned) == meaning(l.code));
+    Code interleaved = l.code;
+    interleave(interleaved, 32);
+    CHECK(interleaved.list.size() == l.code.list.size());
+    CHECK(meaning(interleaved) == meaning(l.code));
     int changes = 0;  // from one chain to the other
-    for (std::size_t i = 4; i + 4 < turned.list.size(); ++i)
-        changes += turned.list[i].o[0].reg.id != turned.list[i - 1].o[0].reg.id;
+    for (std::size_t i = 4; i + 4 < interleaved.list.size(); ++i)
+        changes += interleaved.list[i].o[0].reg.id != interleaved.list[i - 1].o[0].reg.id;
     CHECK(changes > 12);
 
     Code crowded = l.code;
     interleave(crowded, 3);  // two chains at once need four registers
     CHECK(meaning(crowded) == meaning(l.code));
-    CHECK(most_alive(turned) == 4);
+    CHECK(most_alive(interleaved) == 4);
     CHECK(most_alive(crowded) <= 3);
 }
 
@@ -224,7 +224,7 @@ TEST_CASE("loads pass stores to the kernel's own memory, and no others") {
 TEST_CASE("what is compared with memory is compared where its flags are read") {
     Listing l;
     const auto v = [](Reg r) { return vec(r, 64); };
-    const Reg truth = l.code.make(Class::Gp, 8), sum = l.code.make(Class::Gp, 8);
+    const Reg flag = l.code.make(Class::Gp, 8), sum = l.code.make(Class::Gp, 8);
     l.add(kLoopBegin, false, {imm(100)});
     Reg x = l.vector();
     l.add(Id::kIdVmovups, true, {v(x), memory(l.base, 0, 64)});
@@ -239,7 +239,7 @@ TEST_CASE("what is compared with memory is compared where its flags are read") {
     Operand compared = memory(l.base, 0, 1);
     compared.local = true;  // it waits for nothing either
     l.add(Id::kIdCmp, false, {compared, imm(0)});
-    l.add(Id::kIdSetne, true, {gp(truth, 1)});
+    l.add(Id::kIdSetne, true, {gp(flag, 1)});
     l.add(kLoopEnd, false, {});
     const Meaning before = meaning_of(l.code);
     interleave(l.code, 32);
@@ -255,7 +255,8 @@ TEST_CASE("a vector of which only lanes are written goes on with what it held be
     const auto v = [](Reg r) { return vec(r, 32); };
     const Reg x = l.code.make(Class::Vec, 32), y = l.code.make(Class::Vec, 32);
     l.add(kLoopBegin, false, {imm(100)});
-    for (int turn = 0; turn < 2; ++turn) l.add(Id::kIdVblendps, true, {v(x), v(x), v(y), imm(1 << turn)});
+    for (int iteration = 0; iteration < 2; ++iteration)
+        l.add(Id::kIdVblendps, true, {v(x), v(x), v(y), imm(1 << iteration)});
     l.add(Id::kIdVmovups, false, {memory(l.base, 0, 32), v(x)});
     l.add(kLoopEnd, false, {});
     const Meaning before = meaning_of(l.code);
@@ -272,12 +273,12 @@ TEST_CASE("a vector that is written anew is another one, unless something outsid
         const auto v = [](Reg r) { return vec(r, 64); };
         const Reg x = l.vector();
         l.add(kLoopBegin, false, {imm(100)});
-        for (int turn = 0; turn < 3; ++turn) {
-            l.add(Id::kIdVmovups, true, {v(x), memory(l.base, 64 * turn, 64)});
+        for (int iteration = 0; iteration < 3; ++iteration) {
+            l.add(Id::kIdVmovups, true, {v(x), memory(l.base, 64 * iteration, 64)});
             l.add(Id::kIdVaddps, true, {v(x), v(x), v(x)});  // reads itself, and is a new value
             l.add(Id::kIdVfmadd231ps, true, {v(x), v(x), v(x)});
             l.code.list.back().reads_first = true;  // goes on with the old one
-            l.add(Id::kIdVmovups, false, {memory(l.base, 64 * turn, 64), v(x)});
+            l.add(Id::kIdVmovups, false, {memory(l.base, 64 * iteration, 64), v(x)});
         }
         l.add(kLoopEnd, false, {});
         if (read_outside) l.add(Id::kIdVmovups, false, {memory(l.base, 0, 64), v(x)});

@@ -99,11 +99,11 @@ TEST_CASE("instructions that depend on each other have another meaning the other
 
 TEST_CASE("flags and masks are dependences too") {
     Listing l;
-    const Reg base = l.general(), truth = l.general(), sum = l.general();
+    const Reg base = l.general(), flag = l.general(), sum = l.general();
     l.add(Id::kIdAdd, {gp(sum), imm(1)}, true, true);
     l.add(Id::kIdCmp, {memory(base, 0, 1), imm(0)}, false);
-    l.add(Id::kIdSetne, {gp(truth, 1)});
-    l.add(Id::kIdMov, {memory(base, 0, 8), gp(truth)}, false);
+    l.add(Id::kIdSetne, {gp(flag, 1)});
+    l.add(Id::kIdMov, {memory(base, 0, 8), gp(flag)}, false);
     CHECK_FALSE(may_swap(l, 0));
     CHECK_FALSE(may_swap(l, 1));
 
@@ -131,8 +131,8 @@ Allocation places(Code& code, int vectors = 32) {
     return allocation;
 }
 
-// A loop that reads `outside` in each turn, and `count` values that are alive at once.
-Listing turns(int count) {
+// A loop that reads `outside` in each iteration, and `count` values that are alive at once.
+Listing loop_listing(int count) {
     Listing l;
     const Reg base = l.general(), i = l.general(), outside = l.vector();
     l.add(Id::kIdMov, {gp(base), frame(kArgScratch, 8)});
@@ -161,13 +161,13 @@ TEST_CASE("what allocate decides holds, with and without spilled values") {
         for (const int vectors : {16, 32}) {
             CAPTURE(count);
             CAPTURE(vectors);
-            Listing l = turns(count);
+            Listing l = loop_listing(count);
             CHECK_NOTHROW(places(l.code, vectors));
         }
 }
 
 TEST_CASE("two values in one place are found") {
-    Listing l = turns(4);
+    Listing l = loop_listing(4);
     const Allocation allocation = places(l.code);
     const auto broken = [&](const std::function<void(Code&)>& change) {
         Code code = l.code;
@@ -176,7 +176,7 @@ TEST_CASE("two values in one place are found") {
     };
     const std::size_t base = 0, counter = 1, outside = 2, first = 3, second = 4;
     broken([&](Code& code) { code.regs[second].machine = code.regs[first].machine; });
-    broken([&](Code& code) { code.regs[first].machine = code.regs[outside].machine; });  // the next turn reads it
+    broken([&](Code& code) { code.regs[first].machine = code.regs[outside].machine; });  // the next iteration reads it
     broken([&](Code& code) { code.regs[counter].machine = code.regs[base].machine; });
     broken([&](Code& code) { code.regs[counter].machine = 4; });  // the stack's pointer
     broken([&](Code& code) { code.regs[first].machine = 32; });

@@ -116,7 +116,7 @@ TEST_CASE("a matmul of few columns keeps its sums in registers; AVX2 stores them
         }
 }
 
-TEST_CASE("AVX2 adds a row's rest to its sums by a blend, not lane by lane") {
+TEST_CASE("AVX2 adds a row's tail to its sums by a blend, not lane by lane") {
     const BackendScope x86("x86");
     const CpuScope scope("avx2");
     if (testing::level_here() != CpuLevel::Avx2) return;

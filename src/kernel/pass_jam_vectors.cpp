@@ -1,4 +1,4 @@
-// kernel/pass_pairs.cpp: the "pairs" pass: where a vector of results takes a long computation, two vectors are computed before either is
+// kernel/pass_jam_vectors.cpp: the "jam_vectors" pass, unroll-and-jam of vectors: where a vector of results takes a long computation, two vectors are computed before either is
 // stored. A backend may then let the instructions of one run between those of the other, each of which waits for the one before it.
 #include "kernel/nest.h"
 #include "kernel/passes.h"
@@ -24,7 +24,7 @@ public:
 
     std::optional<Body> operator()(const Loop& loop) {
         if (!worth_it(loop)) return {};
-        return pair(loop);
+        return jammed(loop);
     }
 
     bool any() const { return any_; }
@@ -50,7 +50,7 @@ private:
                });
     }
 
-    Body pair(const Loop& loop) {
+    Body jammed(const Loop& loop) {
         any_ = true;
         const Loop& lanes = *loop.body[0].loop();
         const std::int64_t pairs = loop.extent() / vectors_;
@@ -89,7 +89,7 @@ private:
 
 }  // namespace
 
-Kernel pair_vectors(Kernel kernel, const Target& target) {
+Kernel jam_vectors(Kernel kernel, const Target& target) {
     if (target.level == CpuLevel::Baseline) return kernel;  // too few registers for two
     InterleaveVectors interleave(kernel, vectors_at_once(target));
     kernel.body = replace_loops(Body(kernel.body), std::ref(interleave));

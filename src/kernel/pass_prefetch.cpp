@@ -1,5 +1,5 @@
-// kernel/pass_ahead.cpp: the "ahead" pass: rows that are read more than once (softmax, layer norm) come from memory the first time and from
-// the first cache then, while memory rests. So the second time asks for the next row.
+// kernel/pass_prefetch.cpp: the "prefetch" pass: rows that are read more than once (softmax, layer norm) come from memory the first time and from
+// the first cache then, while memory is idle. So the second time asks for the next row.
 #include "kernel/nest.h"
 #include "kernel/passes.h"
 
@@ -17,13 +17,13 @@ namespace {
 constexpr std::int64_t kFarBytes = 1 << 20;  // of what is read: less stays in a core's own caches
 constexpr std::int64_t kLeastRow = 1 << 10;  // bytes from row to row: a processor follows shorter ones by itself
 
-class Fetching {
+class PrefetchRows {
 public:
-    explicit Fetching(Kernel& kernel) : kernel_(kernel) {}
+    explicit PrefetchRows(Kernel& kernel) : kernel_(kernel) {}
 
     std::optional<Body> operator()(const Loop& rows) {
         if (rows.kind != LoopKind::Serial || rows.count || rows.extent() < 2) return {};
-        std::set<int> read, fetched;  // buffers, by the statements so far
+        std::set<int> read, prefetched;  // buffers, by the statements so far
         Body body;
         for (const Stmt& stmt : rows.body) {
             const Loop* loop = stmt.loop();
@@ -33,12 +33,12 @@ public:
                     if (is_far(load, rows)) here.insert(load->as<ir::LoadArg>().buffer);
             std::set<int> again;
             for (const int b : here)
-                if (read.contains(b) && fetched.insert(b).second) again.insert(b);
+                if (read.contains(b) && prefetched.insert(b).second) again.insert(b);
             if (again.empty()) body.push_back(stmt);
             else body.emplace_back(with_hints(*loop, rows, again));
             read.merge(here);
         }
-        if (fetched.empty()) return {};
+        if (prefetched.empty()) return {};
         any_ = true;
         return Body{Loop{rows.var, rows.kind, std::move(body), rows.independent, nullptr}};
     }
@@ -89,10 +89,10 @@ private:
 
 }  // namespace
 
-Kernel fetch_rows(Kernel kernel, const Target&) {
-    Fetching fetching(kernel);
-    kernel.body = replace_loops(Body(kernel.body), std::ref(fetching));
-    if (fetching.any()) kernel.schedule.push_back("next row fetched ahead");
+Kernel prefetch_rows(Kernel kernel, const Target&) {
+    PrefetchRows prefetching(kernel);
+    kernel.body = replace_loops(Body(kernel.body), std::ref(prefetching));
+    if (prefetching.any()) kernel.schedule.push_back("next row prefetched");
     return kernel;
 }
 

@@ -1,4 +1,4 @@
-// kernel/pass_rows.cpp: the "rows" pass: a loop over rows, each of which waits for sums of its own (softmax, layer norm), takes two rows
+// kernel/pass_jam_rows.cpp: the "jam_rows" pass, unroll-and-jam of rows: a loop over rows, each of which waits for sums of its own (softmax, layer norm), takes two rows
 // at a time, statement by statement. The fold of one row's sums, a chain of dependent instructions, then runs beside the other's. Long rows
 // that are only added up (a sum of everything, a matrix times a vector) are two streams of memory so.
 #include "kernel/nest.h"
@@ -17,7 +17,7 @@ namespace weft::kernel {
 namespace {
 
 constexpr std::int64_t kRows = 2;
-// Turns of a row's longest loop. Measured: of longer rows that are read several times, two find less in the first cache, and what
+// Iterations of a row's longest loop. Measured: of longer rows that are read several times, two find less in the first cache, and what
 // computes more than an addition per load has no time to wait for a second stream.
 constexpr std::int64_t kLongRow = 32;
 constexpr std::int64_t kMostScratch =
@@ -27,7 +27,7 @@ constexpr std::int64_t kMostNodes = 256;  // expression nodes of a row: the code
 // What one row consists of.
 struct Row {
     std::int64_t iterations = 0, nodes = 0;  // of its longest loop nest; of all its expressions
-    bool sums = false;                       // a loop carries something from turn to turn
+    bool sums = false;                       // a loop carries something from iteration to iteration
     bool counted = false;
     std::vector<int> locals;
 };
@@ -38,7 +38,7 @@ public:
 
     std::optional<Body> operator()(const Loop& loop) {
         if (!worth_it(loop)) return {};
-        return Body{paired(loop)};
+        return Body{jammed(loop)};
     }
 
     bool any() const { return any_; }
@@ -123,7 +123,7 @@ private:
         }
     }
 
-    Stmt paired(const Loop& loop) {
+    Stmt jammed(const Loop& loop) {
         any_ = true;
         Row row;
         describe(loop.body, 1, row);
@@ -200,7 +200,7 @@ private:
 
 }  // namespace
 
-Kernel pair_rows(Kernel kernel, const Target& target) {
+Kernel jam_rows(Kernel kernel, const Target& target) {
     if (kernel.body.size() != 1 || !kernel.body[0].loop() || kernel.body[0].loop()->kind != LoopKind::Parallel)
         return kernel;  // too small to be worth a larger program
     UnrollAndJam jam(kernel, target);

@@ -1,10 +1,10 @@
-// cells/dying.cpp: which memory is free once a run has rebound its cells, found by trial deletion: references are dropped on
+// cells/donatable.cpp: which memory is free once a run has rebound its cells, found by trial deletion: references are dropped on
 // paper, and what has none left drops its own. An output may take such memory over (donation).
 #include "cells/state.h"
 
 namespace weft::cells {
 
-std::uint64_t find_dying_storages(std::span<const ir::Node* const> dropped) {
+std::uint64_t find_donatable_storages(std::span<const ir::Node* const> dropped) {
     // Walk marks instead of maps: this runs before every evaluation.
     const std::uint64_t epoch = ir::next_epoch();
     InlineVector<const ir::Node*, 32> dead;
@@ -28,7 +28,7 @@ std::uint64_t find_dying_storages(std::span<const ir::Node* const> dropped) {
             storage->slot = 0;
         }
         // Whoever else holds a storage (another node, an exported array) keeps it alive. Foreign memory is never ours to write.
-        if (++storage->slot == storage.use_count() && !storage->foreign) storage->dying = epoch;
+        if (++storage->slot == storage.use_count() && !storage->foreign) storage->donatable_in = epoch;
     }
     return epoch;
 }
