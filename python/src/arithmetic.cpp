@@ -172,12 +172,6 @@ void bind_arithmetic(nb::module_& m, nb::handle tensor) {
     bind_binary(m, tensor);
     bind_choice(m, tensor);
     bind_writes(tensor);
-    both(m, tensor, "matmul", "other", "The matrix product of the last two axes; the axes before them broadcast.",
-         [](const Tensor& a, const Tensor& b) { return matmul(a, b); });
-    both(m, tensor, "dot", "tensor", "The product of two 1-d tensors.",
-         [](const Tensor& a, const Tensor& b) { return dot(a, b); });
-    both(m, tensor, "outer", "vec2", "All products of two 1-d tensors.",
-         [](const Tensor& a, const Tensor& b) { return outer(a, b); });
 }
 
 }  // namespace weft::python
