@@ -106,6 +106,8 @@ TEST_CASE("sources that do not fit raise at the call") {
     const Tensor x = zeros({3, 2});
     CHECK(error_of<DTypeError>([&] {
               scatter_add(x.to(i32), 0, zeros({1, 1}, i64), zeros({1, 1}));
+          }) ==
+          "scatter_add(x: i32[3, 2], axis: 0, index: i64[1, 1], source: f32[1, 1]): source's f32 does not fit x's i32");
     CHECK(error_of<ShapeError>([&] {
               index_add(x, 0, tensor({0}), zeros({2, 2}));
           }) ==

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from .losses import reduced
+from .loss import reduced
 from .registry import Error, Sample, floats, integers, op
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -43,7 +43,6 @@ op(
         Error(IndexError, "5", floats(2, 3), np.array([1, 5])),
     ],
 )
-
 LABELS = np.array([[1, 3, -1, 2], [0, -1, -1, -1], [-1, 2, 0, 1], [3, 2, 1, 0]])
 
 
@@ -145,6 +144,7 @@ op(
         Error(RuntimeError, "same number of axes", *THREE[:2], floats(3)),
     ],  # fmt: skip
 )
+
 
 # ---- labels at unknown times -----------------------------------------------------------------------------------------
 

@@ -3,8 +3,8 @@
 import numpy as np
 from scipy import special
 
-from .elementwise import NO_TENSORS, NUMBER, SHAPES_DIFFER, pairwise
-from .registry import FLOATS, INTEGERS, NUMBERS, Error, Sample, as_dtype, binary, common_dtype, floats, integers, op
+from .arithmetic import NO_TENSORS, NUMBER, SHAPES_DIFFER, pairwise
+from .registry import FLOATS, INTEGERS, Error, Sample, as_dtype, binary, common_dtype, floats, integers, op
 
 BOTH = "weft Tensor Tensor_"
 ONLY_FLOATS = [SHAPES_DIFFER, Error(TypeError, "float", integers(3), integers(3))]
@@ -64,7 +64,6 @@ for _dtype in ("float32", "float64"):
         reason="neighbours are exact",
         errors=[NO_TENSORS, *ONLY_FLOATS],
     )
-
 two(
     "heaviside",
     lambda x, values: np.where(x == 0, values, np.where(x > 0, 1.0, 0.0)),
@@ -106,17 +105,6 @@ pairwise(
     gradient=False,
     errors=NO_INTEGERS,
 )
-
-
-# ---- limits ----------------------------------------------------------------------------------------------------------
-
-
-def beyond(choose):
-    return lambda x, limit: np.where(np.isnan(x) if np.asarray(x).dtype.kind == "f" else False, x, choose(x, limit))
-
-
-for _name, _choose in (("clamp_min", np.maximum), ("clamp_max", np.minimum)):
-    pairwise(_name, beyond(_choose), forms=BOTH, dtypes=NUMBERS, numbers=(1, 0.5), special=False)
 
 
 # ---- three tensors ---------------------------------------------------------------------------------------------------

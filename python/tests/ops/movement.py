@@ -244,24 +244,6 @@ move(
     more=[Sample(floats(0, 3), 1, 0), Sample(floats(67), 3)],
     errors=[Error(IndexError, "out of range", floats(3), 1, 1), Error(ValueError, "one shift for each", floats(3), (1, 2), (0,))],
 )
-move(
-    "tril",
-    lambda x, diagonal=0: np.tril(x, diagonal),
-    (),
-    (1,),
-    (-1,),
-    more=[Sample(floats(0, 0)), Sample(floats(5, 3), diagonal=2), Sample(floats(3, 67))],
-    errors=[Error(RuntimeError, "2", floats(3))],
-)
-move(
-    "triu",
-    lambda x, diagonal=0: np.triu(x, diagonal),
-    (),
-    (1,),
-    (-1,),
-    more=[Sample(floats(0, 0)), Sample(floats(5, 3), diagonal=2), Sample(floats(3, 67))],
-    errors=[Error(RuntimeError, "2", floats(3))],
-)
 
 # ---- copies ----------------------------------------------------------------------------------------------------------
 
@@ -363,6 +345,7 @@ for _name, _function in (("hstack", np.hstack), ("vstack", np.vstack)):
         promotes=False,
         errors=[Error(RuntimeError, "3", [floats(2, 3), floats(3, 2)][:: -1 if _name == "vstack" else 1])],
     )
+
 
 # ---- pieces ----------------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Rows of numbers by a formula, windows of spectra, memory as numbers, parts copied."""
+"""Rows of numbers by a formula, windows of spectra, memory as numbers."""
 
 import math
 
@@ -64,6 +64,7 @@ op("bartlett_window", "weft", lengths(), window(spectra.bartlett), result="float
 op("hamming_window", "weft", lengths((7, True, 0.6), (7, False, 0.5, 0.3)), window(lambda n, alpha=0.54, beta=0.46: alpha - beta * np.cos(2 * math.pi * np.arange(n) / (n - 1))), result="float32", gradient=False, errors=LENGTHS)
 op("kaiser_window", "weft", lengths((7, True, 3.0), (7, False, 0.0)), window(lambda n, beta=12.0: spectra.kaiser(n, beta)), result="float32", gradient=False, errors=LENGTHS)
 
+
 # ---- memory ----------------------------------------------------------------------------------------------------------
 
 
@@ -88,19 +89,4 @@ def check_array(got, value, dtype=None, copy=None):
 
 op("asarray", "weft", lambda: [*(Sample(floats(3, 4, dtype=d)) for d in KINDS), Sample([1.0, 2.5]), Sample([[1, 2], [3, 4]]), Sample(3), Sample(floats(4, 3).T), Sample(integers(3), dtype=D("float32")), Sample(floats(3), copy=True), Sample(floats(3), copy=False), Sample([1, 2], copy=True)],
    check=check_array, gradient=False, errors=[Error(ValueError, "copy", [1, 2], copy=False), Error(ValueError, "copy", integers(3), dtype=D("float32"), copy=False), Error(TypeError, "data", "text")])  # fmt: skip
-
-
-def check_drawn(got, x, low, high=None, **kwargs):
-    first, end = (0, low) if high is None else (low, high)
-    values = np.array(got.double().tolist()).reshape(got.shape)
-    assert tuple(got.shape) == x.shape and ((values >= first) & (values < end) & (values == np.floor(values))).all()
-
-
-op("randint_like", "weft", lambda: [*(Sample(floats(3, 4, dtype=d), 5) for d in KINDS if d != "bool"), Sample(floats(67), -3, 4), Sample(floats(0), 3), Sample(floats(), 3), Sample(floats(5), 2, dtype=D("int64"))], check=check_drawn, gradient=False, errors=[Error(ValueError, "below", floats(3), 2, 2)])
 op("new_empty", "Tensor", lambda: [*(Sample(floats(2, dtype=d), 3, 4) for d in KINDS), Sample(floats(2), 0), Sample(floats(2), (2, 3)), Sample(floats(2), 3, dtype=D("int64"))], check=lambda got, x, *size, dtype=None: None if tuple(got.shape) == tuple(size[0] if isinstance(size[0], tuple) else size) else 1 / 0, gradient=False, errors=[Error(ValueError, "negative", floats(2), -1)])
-op("narrow_copy", "weft Tensor", lambda: [*(Sample(floats(3, 4, dtype=d), 1, 1, 2) for d in KINDS), Sample(floats(3, 4).T, 0, -2, 2), Sample(floats(5), 0, 5, 0), Sample(floats(2, 3, dtype="float64"), 1, 0, 2)], lambda x, dim, start, length: x.take(range(start % x.shape[dim] if start < 0 else start, (start % x.shape[dim] if start < 0 else start) + length), dim),
-   result="same", errors=[Error(IndexError, "leave axis 0", floats(3), 0, 2, 2)])  # fmt: skip
-op("unravel_index", "weft", lambda: [*(Sample(integers(5, high=24, dtype=d), (2, 3, 4)) for d in ("int64", "int32", "int16", "uint8")), *(Sample(integers(*s, high=24), (2, 3, 4)) for s in ((), (0,), (67,), (2, 3))), Sample(integers(5, high=6), 6), Sample(integers(5, high=6)[::-1], (6, 1))],
-   lambda x, shape: [*np.unravel_index(x, shape)], result=lambda s: s.args[0].dtype.name, gradient=False, torch=lambda torch, x, shape: [r.to(x.dtype) for r in torch.unravel_index(x, shape)], errors=[Error(TypeError, "integers", floats(3), (2, 2))])  # fmt: skip
-for _name, _function in (("tril", np.tril), ("triu", np.triu)):
-    op(_name, "Tensor_", lambda: [*(Sample(floats(3, 4, dtype=d), k) for d in KINDS for k in (0, 1)), Sample(floats(4, 3).T), Sample(floats(2, 3, 3), -1), Sample(floats(2, 3, dtype="float64"))], lambda x, k=0, f=_function: f(x, k), result="same", errors=[Error(RuntimeError, "two axes", floats(3))])

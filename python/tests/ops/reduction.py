@@ -157,7 +157,6 @@ def logsums():
 
 op("logsumexp", "weft Tensor", logsums, logsumexp, result="float", errors=[Error(IndexError, "axis 1 is out of range", floats(3), 1)])
 
-
 # ---- extremes --------------------------------------------------------------------------------------------------------
 
 EMPTY = Error(ValueError, "no", floats(0))

@@ -111,6 +111,7 @@ loss(
     reason="PyTorch has none",
 )
 
+
 # ---- yes or no -------------------------------------------------------------------------------------------------------
 
 
@@ -178,6 +179,7 @@ op(
     gradient=(0,),
     errors=[Error(ValueError, BAD_REDUCTION, floats(3), floats(3), reduction="some")],
 )
+
 
 # ---- classes ---------------------------------------------------------------------------------------------------------
 
@@ -272,6 +274,7 @@ op(
     errors=BAD_LABELS[:1],
 )
 
+
 # ---- distributions ---------------------------------------------------------------------------------------------------
 
 
@@ -340,6 +343,7 @@ op(
     errors=[Error(ValueError, "variance", floats(3, 4), floats(3, 4), floats(5))],
 )
 
+
 # ---- vectors ---------------------------------------------------------------------------------------------------------
 
 
@@ -384,26 +388,6 @@ op(
 
 def signs(*shape, dtype="float32"):
     return np.where(floats(*shape, seed=7) > 0, 1, -1).astype(dtype)
-
-
-def normalize(x, p=2.0, dim=1, eps=1e-12):
-    return x / np.maximum((np.abs(x) ** p).sum(dim, keepdims=True) ** (1 / p), eps)
-
-
-op(
-    "normalize",
-    "F",
-    lambda: [
-        *(Sample(s.args[0]) for s in vectors()),
-        Sample(floats(3, 4), 1.0),
-        Sample(floats(3, 4), dim=0),
-        Sample(np.zeros((2, 3), "float32")),
-    ],
-    normalize,
-    result="same",
-    gradients=[Sample(floats(2, 3, dtype="float64"))],
-    errors=[Error(IndexError, "out of range", floats(3))],
-)
 
 
 def cosine_embedding(a, b, target, margin=0.0):

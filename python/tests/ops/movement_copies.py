@@ -3,7 +3,8 @@
 import math
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided, sliding_window_view
+from numpy.lib.stride_tricks import as_strided
+from numpy.lib.stride_tricks import sliding_window_view
 
 from .registry import ALL, D, Error, Sample, floats, integers, op
 

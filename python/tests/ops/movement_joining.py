@@ -33,6 +33,7 @@ def move(name, oracle, *argument_lists, forms="weft Tensor", shape=(2, 3, 4), mo
 
 SMALL = floats(2, 3, dtype="float64")
 
+
 # ---- views -----------------------------------------------------------------------------------------------------------
 
 
@@ -80,6 +81,7 @@ move("as_strided", as_strided, ((2, 2), (1, 3)), ((3, 3), (1, 1)), ((2,), (5,), 
      torch=lambda torch, x, *args: x.contiguous().as_strided(*args),
      errors=[Error(ValueError, "not all among", floats(6), (3, 3), (3, 1)), Error(ValueError, "one stride", floats(6), (3, 3), (3,)), Error(ValueError, "negative", floats(6), (2,), (-1,))])  # fmt: skip
 
+
 # ---- pieces ----------------------------------------------------------------------------------------------------------
 
 
@@ -103,6 +105,7 @@ several("split_with_sizes", lambda x, sizes, dim=0: [*np.split(x, np.cumsum(size
         errors=[Error(RuntimeError, "add up", floats(4), [1, 2]), Error(ValueError, "negative", floats(4), [5, -1])])  # fmt: skip
 several("unstack", lambda x, dim=0: [*np.moveaxis(x, dim, 0)], lambda: [*moves((), (1,), (-1,)), Sample(SMALL), Sample(floats(3, 0), 0)], forms="weft", torch=lambda torch, x, dim=0: x.unbind(dim),
         errors=[Error(IndexError, "out of range", floats(4), 1)])  # fmt: skip
+
 
 # ---- joints ----------------------------------------------------------------------------------------------------------
 
@@ -260,6 +263,7 @@ def sum_to_size(x, *size):
 
 op("sum_to_size", "Tensor", lambda: [*(Sample(floats(2, 3, 4, dtype=d), 3, 1) for d in ("float32", "float64", "float16", "bfloat16", "int64")), *(Sample(a, 1, 5) for a in strided(4, 5)), Sample(floats(2, 3), 2, 3), Sample(floats(2, 3), 3), Sample(floats(2, 3), 1), Sample(floats(0, 3), 1, 3), Sample(SMALL, 2, 1)], sum_to_size,
    result="same", errors=[Error(RuntimeError, "cannot be summed", floats(2, 3), 2)])  # fmt: skip
+
 
 # ---- shapes changed in place -------------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
-"""Running sums, products, extremes; differences."""
+"""Running sums and products."""
 
 import numpy as np
 
-from .registry import D, Error, Sample, floats, op, scan
+from .registry import FLOATS, D, Error, Sample, floats, op, scan
 
 BAD_AXIS = [Error(IndexError, "axis 2 is out of range", floats(3, 4), dim=2), Error(TypeError, "dim", floats(3))]
 
@@ -34,3 +34,12 @@ def products():
 
 
 op("cumprod", "weft Tensor", products, along(np.cumprod), result="sum", errors=BAD_AXIS)
+for _name, _oracle in (("cumsum", np.cumsum), ("cumprod", np.cumprod)):
+    op(
+        _name,
+        "Tensor_",
+        lambda: scan(0.5, 1.5, dtypes=FLOATS),
+        lambda x, dim, f=_oracle: x if x.ndim == 0 else f(x, axis=dim),
+        result="same",
+        errors=[Error(IndexError, "axis 2 is out of range", floats(3, 4), dim=2)],
+    )
