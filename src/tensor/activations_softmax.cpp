@@ -34,9 +34,7 @@ SoftmaxRule softmax_rule(int axis) {
     return axis < kShared ? rules[axis] : make_softmax_rule(axis);
 }
 
-NodeRef softmax_operand(const Tensor& x) {
-    return ir::cast(node_of(x), accumulator_of(float_type(x.dtype())));
-}
+NodeRef softmax_operand(const Tensor& x) { return ir::cast(node_of(x), accumulator_of(float_type(x.dtype()))); }
 
 }  // namespace
 
