@@ -100,6 +100,8 @@ void bind_in_place(nb::module_& f) {
 
 // Those that PyTorch has outside of nn.functional as well.
 void bind_outside(nb::module_& m, nb::handle t) {
+    unary<sigmoid>(m, t, "sigmoid", "1 / (1 + exp(-x)).");
+    unary<relu>(m, t, "relu", "max(x, 0).");
     function(m, "selu", "input", "A scaled ELU that keeps mean and variance.", [](const Tensor& x) { return selu(x); });
     function(m, "celu", "input, alpha=1.0", "x, or alpha * (exp(x / alpha) - 1) where x is negative.",
              [](const Tensor& x, double alpha) { return celu(x, alpha); });

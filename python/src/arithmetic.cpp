@@ -51,8 +51,6 @@ void bind_unary(nb::module_& m, nb::handle t) {
     unary<cosh>(m, t, "cosh", "The hyperbolic cosine.");
     unary<tanh>(m, t, "tanh", "The hyperbolic tangent.");
     unary<erf>(m, t, "erf", "The error function.");
-    unary<sigmoid>(m, t, "sigmoid", "1 / (1 + exp(-x)).");
-    unary<relu>(m, t, "relu", "max(x, 0).");
     unary<bitwise_not>(m, t, "bitwise_not", "~x.");
     unary<logical_not>(m, t, "logical_not", "Whether x is 0.");
     both(m, t, "isnan", "", "Whether an element is NaN.", [](const Tensor& x) { return isnan(x); });

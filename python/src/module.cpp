@@ -12,6 +12,7 @@ NB_MODULE(_weft, m) {
     bind_creation(m, tensor);
     bind_random(m, f, tensor);
     bind_arithmetic(m, tensor);
+    bind_arithmetic_in_place(m, tensor);
     bind_products(m, f, tensor);
     bind_elementwise(m, tensor);
     bind_special(m, tensor);

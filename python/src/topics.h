@@ -13,6 +13,7 @@ nb::object bind_tensor(nb::module_& m);  // weft.Tensor; the topics below add to
 void bind_creation(nb::module_& m, nb::handle tensor);
 void bind_random(nb::module_& m, nb::module_& f, nb::handle tensor);  // f: the submodule functional
 void bind_arithmetic(nb::module_& m, nb::handle tensor);
+void bind_arithmetic_in_place(nb::module_& m, nb::handle tensor);
 void bind_products(nb::module_& m, nb::module_& f, nb::handle tensor);
 void bind_elementwise(nb::module_& m, nb::handle tensor);
 void bind_special(nb::module_& m, nb::handle tensor);
