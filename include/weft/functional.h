@@ -5,10 +5,9 @@
 #include <weft/activations.h>
 #include <weft/attention.h>
 #include <weft/convolution.h>
-#include <weft/ctc_loss.h>
 #include <weft/embedding.h>
 #include <weft/loss.h>
-#include <weft/margin_loss.h>
 #include <weft/norm.h>
+#include <weft/pooling.h>
 #include <weft/products.h>
 #include <weft/recurrent.h>

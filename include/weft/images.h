@@ -1,4 +1,4 @@
-// weft/images.h: ops on images and other grids: patches, resizing, pixels and channels moved.
+// weft/images.h: ops on images and other grids: patches, resizing, values at chosen places, pixels and channels moved.
 #pragma once
 
 #include <weft/api.h>
@@ -41,6 +41,25 @@ struct InterpolateOptions {
     bool antialias = false;         // Linear or Cubic, two spatial axes
 };
 Tensor interpolate(const Tensor& x, const InterpolateOptions& options);
+
+// ---- values at chosen places -----------------------------------------------------------------------------------------
+
+// The values of input [n, c, h, w] at the places of grid [n, h', w', 2], whose last axis is (x, y), -1 at the left or upper and 1 at the
+// right or lower end; or of [n, c, d, h, w] at [n, d', h', w', 3]. With align_corners an end is the centre of the last pixel,
+// without it its outer edge. Places outside read zeros, the border, or the image reflected. Cubic is for images only.
+//
+//     grid_sample(x, affine_grid(theta, x.shape()), {.mode = SampleMode::Nearest});
+enum class SampleMode : std::uint8_t { Linear, Nearest, Cubic };
+enum class SamplePadding : std::uint8_t { Zeros, Border, Reflection };
+struct GridSampleOptions {
+    SampleMode mode = SampleMode::Linear;
+    SamplePadding padding = SamplePadding::Zeros;
+    bool align_corners = false;
+};
+Tensor grid_sample(const Tensor& input, const Tensor& grid, const GridSampleOptions& options = {});
+
+// The grid for affine maps theta [n, 2, 3] of images of the shape {n, c, h, w}, or [n, 3, 4] of volumes.
+Tensor affine_grid(const Tensor& theta, const Shape& size, bool align_corners = false);
 
 // ---- pixels and channels ---------------------------------------------------------------------------------------------
 

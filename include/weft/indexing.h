@@ -1,20 +1,17 @@
-// weft/indexing.h: indices that are data. Index tensors are integers. A bad index throws IndexError when the graph runs;
-// negative ones are bad, except where it says that they count from the end. A scalar counts as a vector of one element.
+// weft/indexing.h: reading by indices that are data, and by masks; writing is in weft/scatter.h. Index tensors are integers. A bad index
+// throws IndexError when the graph runs; negative ones are bad, except where it says that they count from the end. A scalar counts as a
+// vector of one element.
 #pragma once
 
 #include <weft/api.h>
-#include <weft/selection.h>
 #include <weft/tensor.h>
 
 #include <cstdint>
 #include <initializer_list>
-#include <optional>
 #include <span>
-#include <string>
+#include <vector>
 
 namespace WEFT_API weft {
-
-// ---- reading ---------------------------------------------------------------------------------------------------------
 
 // x[positions] along an axis; the result has the positions' shape in place of that axis. Negative ones count from the end.
 //
@@ -41,48 +38,20 @@ Tensor take_along_dim(const Tensor& x, const Tensor& index, int axis);
 
 Tensor one_hot(const Tensor& index, std::int64_t classes);  // i64[…, classes]: 1 at the index, else 0
 
-// ---- writing: each gives a copy of x with something written -------------------------------------------------------------
+// ---- results whose size depends on values: these run the graph at the call ------------------------------------------
 
-// out[i][index[i][j][k]][k] = source[i][j][k] for axis 1 (of several, the last one wins), or += for scatter_add.
-Tensor scatter(const Tensor& x, int axis, const Tensor& index, const Operand& source);
-Tensor scatter_add(const Tensor& x, int axis, const Tensor& index, const Tensor& source);
-
-// The same, with all that meet in one place joined: without include_self what x had there does not take part. The mean of
-// integers is rounded down. Equal maxima share the gradient.
+// Where the elements are not 0 (NaN is not), in row-major order: i64[count, rank].
 //
-//     scatter_reduce(x, 0, labels, values, ScatterReduce::Max);
-enum class ScatterReduce : std::uint8_t { Sum, Prod, Mean, Max, Min };
-Tensor scatter_reduce(const Tensor& x, int axis, const Tensor& index, const Tensor& source, ScatterReduce how,
-                      bool include_self = true);
+//     nonzero(tensor({0, 3, 4}))    // [[1], [2]]
+Tensor nonzero(const Tensor& x);
+std::vector<Tensor> nonzero_by_axis(const Tensor& x);  // the same, a 1-d tensor per axis: what index() takes
 
-// Whole slices of x along an axis, at `index` (1-d), with source's slices added, joined, put in their place, or a number.
+// x[mask]: the mask covers the axes of x from `axis` on, and one axis takes their place, with the elements where it holds.
 //
-//     index_add(counts, 0, labels, ones({n}));
-Tensor index_add(const Tensor& x, int axis, const Tensor& index, const Tensor& source, const Scalar& alpha = 1);
-Tensor index_reduce(const Tensor& x, int axis, const Tensor& index, const Tensor& source, ScatterReduce how,
-                    bool include_self = true);
-Tensor index_copy(const Tensor& x, int axis, const Tensor& index, const Tensor& source);
-Tensor index_fill(const Tensor& x, int axis, const Tensor& index, const Operand& value);
+//     select_by_mask(x, x > 0);
+Tensor select_by_mask(const Tensor& x, const Tensor& mask, int axis = 0);
 
-// x[i, j, …] = values, which broadcast to what index() would give; with accumulate they are added. Of several values for one
-// place the last one wins.
-//
-//     index_put(x, {rows, columns}, 0);
-Tensor index_put(const Tensor& x, std::span<const Tensor> positions, const Operand& values, bool accumulate = false);
-inline Tensor index_put(const Tensor& x, std::initializer_list<Tensor> positions, const Operand& values,
-                        bool accumulate = false) {
-    return index_put(x, std::span<const Tensor>(positions.begin(), positions.size()), values, accumulate);
-}
-
-// The same for positions in the flattened tensor, with one value each. Negative positions count from the end.
-Tensor put(const Tensor& x, const Tensor& positions, const Tensor& values, bool accumulate = false);
-
-// Where the mask holds, the elements of source, in row-major order. Too few of them throw IndexError when the graph runs.
-Tensor masked_scatter(const Tensor& x, const Tensor& mask, const Tensor& source);
-
-// A part of x (as select, slice and diagonal view it) replaced by source, which has that part's shape.
-Tensor select_scatter(const Tensor& x, const Tensor& source, int axis, std::int64_t index);
-Tensor slice_scatter(const Tensor& x, const Tensor& source, int axis, Slice range);
-Tensor diagonal_scatter(const Tensor& x, const Tensor& source, std::int64_t offset = 0, int axis1 = 0, int axis2 = 1);
+// The elements of x where the mask holds, in row-major order; both are broadcast. Gradients flow to the elements picked.
+Tensor masked_select(const Tensor& x, const Tensor& mask);
 
 }  // namespace weft

@@ -129,4 +129,46 @@ struct TripletOptions {
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                            const TripletOptions& options = {});
 
+// ---- margins between the scores of right and wrong classes ----------------------------------------------------------
+
+// The sum over all other classes of max(0, margin - x[label] + x[class])^p, divided by the number of classes, for scores
+// [n, classes] and labels [n] (or [classes] and []). p is 1 or 2; `weight` [classes] scales each label's terms.
+//
+//     multi_margin_loss(scores, labels, {.p = 2});
+struct MultiMarginOptions {
+    int p = 1;
+    double margin = 1;
+    Tensor weight = {};
+    Reduction reduction = Reduction::Mean;
+};
+Tensor multi_margin_loss(const Tensor& input, const Tensor& labels, const MultiMarginOptions& options = {});
+
+// The same for several labels each: a row of `labels`, of the input's shape, holds classes up to its first negative number. Each of
+// them is compared with each class that is none of them.
+Tensor multilabel_margin_loss(const Tensor& input, const Tensor& labels, Reduction reduction = Reduction::Mean);
+
+// The mean over classes of bce_with_logits, times `weight`.
+Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::Mean,
+                                   const Tensor& weight = {});
+
+// log(1 + exp(-target * input)), for targets of 1 and -1.
+Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction = Reduction::Mean);
+
+// ---- sequences whose labels are in order, but not at known times ----------------------------------------------------
+
+// -log of the probability that log_probabilities [time, n, classes] (or [time, classes]) read as the labels, when repeated classes
+// are one and blanks are left out. Labels are [n, longest], or all of them in one row. Its cost is linear in time. Mean divides each
+// sequence's loss by its number of labels, then takes the mean. Where no reading has the labels the loss is infinite, or with
+// zero_infinity 0, with a gradient of 0. The gradient is that of log_probabilities as they are given; PyTorch's has exp(log_probabilities)
+// more, which makes no difference behind log_softmax.
+//
+//     ctc_loss(log_softmax(x, -1), labels, {50, 50}, {10, 12});
+struct CtcOptions {
+    std::int64_t blank = 0;
+    Reduction reduction = Reduction::Mean;
+    bool zero_infinity = false;
+};
+Tensor ctc_loss(const Tensor& log_probabilities, const Tensor& labels, const Dims& input_lengths,
+                const Dims& label_lengths, const CtcOptions& options = {});
+
 }  // namespace weft

@@ -52,12 +52,6 @@ Tensor as_strided(const Tensor& x, const Shape& size, const Dims& strides, std::
 
 Tensor bit_view(const Tensor& x, DType dtype);  // copy: the same bits as another type of the same size
 
-// ---- types and memory ------------------------------------------------------------------------------------------------
-
-Tensor cast(const Tensor& x, DType dtype);  // floats to integers truncate and saturate, NaN gives 0
-Tensor clone(const Tensor& x);              // a value of its own: writing to it leaves x alone
-Tensor contiguous(const Tensor& x);         // the same value, stored densely when it runs
-
 // ---- pieces: views ---------------------------------------------------------------------------------------------------
 
 // Along an axis: of this size each (the last may be smaller), of these sizes, or so many pieces.

@@ -14,8 +14,7 @@
 #include <weft/products.h>
 #include <weft/random.h>
 #include <weft/reduction.h>
-#include <weft/sampling.h>
-#include <weft/selection.h>
+#include <weft/scatter.h>
 #include <weft/sorting.h>
 #include <weft/special.h>
 #include <weft/statistics.h>

@@ -49,6 +49,12 @@ Tensor nanquantile(const Tensor& x, std::span<const double> q, std::optional<int
 Tensor nanquantile(const Tensor& x, double q, std::optional<int> axis = {}, bool keepdim = false,
                    Between between = Between::Linear);
 
+// The same at fractions that are a 0-d or 1-d tensor, which gets a gradient. Reads them: runs the graph.
+Tensor quantile(const Tensor& x, const Tensor& q, std::optional<int> axis = {}, bool keepdim = false,
+                Between between = Between::Linear);
+Tensor nanquantile(const Tensor& x, const Tensor& q, std::optional<int> axis = {}, bool keepdim = false,
+                   Between between = Between::Linear);
+
 // Where each value would be inserted into a sorted row to keep it sorted: before equal elements, or (right) after them. `sorted` is
 // 1-d, or has the values' axes but for the last size. bucketize is the same, with the values first.
 //

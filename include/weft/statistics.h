@@ -99,14 +99,6 @@ struct HistogramsOptions {
 std::pair<Tensor, std::vector<Tensor>> histogramdd(const Tensor& x, std::span<const Bins> bins,
                                                    const HistogramsOptions& options = {});
 
-// ---- quantiles -------------------------------------------------------------------------------------------------------
-
-// quantile() of weft/sorting.h at fractions that are a 0-d or 1-d tensor, which gets a gradient. Reads them: runs the graph.
-Tensor quantile(const Tensor& x, const Tensor& q, std::optional<int> axis = {}, bool keepdim = false,
-                Between between = Between::Linear);
-Tensor nanquantile(const Tensor& x, const Tensor& q, std::optional<int> axis = {}, bool keepdim = false,
-                   Between between = Between::Linear);
-
 // ---- derivatives at points -------------------------------------------------------------------------------------------
 
 // The derivative of a function along axes (none: all), from its values x at points that are `spacing` apart (one number, or one for each axis),

@@ -223,6 +223,14 @@ private:
 };
 bool grad_enabled();
 
+// ---- to(), clone() and contiguous() as functions ----------------------------------------------------------------------
+
+Tensor cast(const Tensor& x, DType dtype);  // floats to integers truncate and saturate, NaN gives 0
+Tensor clone(const Tensor& x);              // a value of its own: writing to it leaves x alone
+Tensor contiguous(const Tensor& x);         // the same value, stored densely when it runs
+
+// ---- running ---------------------------------------------------------------------------------------------------------
+
 void realize(std::span<const Tensor> tensors);  // computes several in one run; none: only the writes that are pending
 
 // A 0-d tensor for a number that changes from step to step (a learning rate, a position): a program that is run again with another

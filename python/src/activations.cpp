@@ -66,8 +66,6 @@ void bind_like_tanh(nb::module_& f) {
              [](const Tensor& x, double low, double high, bool inplace) {
                  return placed(x, hardtanh(x, low, high), inplace);
              });
-    function(f, "normalize", "input, p=2.0, dim=1, eps=1e-12", "x / max(norm(x), eps) along an axis.",
-             [](const Tensor& x, double p, const Axes& dim, double eps) { return normalize(x, p, dim, eps); });
     function(f, "gumbel_softmax", "logits, tau=1.0, hard=False, eps=1e-10, dim=-1",
              "A random sample of the classes, as a softmax or as a one-hot vector, that the gradient goes through.",
              [](const Tensor& x, double tau, bool hard, double, int dim) { return gumbel_softmax(x, tau, hard, dim); });
@@ -102,6 +100,8 @@ void bind_in_place(nb::module_& f) {
 
 // Those that PyTorch has outside of nn.functional as well.
 void bind_outside(nb::module_& m, nb::handle t) {
+    unary<sigmoid>(m, t, "sigmoid", "1 / (1 + exp(-x)).");
+    unary<relu>(m, t, "relu", "max(x, 0).");
     function(m, "selu", "input", "A scaled ELU that keeps mean and variance.", [](const Tensor& x) { return selu(x); });
     function(m, "celu", "input, alpha=1.0", "x, or alpha * (exp(x / alpha) - 1) where x is negative.",
              [](const Tensor& x, double alpha) { return celu(x, alpha); });
@@ -117,6 +117,32 @@ void bind_outside(nb::module_& m, nb::handle t) {
          [](const Tensor& x, double lambda) { return hardshrink(x, lambda); });
 }
 
+Tensor in_type(const Tensor& x, std::optional<DType> dtype) { return dtype && *dtype != x.dtype() ? x.to(*dtype) : x; }
+
+// Where no axis is given PyTorch takes the channels of a batch, and the only axis of a vector.
+int usual_axis(const Tensor& x) { return x.rank() == 0 || x.rank() == 1 || x.rank() == 3 ? 0 : 1; }
+
+void bind_softmax(nb::module_& m, nb::module_& f, nb::handle tensor) {
+    both(m, tensor, "softmax", "dim, dtype=None", "exp(x) / sum(exp(x)) along an axis, without overflow.",
+         [](const Tensor& x, int dim, std::optional<DType> dtype) { return softmax(in_type(x, dtype), dim); });
+    both(m, tensor, "log_softmax", "dim, dtype=None", "The logarithm of softmax, accurate where it is tiny.",
+         [](const Tensor& x, int dim, std::optional<DType> dtype) { return log_softmax(in_type(x, dtype), dim); });
+    function(f, "softmax", "input, dim=None, _stacklevel=3, dtype=None",
+             "exp(x) / sum(exp(x)) along an axis, without overflow.",
+             [](const Tensor& x, std::optional<int> dim, int, std::optional<DType> dtype) {
+                 return softmax(in_type(x, dtype), dim.value_or(usual_axis(x)));
+             });
+    function(f, "log_softmax", "input, dim=None, _stacklevel=3, dtype=None",
+             "The logarithm of softmax, accurate where it is tiny.",
+             [](const Tensor& x, std::optional<int> dim, int, std::optional<DType> dtype) {
+                 return log_softmax(in_type(x, dtype), dim.value_or(usual_axis(x)));
+             });
+    function(f, "softmin", "input, dim=None, _stacklevel=3, dtype=None", "softmax(-x).",
+             [](const Tensor& x, std::optional<int> dim, int, std::optional<DType> dtype) {
+                 return softmin(in_type(x, dtype), dim.value_or(usual_axis(x)));
+             });
+}
+
 }  // namespace
 
 void bind_activations(nb::module_& m, nb::module_& f, nb::handle tensor) {
@@ -124,6 +150,7 @@ void bind_activations(nb::module_& m, nb::module_& f, nb::handle tensor) {
     bind_like_tanh(f);
     bind_in_place(f);
     bind_outside(m, tensor);
+    bind_softmax(m, f, tensor);
 }
 
 }  // namespace weft::python

@@ -51,8 +51,6 @@ void bind_unary(nb::module_& m, nb::handle t) {
     unary<cosh>(m, t, "cosh", "The hyperbolic cosine.");
     unary<tanh>(m, t, "tanh", "The hyperbolic tangent.");
     unary<erf>(m, t, "erf", "The error function.");
-    unary<sigmoid>(m, t, "sigmoid", "1 / (1 + exp(-x)).");
-    unary<relu>(m, t, "relu", "max(x, 0).");
     unary<bitwise_not>(m, t, "bitwise_not", "~x.");
     unary<logical_not>(m, t, "logical_not", "Whether x is 0.");
     both(m, t, "isnan", "", "Whether an element is NaN.", [](const Tensor& x) { return isnan(x); });
@@ -172,12 +170,6 @@ void bind_arithmetic(nb::module_& m, nb::handle tensor) {
     bind_binary(m, tensor);
     bind_choice(m, tensor);
     bind_writes(tensor);
-    both(m, tensor, "matmul", "other", "The matrix product of the last two axes; the axes before them broadcast.",
-         [](const Tensor& a, const Tensor& b) { return matmul(a, b); });
-    both(m, tensor, "dot", "tensor", "The product of two 1-d tensors.",
-         [](const Tensor& a, const Tensor& b) { return dot(a, b); });
-    both(m, tensor, "outer", "vec2", "All products of two 1-d tensors.",
-         [](const Tensor& a, const Tensor& b) { return outer(a, b); });
 }
 
 }  // namespace weft::python

@@ -1,9 +1,8 @@
-// python/src/images.cpp: patches, resizing and shuffling of weft.nn.functional, and bags of embeddings.
+// python/src/images.cpp: patches, resizing, sampling and shuffling of weft.nn.functional.
 #include "arguments.h"
 #include "topics.h"
 
 #include <weft/ops.h>
-#include <weft/sampling.h>
 
 namespace weft::python {
 
@@ -107,8 +106,6 @@ void bind_sampling(nb::module_& f) {
              [](const Tensor& theta, const Dims& size, std::optional<bool> align) {
                  return affine_grid(theta, size, align.value_or(false));
              });
-    function(f, "_max_unpool", "input, indices, size", "Zeros, with each value at its index in the spatial axes.",
-             [](const Tensor& x, const Tensor& indices, const Dims& size) { return max_unpool(x, indices, size); });
 }
 
 template <Tensor (*move)(const Tensor&, std::int64_t)>
@@ -116,37 +113,6 @@ void bind_move(nb::module_& m, nb::module_& f, const char* name, const char* par
     const auto moved = [](const Tensor& x, std::int64_t number) { return move(x, number); };
     function(f, name, parameters, doc, moved);
     m.attr(name) = f.attr(name);
-}
-
-void bind_bags(nb::module_& f) {
-    function(f, "embedding",
-             "input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False",
-             "Rows of weight, by index; one row may get no gradient. Gradients are dense.",
-             [](const Tensor& index, const Tensor& weight, std::optional<std::int64_t> padding,
-                std::optional<double> max_norm, double norm_type, bool scale, bool) {
-                 return embedding(weight, index, padding,
-                                  {.max_norm = max_norm, .norm_type = norm_type, .scale_grad_by_freq = scale});
-             });
-    function(
-        f, "embedding_bag",
-        "input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode='mean', sparse=False, "
-        "per_sample_weights=None, include_last_offset=False, padding_idx=None",
-        "Sums, means or maxima ('sum', 'mean', 'max') of bags of rows: input [bags, size], or where each bag begins.",
-        [](const Tensor& index, const Tensor& weight, const MaybeTensor& offsets, std::optional<double> max_norm,
-           double norm_type, bool scale, std::string_view mode, bool, const MaybeTensor& factors, bool include_last,
-           std::optional<std::int64_t> padding) {
-            if (mode != "sum" && mode != "mean" && mode != "max")
-                throw ValueError("embedding_bag(): argument 'mode' must be 'sum', 'mean' or 'max', not '" +
-                                 std::string(mode) + "'");
-            return embedding_bag(weight, index, offsets.tensor,
-                                 {.mode = mode == "sum"    ? BagMode::Sum
-                                          : mode == "mean" ? BagMode::Mean
-                                                           : BagMode::Max,
-                                  .per_sample_weights = factors.tensor,
-                                  .include_last_offset = include_last,
-                                  .padding = padding,
-                                  .rows = {.max_norm = max_norm, .norm_type = norm_type, .scale_grad_by_freq = scale}});
-        });
 }
 
 }  // namespace
@@ -160,7 +126,6 @@ void bind_images(nb::module_& m, nb::module_& f) {
     bind_move<pixel_unshuffle>(m, f, "pixel_unshuffle", "input, downscale_factor",
                                "[…, c, h * f, w * f] to […, c * f², h, w].");
     bind_move<channel_shuffle>(m, f, "channel_shuffle", "input, groups", "The channels of all groups in turn.");
-    bind_bags(f);
 }
 
 }  // namespace weft::python

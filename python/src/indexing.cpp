@@ -7,7 +7,6 @@
 #include "topics.h"
 
 #include <weft/ops.h>
-#include <weft/selection.h>
 
 namespace weft::python {
 
@@ -204,7 +203,7 @@ void assign_with(Tensor& x, PyObject* index, const Operand& value) {
     else view.assign(index_put(view, by_axis(taken), source.tensor().to(view.dtype())));
 }
 
-void bind_indexing(nb::module_& m, nb::handle tensor) {
+void bind_indexing(nb::module_& m, nb::module_& f, nb::handle tensor) {
     both(m, tensor, "index_select", "dim, index", "The slices at a 1-d tensor's indices along an axis.",
          [](const Tensor& x, int dim, const Tensor& index) { return index_select(x, dim, index); });
     both(m, tensor, "gather", "dim, index", "The element at each index along an axis.",
@@ -230,6 +229,10 @@ void bind_indexing(nb::module_& m, nb::handle tensor) {
          [](const Tensor& x, const Tensor& index, std::optional<int> dim) {
              return dim ? take(x, index, *dim) : take(x.flatten(), index);
          });
+    function(f, "one_hot", "tensor, num_classes=-1", "1 at the index, else 0, along a new last axis.",
+             [](const Tensor& index, std::int64_t classes) {
+                 return one_hot(index, classes < 0 ? max(index).item<std::int64_t>() + 1 : classes);
+             });
 }
 
 }  // namespace weft::python

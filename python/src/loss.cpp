@@ -3,9 +3,7 @@
 #include "interrupt.h"
 #include "topics.h"
 
-#include <weft/ctc_loss.h>
 #include <weft/loss.h>
-#include <weft/margin_loss.h>
 #include <weft/ops.h>
 
 namespace weft::python {

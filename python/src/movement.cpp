@@ -203,12 +203,28 @@ void bind_copies(nb::module_& m, nb::handle t) {
          });
 }
 
+void bind_padding(nb::module_& f) {
+    function(f, "pad", "input, pad, mode='constant', value=None",
+             "Elements around the tensor; pairs (before, after), the last axis first.",
+             [](const Tensor& x, const Dims& widths, std::string_view mode, std::optional<Scalar> value) {
+                 if (mode == "reflect") return pad(x, widths, PadMode::Reflect);
+                 if (mode == "replicate") return pad(x, widths, PadMode::Replicate);
+                 if (mode == "circular") return pad(x, widths, PadMode::Circular);
+                 if (mode != "constant")
+                     throw ValueError(
+                         "pad(): argument 'mode' must be 'constant', 'reflect', 'replicate' or 'circular', not '" +
+                         std::string(mode) + "'");
+                 return pad(x, widths, value.value_or(0));
+             });
+}
+
 }  // namespace
 
-void bind_movement(nb::module_& m, nb::handle tensor) {
+void bind_movement(nb::module_& m, nb::module_& f, nb::handle tensor) {
     bind_views(m, tensor);
     bind_pieces(m, tensor);
     bind_copies(m, tensor);
+    bind_padding(f);
 }
 
 }  // namespace weft::python

@@ -64,9 +64,26 @@ void bind_added(nb::module_& m, nb::handle t, const char* name, const char* para
            });
 }
 
+void bind_linear(nb::module_& f) {
+    function(
+        f, "linear", "input, weight, bias=None", "x times weight transposed, plus bias.",
+        [](const Tensor& x, const Tensor& weight, const MaybeTensor& bias) { return linear(x, weight, bias.tensor); });
+    function(f, "bilinear", "input1, input2, weight, bias=None", "x1ᵀ W x2 + bias for each W of the weight.",
+             [](const Tensor& a, const Tensor& b, const Tensor& weight, const MaybeTensor& bias) {
+                 return bilinear(a, b, weight, bias.tensor);
+             });
+}
+
 }  // namespace
 
-void bind_products(nb::module_& m, nb::handle t) {
+void bind_products(nb::module_& m, nb::module_& f, nb::handle t) {
+    both(m, t, "matmul", "other", "The matrix product of the last two axes; the axes before them broadcast.",
+         [](const Tensor& a, const Tensor& b) { return matmul(a, b); });
+    both(m, t, "dot", "tensor", "The product of two 1-d tensors.",
+         [](const Tensor& a, const Tensor& b) { return dot(a, b); });
+    both(m, t, "outer", "vec2", "All products of two 1-d tensors.",
+         [](const Tensor& a, const Tensor& b) { return outer(a, b); });
+    bind_linear(f);
     both(m, t, "mm", "mat2", "The product of two matrices.", [](const Tensor& a, const Tensor& b) { return mm(a, b); });
     both(m, t, "bmm", "mat2", "The products of two batches of matrices.",
          [](const Tensor& a, const Tensor& b) { return bmm(a, b); });

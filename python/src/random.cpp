@@ -1,10 +1,9 @@
-// python/src/random.cpp: generators, and tensors from chance.
+// python/src/random.cpp: generators, tensors from chance, and dropout.
 #include "arguments.h"
 #include "interrupt.h"
 #include "topics.h"
 
 #include <weft/ops.h>
-#include <weft/selection.h>
 
 #include <limits>
 
@@ -249,12 +248,33 @@ void bind_filling(nb::handle t) {
            });
 }
 
+void bind_dropout(nb::module_& f) {
+    function(f, "dropout", "input, p=0.5, training=True, inplace=False",
+             "In training each element is 0 with probability p, and the others are scaled by 1 / (1 - p).",
+             [](const Tensor& x, double p, bool training, bool inplace) {
+                 return placed(x, dropout(x, p, training), inplace);
+             });
+    function(f, "dropout1d", "input, p=0.5, training=True, inplace=False", "The same for whole channels of sequences.",
+             [](const Tensor& x, double p, bool training, bool inplace) {
+                 return placed(x, dropout1d(x, p, training), inplace);
+             });
+    function(f, "dropout2d", "input, p=0.5, training=True, inplace=False", "The same for whole channels of images.",
+             [](const Tensor& x, double p, bool training, bool inplace) {
+                 return placed(x, dropout2d(x, p, training), inplace);
+             });
+    function(f, "dropout3d", "input, p=0.5, training=True, inplace=False", "The same for whole channels of volumes.",
+             [](const Tensor& x, double p, bool training, bool inplace) {
+                 return placed(x, dropout3d(x, p, training), inplace);
+             });
+}
+
 }  // namespace
 
-void bind_random(nb::module_& m, nb::handle tensor) {
+void bind_random(nb::module_& m, nb::module_& f, nb::handle tensor) {
     bind_uniform_and_normal(m);
     bind_distributions(m, tensor);
     bind_filling(tensor);
+    bind_dropout(f);
 }
 
 }  // namespace weft::python

@@ -4,7 +4,6 @@
 #include "topics.h"
 
 #include <weft/ops.h>
-#include <weft/selection.h>
 #include <weft/sorting.h>
 #include <weft/statistics.h>
 

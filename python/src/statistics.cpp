@@ -177,7 +177,7 @@ void bind_samples(nb::module_& m, nb::handle t) {
 
 }  // namespace
 
-void bind_statistics(nb::module_& m, nb::handle t) {
+void bind_statistics(nb::module_& m, nb::module_& f, nb::handle t) {
     bind_samples(m, t);
     bind_pairs(m, t);
     without_nan<nansum>(m, t, "nansum", "The sum of the elements that are not NaN.");
@@ -186,6 +186,8 @@ void bind_statistics(nb::module_& m, nb::handle t) {
     without_nan<nanmin>(m, t, "nanmin", "The smallest of the elements that are not NaN.");
     bind_running(m, t);
     bind_distances(m, t);
+    function(f, "normalize", "input, p=2.0, dim=1, eps=1e-12", "x / max(norm(x), eps) along an axis.",
+             [](const Tensor& x, double p, const Axes& dim, double eps) { return normalize(x, p, dim, eps); });
 }
 
 }  // namespace weft::python

@@ -2,7 +2,6 @@
 #include <weft/data_loader.h>
 #include <weft/error.h>
 #include <weft/ops.h>
-#include <weft/selection.h>
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-// numerics/maths.h: special functions of one f64 element, which src/tensor/special_functions.cpp makes ops of. Each is within a few ulp of
+// numerics/maths.h: special functions of one f64 element, which src/tensor/special.cpp makes ops of. Each is within a few ulp of
 // the right value over its domain, but near zeros of the oscillating ones, where the error is small beside the values around.
 #pragma once
 

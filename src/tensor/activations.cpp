@@ -1,4 +1,4 @@
-// tensor/activations.cpp: the activation functions of neural networks, element by element; softmax is with the norms.
+// tensor/activations.cpp: the activation functions of neural networks, element by element; softmax is in activations_softmax.cpp.
 #include "tensor/composite.h"
 #include "tensor/nodes.h"
 

@@ -1,7 +1,7 @@
 // tensor/attention.cpp: attention, made of two products and a softmax.
+#include "tensor/activations_softmax.h"
 #include "tensor/cell.h"
 #include "tensor/check.h"
-#include "tensor/softmax.h"
 
 #include <weft/ops.h>
 

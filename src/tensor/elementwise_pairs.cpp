@@ -14,14 +14,14 @@ using ir::NodeRef;
 using ir::Op;
 using nodes::grad_rule;
 
-NodeRef abs(const NodeRef& x) { return ir::unary(Op::Abs, x); }
+NodeRef absolute(const NodeRef& x) { return ir::unary(Op::Abs, x); }
 NodeRef or_one(const NodeRef& x) {
     return ir::where(ir::equal_to(x, nodes::number(x, 0)), nodes::number(x, 1), x);
 }  // x, and 1 for 0
 
 // The larger magnitude times sqrt(1 + ratio²). An infinity wins, even over NaN.
 NodeRef hypotenuse(const NodeRef& a, const NodeRef& b) {
-    const NodeRef m = abs(a), n = abs(b), infinity = nodes::number(a, INFINITY);
+    const NodeRef m = absolute(a), n = absolute(b), infinity = nodes::number(a, INFINITY);
     const NodeRef large = ir::binary(Op::Max, m, n), ratio = ir::binary(Op::Min, m, n) / or_one(large);
     const NodeRef value = large * ir::unary(Op::Sqrt, ratio * ratio + nodes::number(a, 1));
     return ir::where(nodes::either(ir::equal_to(m, infinity), ir::equal_to(n, infinity)), infinity, value);
@@ -37,7 +37,7 @@ NodeRef hypot_of(const NodeRef& a, const NodeRef& b) {
 
 // atan of the smaller magnitude over the larger, then by octant: pi/2 - that where y is the larger, pi - that for negative x.
 NodeRef angle_of(const NodeRef& y, const NodeRef& x) {
-    const NodeRef m = abs(x), n = abs(y), infinity = nodes::number(x, INFINITY);
+    const NodeRef m = absolute(x), n = absolute(y), infinity = nodes::number(x, INFINITY);
     const NodeRef large = ir::binary(Op::Max, m, n), small = ir::binary(Op::Min, m, n);
     const NodeRef ratio = ir::where(ir::equal_to(small, infinity), nodes::number(x, 1), small / or_one(large));
     const NodeRef octant = ir::unary(Op::Atan, ratio);
@@ -70,7 +70,7 @@ NodeRef log_of_sum(const NodeRef& a, const NodeRef& b, bool binary) {
         };
     };
     static const auto natural = grad_rule("logaddexp", shares(false)), dual = grad_rule("logaddexp2", shares(true));
-    const NodeRef tail = ir::unary(Op::Log1p, power(binary, -abs(gap(a, b))));
+    const NodeRef tail = ir::unary(Op::Log1p, power(binary, -absolute(gap(a, b))));
     const NodeRef value = ir::binary(Op::Max, a, b) + (binary ? tail * nodes::number(a, 1 / std::numbers::ln2) : tail);
     return nodes::with_grads(value, {a, b}, binary ? dual : natural);
 }
@@ -160,7 +160,7 @@ Tensor gcd(const Operand& a, const Operand& b) {
 
 Tensor lcm(const Operand& a, const Operand& b) {
     return of_integers("lcm", a, b, [](const NodeRef& x, const NodeRef& y) {
-        return abs(ir::binary(Op::IDiv, x, ir::binary(Op::Gcd, x, y)) * y);  // x // 0 is 0
+        return absolute(ir::binary(Op::IDiv, x, ir::binary(Op::Gcd, x, y)) * y);  // x // 0 is 0
     });
 }
 
@@ -213,7 +213,7 @@ Tensor lerp(const Operand& start, const Operand& end, const Operand& weight) {
         return x.is_scalar() ? as_node(x, wide, check) : ir::cast(as_node(x, result, check), wide);
     };
     const NodeRef a = operand(start), b = operand(end), w = operand(weight), distance = b - a;
-    const NodeRef near = ir::less(abs(w), nodes::number(w, 0.5));
+    const NodeRef near = ir::less(absolute(w), nodes::number(w, 0.5));
     static const auto rule = grad_rule("lerp", [](const NodeRef& out, const NodeRef& g) {
         const NodeRef& by = out->sources[3];
         return ir::Grads{g * (nodes::number(g, 1) - by), g * by, g * (out->sources[2] - out->sources[1])};
@@ -256,8 +256,8 @@ Tensor isclose(const Tensor& a, const Tensor& b, double rtol, double atol, bool 
     check.broadcast(a.shape(), b.shape());
     const DType dtype = promote({a, b}), wide = is_float(dtype) ? accumulator_of(dtype) : DType::F64;
     const NodeRef exact_a = as_node(a, dtype, check), exact_b = as_node(b, dtype, check);
-    const NodeRef x = ir::cast(exact_a, wide), y = ir::cast(exact_b, wide), distance = abs(x - y);
-    const NodeRef allowed = nodes::number(x, atol) + nodes::number(x, rtol) * abs(y);
+    const NodeRef x = ir::cast(exact_a, wide), y = ir::cast(exact_b, wide), distance = absolute(x - y);
+    const NodeRef allowed = nodes::number(x, atol) + nodes::number(x, rtol) * absolute(y);
     // An infinite distance is never small, however large the allowed one.
     const NodeRef near = nodes::both(ir::less(distance, nodes::number(x, INFINITY)), ir::less_equal(distance, allowed));
     const NodeRef close = nodes::either(ir::equal_to(exact_a, exact_b), near);

@@ -5,7 +5,7 @@
 #include "core/checked.h"
 #include "tensor/nodes.h"
 
-#include <weft/selection.h>
+#include <weft/indexing.h>
 
 namespace weft {
 

@@ -5,7 +5,6 @@
 
 #include "tensor/check.h"
 
-#include <weft/ctc_loss.h>
 #include <weft/ops.h>
 
 #include <algorithm>

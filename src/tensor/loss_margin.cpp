@@ -3,7 +3,6 @@
 
 #include "tensor/check.h"
 
-#include <weft/margin_loss.h>
 #include <weft/ops.h>
 
 namespace weft {

@@ -1,4 +1,4 @@
-// tensor/movement.cpp: movement that makes a new tensor: joining, padding, repeating, rolling. Views are in views.cpp.
+// tensor/movement.cpp: movement that makes a new tensor: joining, padding, repeating, rolling. Views are in movement_views.cpp.
 #include "core/checked.h"
 #include "ir/build.h"
 #include "ir/walk.h"

@@ -8,7 +8,6 @@
 #include "tensor/nodes.h"
 
 #include <weft/ops.h>
-#include <weft/selection.h>
 #include <weft/sorting.h>
 #include <weft/statistics.h>
 

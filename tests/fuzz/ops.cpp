@@ -2,6 +2,7 @@
 #include "tests/fuzz/ops.h"
 
 #include <weft/convolution.h>
+#include <weft/pooling.h>
 #include <weft/sorting.h>
 
 #include <algorithm>

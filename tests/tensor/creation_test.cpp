@@ -1,4 +1,4 @@
-// Tensors from numbers, data and foreign memory; ranges and triangles.
+// Tensors from numbers, data and foreign memory; ranges, series and triangles.
 #include "tests/tensor/support.h"
 
 #include <numeric>
@@ -208,4 +208,15 @@ TEST_CASE("options: a type that does not fit, and a device that is not there, th
     CHECK_THROWS_AS(zeros({2}, Device("cuda:99")), ValueError);
     CHECK_THROWS_AS(zeros({2}, {f32, "nowhere"}), ValueError);
     CHECK(zeros({2}).device() == default_device());
+}
+
+TEST_CASE("series and windows of spectra") {
+    CHECK(close(logspace(0, 2, 3), {1, 10, 100}));
+    CHECK(values(vander(tensor({2, 3}), 3)) == Doubles{4, 2, 1, 9, 3, 1});
+    CHECK(close(hann_window(4), {0, 0.5, 1, 0.5}));
+    CHECK(close(bartlett_window(5, false), {0, 0.5, 1, 0.5, 0}));
+    CHECK(close(kaiser_window(3, false, 0), {1, 1, 1}));
+    CHECK(values(hamming_window(1)) == Doubles{1});
+    CHECK(error_of<ValueError>([] { hann_window(-1); }) ==
+          "hann_window(length: -1, dtype: f32): the length must not be negative");
 }

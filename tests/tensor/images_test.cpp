@@ -1,4 +1,4 @@
-// Patches, resizing and shuffling of images, and bags of embeddings.
+// Patches, resizing, values at the places of a grid, and shuffling of images.
 #include "tests/tensor/support.h"
 
 using namespace weft;
@@ -48,23 +48,13 @@ TEST_CASE("pixels and channels change places") {
     CHECK(values(channel_shuffle(x, 2)) == Doubles{0, 1, 4, 5, 2, 3, 6, 7});
 }
 
-TEST_CASE("bags of rows") {
-    const Tensor weight = counting({4, 2}), index = tensor({0, 3, 1, 2}), offsets = tensor({0, 1, 1});
-    CHECK(values(embedding_bag(weight, index, offsets, {.mode = BagMode::Sum})) == Doubles{0, 1, 0, 0, 12, 15});
-    CHECK(values(embedding_bag(weight, index, offsets)) == Doubles{0, 1, 0, 0, 4, 5});
-    CHECK(values(embedding_bag(weight, index, offsets, {.mode = BagMode::Max})) == Doubles{0, 1, 0, 0, 6, 7});
-    CHECK(values(embedding_bag(weight, index, offsets, {.include_last_offset = true})) == Doubles{0, 1, 0, 0});
-    CHECK(values(embedding_bag(weight, tensor({{0, 3}, {3, 3}}), {}, {.padding = 3})) == Doubles{0, 1, 0, 0});
-    CHECK(run_error_of<IndexError>([&] {
-              embedding_bag(weight, index, tensor({1, 2})).realize();
-          }) == "embedding_bag(weight: f32[4, 2], index: i64[4], offsets: i64[2]): the first offset must be 0");
-}
-
-TEST_CASE("rows that are too long are shortened, and frequent ones learn less") {
-    Tensor weight = tensor({{3.0, 4.0}, {6.0, 8.0}, {0.0, 30.0}});
-    CHECK(close(embedding(weight, tensor({0, 1}), {}, {.max_norm = 5}), {3, 4, 3, 4}));
-    CHECK(close(weight, {3, 4, 3, 4, 0, 30}));
-    weight.set_requires_grad();
-    embedding(weight, tensor({0, 0, 2}), {}, {.scale_grad_by_freq = true}).sum().backward();
-    CHECK(values(weight.grad()) == Doubles{1, 1, 0, 0, 1, 1});
+TEST_CASE("an identity grid gives the image back, and reads beyond its ends as told") {
+    const Tensor x = reshape(arange(6, f32), {1, 1, 2, 3});
+    const Tensor same = affine_grid(tensor({{{1., 0., 0.}, {0., 1., 0.}}}), {1, 1, 2, 3}, true);
+    CHECK(grid_sample(x, same, {.align_corners = true}).to_vector<float>() == std::vector<float>{0, 1, 2, 3, 4, 5});
+    const Tensor outside = tensor({{{{3., -1.}}}});  // one pixel beyond the right end of the first row, and more
+    CHECK(grid_sample(x, outside, {.align_corners = true}).item<float>() == 0);
+    CHECK(grid_sample(x, outside, {.padding = SamplePadding::Border, .align_corners = true}).item<float>() == 2);
+    CHECK(grid_sample(x, outside, {.padding = SamplePadding::Reflection, .align_corners = true}).item<float>() == 0);
+    CHECK_THROWS_AS(grid_sample(x, tensor({{{1., 1.}}})), ShapeError);
 }

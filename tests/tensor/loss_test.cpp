@@ -222,3 +222,22 @@ TEST_CASE("mistakes name the call") {
               cross_entropy(zeros({2, 3}), zeros({2}, i64), {.label_smoothing = 2});
           }) == "cross_entropy(logits: f32[2, 3], labels: i64[2]): label_smoothing must lie between 0 and 1");
 }
+
+TEST_CASE("margin losses") {
+    const Tensor x = tensor({{0.5, 0., 1.}});
+    CHECK(multi_margin_loss(x, tensor({0})).item<float>() == doctest::Approx((0.5 + 1.5) / 3));
+    CHECK(multi_margin_loss(x, tensor({0}), {.p = 2}).item<float>() == doctest::Approx((0.25 + 2.25) / 3));
+    CHECK(multilabel_margin_loss(x, tensor({{0, -1, 1}})).item<float>() == doctest::Approx((0.5 + 1.5) / 3));
+    CHECK(soft_margin_loss(tensor({0.}), tensor({1.})).item<float>() == doctest::Approx(std::log(2.)));
+    CHECK_THROWS_AS(multi_margin_loss(x, tensor({0}), {.p = 3}), ValueError);
+}
+
+TEST_CASE("ctc_loss adds up all readings") {
+    // Two times, two classes of equal probability: "1" is read from 01, 10 and 11, three of four paths.
+    const Tensor x = full({2, 1, 2}, std::log(0.5), f64);
+    CHECK(ctc_loss(x, tensor({{1}}), {2}, {1}).item<double>() == doctest::Approx(-std::log(0.75)));
+    CHECK(ctc_loss(x, tensor({{1, 1}}), {2}, {2}, {.reduction = Reduction::Sum}).item<double>() ==
+          std::numeric_limits<double>::infinity());  // 1 twice needs a blank between: three times
+    CHECK(ctc_loss(x, tensor({{1, 1}}), {2}, {2}, {.zero_infinity = true}).item<double>() == 0);
+    CHECK_THROWS_AS(ctc_loss(x, tensor({{1}}), {3}, {1}), ValueError);
+}

@@ -1,48 +1,8 @@
-// Softmax and the normalisations: values, stability, types, running statistics, and the messages of likely mistakes.
+// The normalisations: values, types, running statistics, and the messages of likely mistakes.
 #include "tests/tensor/support.h"
 
 using namespace weft;
 using namespace weft::testing;
-
-TEST_CASE("softmax of a scalar is 1, whatever the scalar: the gradient is 0") {
-    for (const int axis : {0, -1}) {
-        for (const auto function : {+[](const Tensor&x, int d) { return softmax(x, d); },
-                                    +[](const Tensor&x, int d) { return softmin(x, d); },
-                                    +[](const Tensor&x, int d) { return gumbel_softmax(x, 1, false, d); }}) {
-            Tensor x = tensor(3.0, f32);
-            x.set_requires_grad();
-            const Tensor y = function(x, axis);
-            y.backward();
-            CHECK(y.shape() == Shape{});
-            CHECK(y.item() == 1);
-            CHECK(x.grad().item() == 0);
-        }
-    }
-}
-
-TEST_CASE("softmax and log_softmax") {
-    const Tensor x = tensor({{1.0, 2.0, 3.0}, {1000.0, 1000.0, -1000.0}});
-    const double e = std::exp(1), total = 1 + e + e * e;
-    CHECK(close(softmax(x), {1 / total, e / total, e * e / total, 0.5, 0.5, 0}));
-    CHECK(close(softmax(x, 0), {0, 0, 1, 1, 1, 0}));
-    CHECK(close(log_softmax(x), {-std::log(total), 1 - std::log(total), 2 - std::log(total), -std::log(2.0),
-                                 -std::log(2.0), -2000 - std::log(2.0)}));
-    CHECK(close(softmax(tensor({-kInf, 0.0})), {0, 1}));
-    CHECK(softmax(tensor({1, 2})).dtype() == f32);
-    CHECK(softmax(x.to(bf16)).dtype() == bf16);
-    CHECK(softmax(tensor(3.0)).item() == 1);
-    CHECK(sum(softmax(ones({4000}, f16))).item() == doctest::Approx(1).epsilon(0.01));
-}
-
-TEST_CASE("softmax's gradient") {
-    Tensor x = tensor({{0.5, -1.0, 2.0}}), y = tensor({{0.5, -1.0, 2.0}});
-    x.set_requires_grad();
-    y.set_requires_grad();
-    const Tensor g = tensor({{1.0, 2.0, -1.0}});
-    softmax(x).backward(g);
-    (exp(y) / sum(exp(y), -1, true)).backward(g);  // the same, by the plain rules
-    CHECK(close(x.grad(), values(y.grad())));
-}
 
 TEST_CASE("layer_norm, rms_norm and group_norm") {
     const Tensor x = tensor({{1.0, 2.0, 3.0, 6.0}});  // mean 3, variance 3.5
@@ -84,8 +44,6 @@ TEST_CASE("batch_norm's gradient does not pass through the running statistics") 
 
 TEST_CASE("mistakes name the call") {
     const Tensor x = zeros({2, 3});
-    CHECK(error_of<IndexError>([&] { softmax(x, 2); }) ==
-          "softmax(x: f32[2, 3], axis: 2): axis 2 is out of range [-2, 2)");
     CHECK(error_of<ShapeError>([&] { layer_norm(x, {2}); }) ==
           "layer_norm(x: f32[2, 3], normalized_shape: [2]): x's last sizes must be [2]");
     CHECK(error_of<ShapeError>([&] { layer_norm(x, {3}, ones({2})); }) ==

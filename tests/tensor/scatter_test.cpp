@@ -88,3 +88,30 @@ TEST_CASE("parts replaced leave the rest, and x itself, alone") {
     CHECK(values(diagonal_scatter(x, tensor({8.0, 9.0}))) == Doubles{8, 1, 2, 3, 9, 5});
     CHECK(values(x) == Doubles{0, 1, 2, 3, 4, 5});
 }
+
+TEST_CASE("writing by index") {
+    const Tensor x = zeros({3, 2});
+    CHECK(values(scatter(x, 0, tensor({{2, 0}}), tensor({{5.0, 6.0}}))) == Doubles{0, 6, 0, 0, 5, 0});
+    CHECK(values(scatter(x, 1, tensor({{1}}), 7)) == Doubles{0, 7, 0, 0, 0, 0});
+    CHECK(values(scatter(zeros({2}), 0, tensor({1, 1}), tensor({3.0, 4.0}))) == Doubles{0, 4});
+    CHECK(values(scatter_add(ones({3}), 0, tensor({1, 1, 2}), tensor({3.0, 4.0, 5.0}))) == Doubles{1, 8, 6});
+    CHECK(values(scatter_add(x, 0, tensor({{1, 1}, {1, 0}}), counting({3, 2}))) == Doubles{0, 3, 2, 1, 0, 0});
+    CHECK(values(index_add(ones({2, 2}), 0, tensor({1, 1}), counting({2, 2}))) == Doubles{1, 1, 3, 5});
+    CHECK(values(index_add(ones({2, 2}), 1, tensor({0}), tensor({{3.0}, {4.0}}))) == Doubles{4, 1, 5, 1});
+    const Tensor many = scatter_add(zeros({1}, f16), 0, zeros({4096}, i64), ones({4096}, f16));
+    CHECK(many.item() == 4096);  // added in f32: in f16 it would stop at 2048
+}
+
+TEST_CASE("sources that do not fit raise at the call") {
+    const Tensor x = zeros({3, 2});
+    CHECK(error_of<DTypeError>([&] {
+              scatter_add(x.to(i32), 0, zeros({1, 1}, i64), zeros({1, 1}));
+          }) ==
+          "scatter_add(x: i32[3, 2], axis: 0, index: i64[1, 1], source: f32[1, 1]): source's f32 does not fit x's i32");
+    CHECK(error_of<ShapeError>([&] {
+              index_add(x, 0, tensor({0}), zeros({2, 2}));
+          }) ==
+          "index_add(x: f32[3, 2], axis: 0, index: i64[1], source: f32[2, 2]): source must have shape [1, 2]: one "
+          "slice of x "
+          "for each index");
+}

@@ -1,8 +1,6 @@
-// Covariances, histograms, derivatives at points, and products of reflections.
+// Covariances, histograms, derivatives at points, pairs of reductions, running values, integrals and distances.
 #include "tests/tensor/support.h"
 
-#include <weft/functional.h>
-#include <weft/linalg.h>
 #include <weft/statistics.h>
 
 using namespace weft;
@@ -44,16 +42,34 @@ TEST_CASE("differences are exact for a parabola, inside and with edge_order 2 at
           }) == "differences(x: f32[4], axes: []): there must be a spacing for each of the 1 axes, not 2");
 }
 
-TEST_CASE("a product of one reflection") {
-    const Tensor v = tensor({{9.}, {1.}}), tau = tensor({1.});  // I - (1, 1)ᵀ (1, 1): the diagonal is not read
-    CHECK(values(linalg::householder_product(v, tau)) == Doubles{0, -1});
-    CHECK(values(linalg::multiply_q(v, tau, eye(2))) == Doubles{0, -1, -1, 0});
-    CHECK(values(linalg::householder_product(v, zeros({1}))) == Doubles{1, 0});
+TEST_CASE("pairs of reductions, differences, integrals, distances") {
+    const Tensor x = tensor({{1, 2, 3, 4}, {0, 0, 2, 2}}, f32);
+    CHECK(values(var_mean(x, 1, 0).first) == Doubles{1.25, 1});
+    CHECK(values(std_mean(x, 1, 0).second) == Doubles{2.5, 1});
+    CHECK(values(aminmax(x, 0).second) == Doubles{1, 2, 3, 4});
+    CHECK(values(diff(x, 1, 1)) == Doubles{1, 1, 1, 0, 2, 0});
+    CHECK(values(diff(x, 1, 0, zeros({1, 4}))) == Doubles{1, 2, 3, 4, -1, -2, -1, -2});
+    CHECK(values(trapezoid(x)) == Doubles{7.5, 3});
+    CHECK(values(trapezoid(x, tensor({0., 1., 3., 6.}))) == Doubles{17, 8});
+    CHECK(values(cumulative_trapezoid(x, 2.0)) == Doubles{3, 8, 15, 0, 2, 6});
+    CHECK(values(cdist(x, x, 1)) == Doubles{0, 6, 6, 0});
+    CHECK(values(dist(x, zeros({4}), kInf)) == Doubles{4});
+    CHECK(close(norm(renorm(x, 2, 0, 1), 2, 1), {1, 1}));
+    CHECK(close(norm(normalize(x), 2, 1), {1, 1}));
+    CHECK(count_nonzero(tensor({1.0, 0.0, kNan})).item<std::int64_t>() == 2);
+    CHECK_THROWS_AS(cdist(zeros({3, 2}), zeros({3, 4})), ShapeError);
+    CHECK_THROWS_AS(cummax(zeros({3}), 1), IndexError);
+    CHECK_THROWS_AS(trapezoid(zeros({3}), zeros({4})), ShapeError);
 }
 
-TEST_CASE("adaptive maxima have places, of the first of equal ones") {
-    const Tensor x = tensor({{{1., 3., 3., 2., 5.}}});
-    const PooledMaxima found = adaptive_max_pool1d_with_indices(x, 2);
-    CHECK(values(found.values) == Doubles{3, 5});
-    CHECK(values(found.indices) == Doubles{1, 4});
+TEST_CASE("the derivative of logcumsumexp, along an axis") {
+    Tensor x = tensor({0.5, -1, 2}, f64);
+    x.set_requires_grad();
+    const Tensor targets[] = {x}, weights = tensor({1.0, -2.0, 0.5}, f64);
+    const Doubles got = values(gradient(sum(logcumsumexp(x, 0) * weights), targets)[0]);
+    const Doubles e = {std::exp(0.5), std::exp(-1.0), std::exp(2.0)};
+    const Doubles s = {e[0], e[0] + e[1], e[0] + e[1] + e[2]};
+    CHECK(got[0] == doctest::Approx(e[0] * (1 / s[0] - 2 / s[1] + 0.5 / s[2])));
+    CHECK(got[1] == doctest::Approx(e[1] * (-2 / s[1] + 0.5 / s[2])));
+    CHECK(got[2] == doctest::Approx(e[2] * 0.5 / s[2]));
 }

@@ -4,6 +4,7 @@
 #include <weft/api.h>
 #include <weft/convolution.h>
 #include <weft/nn/module.h>
+#include <weft/pooling.h>
 
 #include <optional>
 #include <string_view>

@@ -1,382 +1,10 @@
-"""Elementwise ops: arithmetic, comparisons, bits, roundings, exponentials and trigonometry."""
+"""Functions of one tensor that are more than an instruction: inverse hyperbolic ones, gamma and error functions, parts of floats."""
 
 import numpy as np
 from scipy import special
 
-from .registry import ALL, FLOATS, INTEGERS, NUMBERS, Error, Sample, as_dtype, binary, floats, integers, op, unary
-
-NO_TENSOR = Error(TypeError, "input", "text")
-NO_TENSORS = Error(TypeError, "input", "text", floats(3))
-SHAPES_DIFFER = Error(RuntimeError, "broadcast", floats(3), floats(4))
-INTS = (*INTEGERS, "bool")
-
-
-# ---- of one tensor ---------------------------------------------------------------------------------------------------
-
-
-def function(name, oracle, low=-2.0, high=2.0, *, dtypes=ALL, errors=(), forms="weft Tensor Tensor_", result="float", **more):
-    """An op of one tensor; floats come out unless the result says otherwise."""
-    return op(name, forms, lambda: unary(low, high, dtypes), oracle, result=result, errors=[NO_TENSOR, *errors], **more)
-
-
-function("exp", np.exp)
-function("exp2", np.exp2)
-function("expm1", np.expm1)
-function("log", np.log, 0.05, 5)
-function("log2", np.log2, 0.05, 5)
-function("log10", np.log10, 0.05, 5)
-function("log1p", np.log1p, -0.9, 5)
-function("sqrt", np.sqrt, 0.05, 5)
-function("rsqrt", lambda x: 1 / np.sqrt(x), 0.05, 5)
-function("reciprocal", lambda x: 1 / x, 0.2, 5)
-function("sin", np.sin, -7, 7)
-function("cos", np.cos, -7, 7)
-function("tan", np.tan, -1.4, 1.4)
-function("asin", np.arcsin, -0.95, 0.95, aliases="weft.arcsin")
-function("acos", np.arccos, -0.95, 0.95, aliases="weft.arccos")
-function("atan", np.arctan, aliases="weft.arctan")
-function("sinh", np.sinh)
-function("cosh", np.cosh)
-function("tanh", np.tanh, forms="weft Tensor Tensor_ F")
-function("erf", special.erf)
-
-function(
-    "neg",
-    np.negative,
-    dtypes=NUMBERS,
-    result="promote",
-    aliases="weft.negative",
-    errors=[Error(TypeError, "bool", floats(3, dtype="bool"))],
-)
-function("abs", np.abs, dtypes=NUMBERS, result="promote", aliases="weft.absolute")
-function("sign", lambda x: np.where(np.isnan(x), 0, np.sign(x)), dtypes=NUMBERS, result="promote")
-function("square", np.square, dtypes=NUMBERS, result="promote")
-function("trunc", np.trunc, -5, 5, dtypes=NUMBERS, result="promote")
-function("floor", np.floor, -5, 5, dtypes=NUMBERS, result="promote")
-function("ceil", np.ceil, -5, 5, dtypes=NUMBERS, result="promote")
-function("round", np.round, -5, 5, dtypes=NUMBERS, result="promote")
-function("isnan", np.isnan, forms="weft Tensor", dtypes=ALL, result="bool", gradient=False)
-function("isinf", np.isinf, forms="weft Tensor", dtypes=ALL, result="bool", gradient=False)
-function("isfinite", np.isfinite, forms="weft Tensor", dtypes=ALL, result="bool", gradient=False)
-function("logical_not", np.logical_not, dtypes=ALL, result="bool", gradient=False)
-op(
-    "bitwise_not",
-    "weft Tensor Tensor_",
-    lambda: (Sample(floats(*shape, low=-100, high=100, dtype=d)) for d in INTS for shape in ((9,), (2, 3), (0,))),
-    np.invert,
-    gradient=False,
-    errors=[Error(TypeError, "bits of f32", floats(3))],
-)
-
-
-# ---- of two tensors --------------------------------------------------------------------------------------------------
-
-
-def pairwise(name, oracle, *, forms="weft Tensor", more=(), errors=(SHAPES_DIFFER,), gradient=True, samples=None, **settings):
-    """An op of two tensors that broadcast; `more` samples after the standard ones."""
-    known = {key: settings.pop(key) for key in ("low", "high", "low2", "high2", "dtypes", "special", "numbers") if key in settings}
-
-    def made():
-        yield from binary(**known)
-        yield from more
-
-    return op(name, forms, samples or made, oracle, errors=[NO_TENSORS, *errors], gradient=gradient, **settings)
-
-
-def wrapping(function):
-    """A NumPy ufunc that takes integer numbers which do not fit, and wraps."""
-
-    def call(x, y, **settings):
-        y = np.asarray(y).astype(x.dtype) if isinstance(x, np.ndarray) and x.dtype.kind in "iub" and type(y) is int else y
-        return function(x, y, **settings)
-
-    return call
-
-
-SOME = (floats(3, 4, dtype="float64"), floats(3, 4, dtype="float64", seed=1))
-pairwise(
-    "add",
-    lambda x, y, alpha=1: np.add(x, y * np.asarray(alpha).astype(np.result_type(x))),
-    forms="weft Tensor Tensor_",
-    numbers=(2, 0.5),
-    more=[Sample(*SOME, alpha=0.5), Sample(floats(5, dtype="int64"), integers(5), alpha=3)],
-    errors=[Error(ValueError, "256", floats(3, dtype="uint8"), 256)],
-)
-pairwise(
-    "sub",
-    lambda x, y, alpha=1: np.subtract(x, y * np.asarray(alpha).astype(np.result_type(x))),
-    forms="weft Tensor Tensor_",
-    dtypes=NUMBERS,
-    numbers=(2, 0.5),
-    more=[Sample(*SOME, alpha=0.5)],
-    aliases="weft.subtract",
-    errors=[Error(TypeError, "bool", floats(3, dtype="bool"), floats(3, dtype="bool"))],
-)
-pairwise("mul", np.multiply, forms="weft Tensor Tensor_", numbers=(2, 0.5), aliases="weft.multiply")
-
-
-def divided(x, y, rounding_mode=None):
-    if rounding_mode is None:
-        return np.asarray(x, "float64") / y
-    exact = np.asarray(x, "float64") / y
-    return (
-        np.trunc(exact) if rounding_mode == "trunc" else np.where(np.isfinite(exact), np.floor_divide(np.asarray(x, "float64"), y), exact)
-    )
-
-
-def division(sample):
-    from .registry import RESULT_RULES
-
-    return RESULT_RULES["promote" if sample.kwargs.get("rounding_mode") else "float"](sample)
-
-
-WHOLE = [
-    Sample(integers(9, low=-20, high=20, dtype=d), integers(9, low=1, high=7, dtype=d, seed=1), rounding_mode=mode)
-    for d in ("int64", "int8", "int32")
-    for mode in ("trunc", "floor")
-]
-pairwise(
-    "div",
-    divided,
-    low2=0.5,
-    high2=3,
-    numbers=(2, 0.5),
-    aliases="weft.divide weft.true_divide",
-    result=division,
-    promotes=True,
-    more=[*WHOLE, Sample(*SOME, rounding_mode="floor"), Sample(*SOME, rounding_mode="trunc")],
-    errors=[Error(ValueError, "rounding_mode", floats(3), 2, rounding_mode="up")],
-)
-op(
-    "div",
-    "Tensor_",
-    lambda: binary(low2=0.5, high2=3, dtypes=FLOATS),
-    np.divide,
-    result="float",
-    torch=lambda torch, x, y: x / y,
-    errors=[Error(TypeError, "i64", floats(3, dtype="int64"), 2)],
-)
-
-
-def by_zero(function):
-    """Integers by 0 give 0 (S12)."""
-
-    def call(x, y):
-        if isinstance(x, np.ndarray) and x.dtype.kind == "f":
-            return function(x, y)
-        y = np.asarray(y)
-        return np.where(y == 0, 0, function(x, np.where(y == 0, 1, y).astype(y.dtype)))
-
-    return call
-
-
-ZEROS = [Sample(integers(5, low=-9, high=9, dtype=d), np.array([0, 1, -1, 0, 2], d)).unlike_torch("S12") for d in ("int64", "int8")]
-pairwise(
-    "floor_divide",
-    by_zero(np.floor_divide),
-    forms="weft Tensor Tensor_",
-    low=-9,
-    high=9,
-    low2=1,
-    high2=5,
-    dtypes=NUMBERS,
-    more=ZEROS,
-    gradient=False,
-)
-pairwise("remainder", by_zero(np.remainder), forms="weft Tensor Tensor_", low=-9, high=9, low2=1, high2=5, dtypes=NUMBERS, more=ZEROS)
-pairwise("fmod", by_zero(np.fmod), forms="weft Tensor Tensor_", low=-9, high=9, low2=1, high2=5, dtypes=NUMBERS, more=ZEROS)
-NUMBER = [Sample(floats(7), 0.5).unlike_torch("takes tensors only"), Sample(floats(7, dtype="int8"), 1).unlike_torch("takes tensors only")]
-pairwise("maximum", np.maximum, numbers=(), more=NUMBER)
-pairwise("minimum", np.minimum, numbers=(), more=NUMBER)
-
-
-def power(x, y):
-    if np.asarray(x).dtype.kind != "f":
-        return np.power(x, y)
-    return np.power(np.asarray(x, "float64"), y)
-
-
-pairwise(
-    "pow",
-    power,
-    forms="weft Tensor Tensor_",
-    low=0.2,
-    high=3,
-    low2=0,
-    high2=3,
-    dtypes=NUMBERS,
-    numbers=(2, 3, 0),
-    more=[
-        Sample(floats(9), 2),
-        Sample(floats(9), 3.0),
-        Sample(floats(9, low=0.1), -0.5),
-        Sample(2, floats(5)),
-        Sample(floats(3, dtype="float64"), 3),
-    ],
-    errors=[Error(ValueError, "negative", integers(3), -2), Error(TypeError, "bool", floats(3, dtype="bool"), floats(3, dtype="bool"))],
-)
-
-for _name, _oracle, _alias in (
-    ("eq", np.equal, ""),
-    ("ne", np.not_equal, "weft.not_equal"),
-    ("lt", np.less, "weft.less"),
-    ("le", np.less_equal, "weft.less_equal"),
-    ("gt", np.greater, "weft.greater"),
-    ("ge", np.greater_equal, "weft.greater_equal"),
-):
-    pairwise(_name, _oracle, forms="weft Tensor Tensor_", result="bool", gradient=False, aliases=_alias, numbers=(1, 0.5))
-for _name, _oracle in (("logical_and", np.logical_and), ("logical_or", np.logical_or), ("logical_xor", np.logical_xor)):
-    pairwise(_name, _oracle, forms="weft Tensor Tensor_", result="bool", gradient=False, promotes=False, numbers=(), more=NUMBER)
-for _name, _oracle in (("bitwise_and", np.bitwise_and), ("bitwise_or", np.bitwise_or), ("bitwise_xor", np.bitwise_xor)):
-    pairwise(
-        _name,
-        wrapping(_oracle),
-        forms="weft Tensor Tensor_",
-        gradient=False,
-        samples=lambda: (
-            s for s in binary(-100, 100, dtypes=INTS) if not any(getattr(a, "dtype", np.dtype(int)).kind == "f" for a in s.args)
-        ),
-        errors=[Error(TypeError, "bits of f32", floats(3), floats(3)), Error(RuntimeError, "broadcast", integers(3), integers(4))],
-    )
-
-
-def shifts():
-    for dtype in INTEGERS:
-        yield Sample(floats(9, low=-100, high=100, dtype=dtype), integers(9, high=8, dtype=dtype, seed=1))
-        yield Sample(floats(2, 3, low=-100, high=100, dtype=dtype), 3)
-    yield Sample(integers(3, 1, dtype="int32"), integers(1, 4, high=6, dtype="int32"))
-    yield Sample(integers(0), integers(0))
-    yield Sample(np.array([1, -1, 7, -7]), np.array([64, 64, 70, 63])).unlike_torch("S15")
-
-
-def shifted(left):
-    def call(x, y):
-        x, y = np.broadcast_arrays(x, np.asarray(y).astype(np.asarray(x).dtype))
-        bits = 8 * x.dtype.itemsize
-        over = (y >= bits) | (y < 0)
-        inside = np.where(over, 0, y).astype(x.dtype)
-        if left:
-            return np.where(over, 0, np.left_shift(x, inside))
-        return np.where(over, np.where(x < 0, -1, 0) if x.dtype.kind == "i" else 0, np.right_shift(x, inside))
-
-    return call
-
-
-pairwise(
-    "bitwise_left_shift",
-    shifted(True),
-    forms="weft Tensor Tensor_",
-    samples=shifts,
-    gradient=False,
-    errors=[Error(TypeError, "f32", floats(3), 1)],
-)
-pairwise(
-    "bitwise_right_shift",
-    shifted(False),
-    forms="weft Tensor Tensor_",
-    samples=shifts,
-    gradient=False,
-    errors=[Error(TypeError, "f32", floats(3), 1)],
-)
-
-
-# ---- limits, choices, closeness --------------------------------------------------------------------------------------
-
-
-def clamps():
-    for dtype in NUMBERS:
-        yield Sample(floats(9, low=-5, high=5, dtype=dtype), 1, 3)
-    yield from (Sample(a, -1.0, 1.0) for a in (floats(), floats(0), floats(1), floats(67), floats(5, 4).T, floats(9)[::-1], floats(9)[::2]))
-    yield Sample(floats(9), min=-1)
-    yield Sample(floats(9), max=0.5)
-    yield Sample(floats(9, dtype="int8"), max=0.5)
-    yield Sample(floats(9), 1.0, -1.0)
-    yield Sample(np.array([np.nan, np.inf, -np.inf, -0.0], "float32"), -1.0, 1.0)
-    yield Sample(floats(3, 4), floats(4, low=-1, high=0), floats(3, 1, low=0, high=1))
-    yield Sample(floats(3, 4), min=floats(4, low=-1, high=0))
-    yield Sample(floats(5, dtype="float64"), -1.0, 1.0)
-    yield Sample(floats(2, 3, dtype="float64"), floats(3, low=-1, high=0, dtype="float64"), floats(2, 1, low=0, high=1, dtype="float64"))
-
-
-def clamped(x, min=None, max=None):
-    x = np.asarray(x)
-    low = x if min is None else np.where(np.isnan(x), x, np.maximum(x, min))
-    return low if max is None else np.where(np.isnan(low), low, np.minimum(low, max))
-
-
-op(
-    "clamp",
-    "weft Tensor",
-    clamps,
-    clamped,
-    aliases="weft.clip",
-    result=lambda s: _with_limits(s),
-    errors=[NO_TENSOR, Error(ValueError, "min", floats(3))],
-)
-op("clamp", "Tensor_", lambda: (s for s in clamps() if s.args[0].dtype.kind == "f"), clamped, result="same", promotes=False)
-
-
-def _with_limits(sample):
-    from .registry import common_dtype
-
-    return common_dtype([*sample.args, *sample.kwargs.values()])
-
-
-def choices():
-    for dtype in ALL:
-        yield Sample(integers(9, high=2) > 0, floats(9, dtype=dtype), floats(9, dtype=dtype, seed=1))
-    for a, b, c in (((), (), ()), ((0,), (0,), (1,)), ((67,), (), (67,)), ((3, 1), (4,), (1, 1)), ((2, 3, 5), (5,), (3, 1))):
-        yield Sample(np.asarray(floats(*a) > 0), floats(*b), floats(*c, seed=1))
-    yield Sample(floats(4, 5).T > 0, floats(5, 4)[::-1], floats(5, 8)[:, ::2])
-    yield Sample(floats(7) > 0, floats(7), 0.0)
-    yield Sample(floats(7) > 0, floats(7, dtype="int64"), floats(7))
-    yield Sample(floats(7) > 0, 1.5, floats(7, dtype="float64"))
-    yield Sample(np.array([True, False]), np.array([1.0, np.nan], "float32"), np.array([np.nan, 2.0], "float32"))
-
-
-op(
-    "where",
-    "weft",
-    choices,
-    np.where,
-    result=lambda s: _chosen(s),
-    errors=[Error(RuntimeError, "broadcast", floats(3) > 0, floats(4), floats(3))],
-)
-op(
-    "where",
-    "Tensor",
-    lambda: (Sample(s.args[1], s.args[0], s.args[2]) for s in choices() if isinstance(s.args[1], np.ndarray)),
-    lambda x, c, y: np.where(c, x, y),
-    result=lambda s: _chosen(Sample(s.args[1], s.args[0], s.args[2])),
-    gradients=[Sample(floats(2, 3, dtype="float64"), floats(2, 3) > 0, floats(3, dtype="float64", seed=1))],
-)
-
-
-def _chosen(sample):
-    from .registry import common_dtype
-
-    return common_dtype(sample.args[1:])
-
-
-def filled():
-    for dtype in ALL:
-        yield Sample(floats(3, 4, dtype=dtype), floats(3, 4) > 0, dtype == "bool" or 1)
-    yield Sample(floats(3, 4), floats(4) > 0, -np.inf)
-    yield Sample(floats(3, 4).T, floats(4, 3)[::-1] > 0, 2.5)
-    yield Sample(floats(0), floats(0) > 0, 1.0)
-    yield Sample(floats(), np.array(True), 1.0)
-    yield Sample(floats(67), floats(67) > 0, np.array(3.0, "float32"))
-    yield Sample(floats(5, dtype="float64"), floats(5, dtype="float64") > 0, np.array(3.0))
-
-
-op(
-    "masked_fill",
-    "weft Tensor Tensor_",
-    filled,
-    lambda x, mask, value: np.where(mask, np.asarray(value).astype(x.dtype), x),
-    result="same",
-    errors=[Error(TypeError, "bool", floats(3), floats(3), 1.0), Error(RuntimeError, "broadcast", floats(3), floats(4) > 0, 1.0)],
-)
+from .arithmetic import NO_TENSOR, SHAPES_DIFFER, function
+from .registry import ALL, FLOATS, NUMBERS, Error, Sample, as_dtype, dtype_of, floats, integers, op, unary
 
 
 def nearly():
@@ -422,3 +50,215 @@ def same():
 
 
 op("equal", "weft Tensor", same, lambda x, y: bool(np.array_equal(x, y)), gradient=False)
+SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -2.5])
+function("asinh", np.arcsinh, -5, 5, aliases="weft.arcsinh Tensor.arcsinh Tensor.arcsinh_")
+function("acosh", np.arccosh, 1.2, 9, aliases="weft.arccosh Tensor.arccosh Tensor.arccosh_")
+function("atanh", np.arctanh, -0.95, 0.95, aliases="weft.arctanh Tensor.arctanh Tensor.arctanh_")
+function("cbrt", np.cbrt, 0.1, 9, torch=None, reason="NumPy's: PyTorch has none")
+op("sinc", "weft Tensor Tensor_", lambda: unary(-4, 4, ALL, unlike="overflows at 3e38"), np.sinc, result="float", errors=[NO_TENSOR])
+function("erfc", special.erfc, -3, 9)
+function("erfinv", special.erfinv, -0.99, 0.99)
+function("deg2rad", np.deg2rad, -400, 400)
+function("rad2deg", np.rad2deg, -7, 7)
+function("frac", lambda x: x - np.trunc(x), -5, 5, dtypes=FLOATS, result="same", errors=[Error(TypeError, "i64", integers(3))])
+function(
+    "positive",
+    np.positive,
+    forms="weft Tensor",
+    dtypes=NUMBERS,
+    result="promote",
+    errors=[Error(TypeError, "bool", floats(3, dtype="bool"))],
+)
+function("isposinf", np.isposinf, forms="weft Tensor", result="bool", gradient=False)
+function("isneginf", np.isneginf, forms="weft Tensor", result="bool", gradient=False)
+function("isreal", np.isreal, forms="weft Tensor", result="bool", gradient=False)
+op(
+    "signbit",
+    "weft Tensor",
+    lambda: unary(dtypes=ALL, unlike="the sign of a NaN is the processor's"),
+    lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0,
+    result="bool",
+    gradient=False,
+    promotes=False,
+    errors=[NO_TENSOR],
+)
+
+
+# ---- gamma functions: near the zeros of their values an error is small beside 1, not beside the value -----------------
+
+
+def negatives():
+    """Values between the poles, and large ones."""
+    yield from unary(0.2, 9, ALL)
+    for dtype in FLOATS:
+        yield Sample(as_dtype(np.linspace(-7.9, -0.1, 23), dtype)).unlike_torch(
+            "looser near poles" if dtype in ("float16", "bfloat16") else None
+        )
+        yield Sample(as_dtype(np.array([12.5, 30.0, 100.0, 1000.0, 30000.0]), dtype))
+
+
+SLOPES = [Sample(np.array([0.3, 1.0, 1.4616, 2.0, 7.3])), Sample(np.array([-0.4, -1.3, -3.6]))]
+op(
+    "lgamma",
+    "weft Tensor Tensor_",
+    negatives,
+    lambda x: np.where(np.isneginf(x), np.inf, special.gammaln(x)),
+    result="float",
+    errors=[NO_TENSOR],
+    gradients=SLOPES,
+)
+op("digamma", "weft Tensor Tensor_", negatives, special.digamma, result="float", errors=[NO_TENSOR], gradients=SLOPES)
+
+
+def polygammas():
+    for n in (0, 1, 2, 5):
+        for dtype in ("float32", "float64"):
+            yield Sample(n, floats(9, low=0.3, high=9, dtype=dtype))
+            yield Sample(n, as_dtype([-0.5, -1.3, -2.7], dtype)).unlike_torch("loses digits below 0")
+    for array in (floats(), floats(0), floats(67, low=0.5), floats(5, 4, low=0.5).T, floats(9, low=0.5)[::-1]):
+        yield Sample(1, np.asarray(np.abs(array) + np.float32(0.1)))
+    yield Sample(1, integers(5, low=1))
+    yield Sample(1, np.array([np.nan, np.inf, 0.0], "float32"))
+    yield Sample(2, floats(5, low=0.5, high=4, dtype="float16"))
+
+
+def polygamma(n, x):
+    if n == 0:
+        return special.digamma(x)
+    if n == 1 and np.any(x < 0):
+        fraction = x - np.round(x)
+        return np.where(x < 0, (np.pi / np.sin(np.pi * fraction)) ** 2 - special.polygamma(1, 1 - x), special.polygamma(1, np.abs(x)))
+    if np.any(x < 0):  # up to 0 by the recurrence
+        y, rest = np.array(x, "float64"), np.zeros_like(x)
+        for _ in range(5):
+            below = y < 0
+            rest = rest + np.where(below, (-1.0) ** (n + 1) * special.factorial(n) / np.where(below, y, 1.0) ** (n + 1), 0)
+            y = np.where(below, y + 1, y)
+        return special.polygamma(n, y) + rest
+    return special.polygamma(n, x)
+
+
+op(
+    "polygamma",
+    "weft",
+    polygammas,
+    polygamma,
+    result=lambda s: dtype_of(s.args[1]) if s.args[1].dtype.kind == "f" else "float32",
+    gradients=[Sample(1, np.array([0.4, 1.7, 6.0, -1.3])), Sample(3, np.array([0.7, 2.5]))],
+    errors=[Error(ValueError, "negative", -1, floats(3)), Error(ValueError, "at most", 99, floats(3))],
+)
+op(
+    "polygamma",
+    "Tensor",
+    lambda: (Sample(s.args[1], s.args[0]).unlike_torch(s.unlike) for s in polygammas()),
+    lambda x, n: polygamma(n, x),
+    result="float",
+    promotes=False,
+    gradients=[Sample(np.array([0.4, 1.7, 6.0]), 2)],
+)
+
+
+# ---- logit, rounding, replacing --------------------------------------------------------------------------------------
+
+
+def chances():
+    yield from unary(0.05, 0.95)
+    for eps in (0.0, 0.1, 0.3):
+        yield Sample(np.array([0.0, 0.05, 0.5, 0.99, 1.0], "float32"), eps)
+    yield Sample(floats(7, low=0, high=1, dtype="float64"), eps=0.2)
+
+
+def logit(x, eps=None):
+    return special.logit(x if eps is None else np.clip(x, eps, 1 - eps))
+
+
+op("logit", "weft Tensor Tensor_", chances, logit, result="float", errors=[NO_TENSOR])
+
+
+def decimals():
+    for digits in (1, 2, -1, 0):
+        yield Sample(floats(9, low=-50, high=50), decimals=digits).unlike_torch(
+            "rounds the scaled value in float32" if digits == 2 else None
+        )
+        yield Sample(floats(9, low=-50, high=50, dtype="float64"), decimals=digits)
+    for array in (floats(), floats(0), floats(67), floats(5, 4).T, floats(9)[::-1]):
+        yield Sample(array, decimals=1)
+    yield Sample(np.array([0.5, 1.5, 2.5, -0.5, 125.0, 15.0, np.inf, np.nan]), decimals=-1)
+    yield Sample(integers(5), decimals=0).unlike_torch("raises for integers")
+
+
+op(
+    "round",
+    "weft Tensor Tensor_",
+    decimals,
+    lambda x, decimals: np.round(x, decimals),
+    result="same",
+    gradient=False,
+    errors=[Error(TypeError, "decimals", integers(3), decimals=1)],
+)
+
+
+def holes():
+    for dtype in FLOATS:
+        yield Sample(as_dtype(SPECIAL, dtype))
+        yield Sample(as_dtype(SPECIAL, dtype), 1.0, 2.0, 3.0)
+        yield Sample(as_dtype(SPECIAL, dtype), nan=-1.0, neginf=0.0)
+    yield from (
+        Sample(a)
+        for a in (floats(), floats(0), floats(67), floats(5, 4).T, integers(5), floats(4, dtype="bool"), floats(5, dtype="float64"))
+    )
+
+
+LARGEST = {
+    "float16": 65504.0,
+    "bfloat16": 2.0**128 - 2.0**120,
+    "float32": float(np.finfo("float32").max),
+    "float64": float(np.finfo("float64").max),
+}
+
+
+def filled(limit):
+    return lambda x, nan=0.0, posinf=None, neginf=None: np.nan_to_num(
+        x, nan=nan, posinf=limit if posinf is None else posinf, neginf=-limit if neginf is None else neginf
+    )
+
+
+for _dtype in FLOATS:
+    op(
+        "nan_to_num",
+        "weft Tensor Tensor_",
+        lambda d=_dtype: [s for s in holes() if dtype_of(s.args[0]) == d] * 4,
+        filled(LARGEST[_dtype]),
+        result="same",
+        gradients=[Sample(floats(5, dtype="float64"))],
+    )
+op("nan_to_num", "weft", lambda: [Sample(integers(n)) for n in range(10)], lambda x: x, result="same", gradient=False, errors=[NO_TENSOR])
+
+
+# ---- mantissa and exponent -------------------------------------------------------------------------------------------
+
+
+def parts():
+    for dtype in FLOATS:
+        yield Sample(as_dtype(SPECIAL, dtype)).unlike_torch("has no defined exponent for infinities and NaN")
+        yield Sample(floats(9, low=-50, high=50, dtype=dtype))
+    yield from (
+        Sample(a)
+        for a in (floats(), floats(0), floats(1), floats(67), floats(5, 4).T, floats(9)[::-1], np.float32([1e-30, 3e38, 2.0**-126]))
+    )
+
+
+def frexp(x):
+    mantissa, exponent = np.frexp(x)
+    return mantissa, np.where(np.isfinite(x), exponent, 0)
+
+
+op(
+    "frexp",
+    "weft Tensor",
+    parts,
+    frexp,
+    result=("same", "int32"),
+    gradients=[Sample(np.array([0.3, 1.7, -5.0]))],
+    errors=[Error(TypeError, "i64", integers(3))],
+)

@@ -2,7 +2,17 @@
 
 import numpy as np
 
+from .creation_series import KINDS
 from .registry import FLOATS, INTEGERS, D, Error, Sample, dtype_of, floats, op, to_numpy
+
+
+def check_drawn(got, x, low, high=None, **kwargs):
+    first, end = (0, low) if high is None else (low, high)
+    values = np.array(got.double().tolist()).reshape(got.shape)
+    assert tuple(got.shape) == x.shape and ((values >= first) & (values < end) & (values == np.floor(values))).all()
+
+
+op("randint_like", "weft", lambda: [*(Sample(floats(3, 4, dtype=d), 5) for d in KINDS if d != "bool"), Sample(floats(67), -3, 4), Sample(floats(0), 3), Sample(floats(), 3), Sample(floats(5), 2, dtype=D("int64"))], check=check_drawn, gradient=False, errors=[Error(ValueError, "below", floats(3), 2, 2)])
 
 
 def values(result, shape, dtype):
@@ -158,49 +168,3 @@ op(
     check=lambda r, x, a=0.0, b=1.0: moments(values(r, x.shape, dtype_of(x)), (a + b) / 2, (b - a) / np.sqrt(12), True),
 )
 op("normal", "Tensor_", written, gradient=False, check=lambda r, x, a=0.0, b=1.0: moments(values(r, x.shape, dtype_of(x)), a, b, True))
-
-
-# ---- dropout ---------------------------------------------------------------------------------------------------------
-
-
-def dropped(channels):
-    """Each element (or, with channels, each of the first two axes) is 0 or scaled by 1 / (1 - p)."""
-
-    def check(result, x, p=0.5, training=True, inplace=False):
-        got, x = values(result, x.shape, dtype_of(x)), np.asarray(x, "float64")
-        if not training or p == 0:
-            np.testing.assert_array_equal(got, x)
-            return
-        if p == 1:
-            assert not got.any()
-            return
-        kept = got != 0
-        np.testing.assert_allclose(got[kept], (x / (1 - p))[kept], rtol=1e-2 if x.itemsize < 4 else 2e-2)
-        if channels:
-            flat = kept.reshape(*x.shape[:channels], -1)
-            assert (flat.all(-1) | ~flat.any(-1)).all()
-            kept = flat[..., 0]
-        if kept.size >= 1000:
-            near(kept.mean(), 1 - p, np.sqrt(p * (1 - p) / kept.size), "share")
-
-    return check
-
-
-def drops(*shape):
-    def samples():
-        for dtype in FLOATS:
-            yield Sample(floats(*shape, low=1, high=2, dtype=dtype))
-        for p in (0.0, 0.1, 0.9, 1.0):
-            yield Sample(floats(*shape, low=1, high=2), p)
-        yield Sample(floats(*shape, low=1, high=2), 0.5, False)
-        yield Sample(floats(*shape, low=1, high=2), p=0.3, training=True)
-        yield Sample(floats(*shape[:-1], 2 * shape[-1], low=1, high=2)[..., ::-2], 0.3)
-
-    return samples
-
-
-BAD_SHARE = [Error(ValueError, "p", floats(3, 2, 2, 2, 2), 1.5)]
-op("dropout", "F", drops(50, 60), check=dropped(0), gradient=False, errors=BAD_SHARE)
-op("dropout1d", "F", drops(50, 40, 3), check=dropped(2), gradient=False, errors=[Error(ValueError, "p", floats(3, 2, 2), 1.5)])
-op("dropout2d", "F", drops(50, 40, 2, 3), check=dropped(2), gradient=False, errors=[Error(ValueError, "p", floats(3, 2, 2, 2), 1.5)])
-op("dropout3d", "F", drops(50, 40, 2, 1, 3), check=dropped(2), gradient=False, errors=BAD_SHARE)

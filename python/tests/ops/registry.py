@@ -1,7 +1,7 @@
 """One entry for each public op: what to call it with, what must come out, what must raise. test_registry.py runs them all against
 NumPy and SciPy, python/parity/test_registry.py against PyTorch. A public op without an entry fails both.
 
-An entry goes into the module of its topic (elementwise.py, shape.py, …), which the package imports by itself:
+An entry goes into the module of its topic (arithmetic.py, movement_joining.py, …), which the package imports by itself:
 
     def samples():
         yield from unary(low=0.1, high=5)                      # the standard ones: all shapes, strides, dtypes, NaN and infinities

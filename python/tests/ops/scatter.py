@@ -167,6 +167,7 @@ def masked_scatter(x, mask, source):
 op("masked_scatter", "weft Tensor Tensor_", fills, masked_scatter, result="same",
    errors=[Error(TypeError, "bool", floats(3), floats(3), floats(3)), Error(RuntimeError, "broadcast", floats(3), floats(2, 4) > 0, floats(8)), Error(TypeError, "must be x's", floats(3), floats(3) > 0, integers(3))])  # fmt: skip
 
+
 # ---- slice by slice --------------------------------------------------------------------------------------------------
 
 
@@ -231,6 +232,7 @@ op("index_reduce", "weft Tensor Tensor_",
 op("index_add", "weft Tensor Tensor_", lambda: [Sample(*s.args, alpha=2) for s in slices() if not s.unlike] + [Sample(floats(3), 0, np.array([1]), floats(1), alpha=-0.5)], scaled_add, result="same",
    errors=[*BAD_SLICES, Error(TypeError, "alpha", integers(3), 0, integers(2), integers(2), alpha=0.5)])  # fmt: skip
 
+
 # ---- a part replaced -------------------------------------------------------------------------------------------------
 
 
@@ -266,26 +268,3 @@ op("slice_scatter", "weft Tensor", lambda: parts((3, 4), (3, 2), (1, 1, 3), (1, 
    result="same", gradients=[Sample(floats(2, 3, dtype="float64"), floats(2, 2, dtype="float64", seed=1), 1, 0, 3, 2)], errors=[Error(RuntimeError, "the part's shape", floats(3, 4), floats(4), 0, 0, 1)])  # fmt: skip
 op("diagonal_scatter", "weft Tensor", lambda: [*parts((3, 3), (3,), (), (0, 1, 0)), *parts((3, 3), (2,), (1,), (-1,), (-1, 0, 1)), Sample(floats(2, 3, 4), floats(2, 3), 0, 1, 2), Sample(floats(67, 3), floats(3))], replaced(diagonal_view), result="same",
    gradients=[Sample(floats(2, 3, dtype="float64"), floats(2, dtype="float64", seed=1), 1)], errors=[Error(RuntimeError, "the part's shape", floats(3, 3), floats(2))])  # fmt: skip
-
-
-# ---- where -----------------------------------------------------------------------------------------------------------
-
-
-def conditions():
-    for dtype in (*KINDS, "bool"):
-        yield Sample(floats(3, 4, dtype=dtype))
-    yield Sample(floats(4, 3).T > 0)
-    yield Sample(np.zeros(67, "float32"))
-    yield Sample(floats(0, 3))
-    yield Sample(np.array([np.nan, 0, -0.0, np.inf], "float32"))
-
-
-op("argwhere", "weft Tensor", conditions, np.argwhere, result="int64", gradient=False, errors=[Error(TypeError, "input", [1])])
-op("where", "weft", lambda: [*conditions(), Sample(np.array(True)), Sample(np.array(0.0))], lambda x: [*np.nonzero(np.atleast_1d(x))], result="int64", gradient=False, errors=[Error(TypeError, "other", floats(3) > 0, floats(3))])
-op("take", "weft Tensor", lambda: [*(Sample(floats(3, 4, dtype=d), integers(5, high=4), dim=1) for d in KINDS), Sample(floats(3, 4), integers(2, 2, low=-3, high=3), dim=0), Sample(floats(3), integers(0), dim=-1), Sample(floats(2, 3, dtype="float64"), integers(2, high=3), dim=1)],
-   lambda x, index, dim: np.take(x, index, dim), result="same", torch=None, reason="the array API's form; PyTorch's take has no axis", errors=[Error(IndexError, "out of range", floats(3), integers(2), dim=1)])  # fmt: skip
-op("take_along_dim", "weft Tensor", lambda: [*(Sample(floats(3, 4, dtype=d), integers(5, high=12)) for d in KINDS), Sample(floats(3, 4).T, integers(2, 2, high=12)), Sample(floats(2, 3, dtype="float64"), integers(2, high=6))],
-   lambda x, index: np.take_along_axis(x.reshape(-1), index.reshape(-1), 0), result="same", errors=[Error(TypeError, "ind", floats(3), floats(3))])  # fmt: skip
-op("repeat_interleave", "weft Tensor",
-   lambda: [*(Sample(floats(3, 4, dtype=d), np.array([2, 0, 1]), 0) for d in KINDS), Sample(floats(3, 4), np.array([1, 2, 3, 0]), -1), Sample(floats(3), np.array([3, 1, 2])), Sample(floats(3, 2), np.array([2]), 0), Sample(floats(3, 2).T, np.array([2, 1]), 0), Sample(floats(2, dtype="float64"), np.array([2, 3]))],
-   lambda x, repeats, dim=None: np.repeat(x, repeats, dim), result="same", errors=[Error(RuntimeError, "one count", floats(3), np.array([1, 2])), Error(TypeError, "integers", floats(3), floats(3)), Error(ValueError, "negative", floats(2), np.array([1, -1]))])  # fmt: skip

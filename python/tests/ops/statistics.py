@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from .cumulative import BAD_AXIS as BAD_SCAN
-from .reductions import BAD_AXIS, axes, reduced, spread, spreads
+from .loss import vectors
+from .reduction import BAD_AXIS, axes, reduced, spread, spreads
+from .reduction_running import BAD_AXIS as BAD_SCAN
 from .registry import ALL, FLOATS, Error, Sample, as_dtype, floats, integers, op, reduction, scan
 
 NAN = [Error(TypeError, "input", [1.0])]
@@ -143,15 +144,6 @@ op(
     gradients=[Sample(floats(2, 5, dtype="float64"), dim=1)],
     errors=[*BAD_SCAN, Error(TypeError, "float", integers(3), dim=0)],
 )
-for _name, _oracle in (("cumsum", np.cumsum), ("cumprod", np.cumprod)):
-    op(
-        _name,
-        "Tensor_",
-        lambda: scan(0.5, 1.5, dtypes=FLOATS),
-        lambda x, dim, f=_oracle: x if x.ndim == 0 else f(x, axis=dim),
-        result="same",
-        errors=[Error(IndexError, "axis 2 is out of range", floats(3, 4), dim=2)],
-    )
 
 
 # ---- differences and integrals ---------------------------------------------------------------------------------------
@@ -317,4 +309,24 @@ op(
     renorm,
     result="same",
     errors=[Error(ValueError, "p must", floats(3, 4), 0.0, 0, 1.0), Error(RuntimeError, "two axes", floats(3), 2.0, 0, 1.0)],
+)
+
+
+def normalize(x, p=2.0, dim=1, eps=1e-12):
+    return x / np.maximum((np.abs(x) ** p).sum(dim, keepdims=True) ** (1 / p), eps)
+
+
+op(
+    "normalize",
+    "F",
+    lambda: [
+        *(Sample(s.args[0]) for s in vectors()),
+        Sample(floats(3, 4), 1.0),
+        Sample(floats(3, 4), dim=0),
+        Sample(np.zeros((2, 3), "float32")),
+    ],
+    normalize,
+    result="same",
+    gradients=[Sample(floats(2, 3, dtype="float64"))],
+    errors=[Error(IndexError, "out of range", floats(3))],
 )
