@@ -81,8 +81,10 @@ private:
                     count = ir::simplify_index(*kernel_.interner, kernel::substitute(kernel_, count, with));
                 Body inner;
                 write_out(loop->body, with, inner);
-                result.emplace_back(
-                    Loop{loop->var, kind, std::move(inner), loop->independent, std::move(count), loop->polls});
+                Loop kept = loop->with(std::move(inner));
+                kept.kind = kind;
+                kept.count = std::move(count);
+                result.emplace_back(std::move(kept));
             }
         }
         flush(body.size());

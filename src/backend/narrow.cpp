@@ -75,8 +75,7 @@ private:
                 !counts_by(loop->body, loop->id())) {
                 distribute(loop->body, loop->id(), parts_of(*loop), out);
             } else if (loop) {
-                out.emplace_back(
-                    Loop{loop->var, loop->kind, split(loop->body), loop->independent, loop->count, loop->polls});
+                out.emplace_back(loop->with(split(loop->body)));
             } else {
                 out.push_back(stmt);
             }

@@ -22,6 +22,21 @@ std::string_view name_of(LoopKind kind) {
     return kNames[static_cast<int>(kind)];
 }
 
+std::string_view name_of(LoopRole role) {
+    constexpr std::string_view kNames[] = {"", "batch", "m", "n", "k blocks", "k"};
+    return kNames[static_cast<int>(role)];
+}
+
+Loop Loop::with(Body other) const {
+    return {.var = var,
+            .kind = kind,
+            .body = std::move(other),
+            .independent = independent,
+            .count = count,
+            .polls = polls,
+            .role = role};
+}
+
 // ---- expressions -----------------------------------------------------------------------------------------------------
 
 NodeRef Kernel::make(Op op, DType dtype, ir::Sources sources, ir::Arg arg) const {
@@ -176,8 +191,10 @@ public:
                     replacement_.emplace_back(loop.id(), var);
                     copy_locals(*renaming, loop.id(), var->as<ir::LoopArg>().id);
                 }
-                result.emplace_back(
-                    Loop{var, loop.kind, (*this)(loop.body, renaming), loop.independent, std::move(count), loop.polls});
+                Loop copied = loop.with((*this)(loop.body, renaming));
+                copied.var = var;
+                copied.count = std::move(count);
+                result.emplace_back(std::move(copied));
             }
         }
         return result;
@@ -282,6 +299,7 @@ void print_body(const Kernel& kernel, const Body& body, int indent, std::string&
         out.append(2 * static_cast<std::size_t>(indent), ' ');
         if (const Loop* loop = stmt.loop()) {
             out += str(name_of(loop->kind), " i", loop->id(), " < ", loop->extent(),
+                       loop->role == LoopRole::None ? "" : str(" (", name_of(loop->role), ")"),
                        loop->count ? str(" while < ", ir::print_expression(loop->count)) : "",
                        loop->polls ? ", polls" : "", "\n");
             print_body(kernel, loop->body, indent + 1, out);

@@ -68,6 +68,11 @@ struct Buffer {
 struct Stmt;
 using Body = std::vector<Stmt>;
 
+// What a loop is to a contraction, whose loops lowering annotates (kernel/contraction_nest.h): over the output, along an axis of both
+// factors, of the left one or of the right one; over the blocks of a sum that is computed in blocks; over the terms of a block.
+enum class LoopRole : std::uint8_t { None, Batch, M, N, SumBlock, Sum };
+std::string_view name_of(LoopRole role);
+
 struct Loop {
     NodeRef var;  // a LoopVar; its LoopArg has the id and the extent
     LoopKind kind = LoopKind::Serial;
@@ -75,8 +80,10 @@ struct Loop {
     bool independent = false;  // no iteration reads what another one writes: may become Parallel or Vector
     NodeRef count;       // Serial only, i64, may be null: runs min(extent, count) iterations; 0 or 1 makes a condition
     bool polls = false;  // Serial only: asks after each iteration whether to go on
+    LoopRole role = LoopRole::None;
     int id() const { return var->as<ir::LoopArg>().id; }
     std::int64_t extent() const { return var->as<ir::LoopArg>().extent; }
+    Loop with(Body other) const;  // the same loop around another body
 };
 
 struct Store {
@@ -101,8 +108,6 @@ struct Stmt {
     const Prefetch* prefetch() const { return std::get_if<Prefetch>(&as); }
 };
 
-struct ContractionNest;
-
 struct Kernel {
     std::shared_ptr<ir::Interner> interner;  // owns the expressions; first, so that it goes last
     Numerics numerics;
@@ -112,9 +117,6 @@ struct Kernel {
     std::vector<DType> scalars;        // run-time scalars (ScalarParam slots)
     std::vector<ir::CheckArg> checks;  // what a Check expression may record; CheckRecord::code - 1 is an index here
     Body body;
-    // Set by lowering if the body is a contraction: what the tiling pass reads. Several: one per phase of a stride, of which each
-    // stores elements of its own.
-    std::vector<std::shared_ptr<const ContractionNest>> contractions;
     int next_var = 0;                   // ids below are taken
     std::size_t scratch_bytes = 0;      // per thread
     std::vector<std::string> schedule;  // how it is run: one printable line per decision

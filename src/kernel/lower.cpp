@@ -324,42 +324,37 @@ private:
         elements_.bind(reduce, row_index(reduce.shape), acc);
         const Body epilogue = stores(false, row_vars_, {});
         const std::vector<Phase> phases = split_phases(kernel_, row_vars_, vars, r.left, r.right);
-        for (const Phase& phase : phases) {
-            auto nest = nest_of(phase, acc, epilogue);
-            append(kernel_.body, plain_loops(kernel_, *nest));
-            kernel_.contractions.push_back(std::move(nest));
-        }
+        for (const Phase& phase : phases) append(kernel_.body, plain_loops(kernel_, nest_of(phase, acc, epilogue)));
         kernel_.name = str("contract", kernel_.name.substr(std::string("reduce_add").size()), "_over_", product(vars));
         if (phases.size() > 1) kernel_.schedule.push_back(str("split into the ", phases.size(), " phases of a stride"));
         return true;
     }
 
-    std::shared_ptr<ContractionNest> nest_of(const Phase& phase, int acc, const Body& epilogue) {
-        auto nest = std::make_shared<ContractionNest>();
-        nest->accumulate = kernel_.buffers[acc].dtype;
-        nest->acc = nest->total = acc;
-        nest->epilogue = substitute(kernel_, epilogue, phase.with);
+    ContractionNest nest_of(const Phase& phase, int acc, const Body& epilogue) {
+        ContractionNest nest;
+        nest.accumulate = kernel_.buffers[acc].dtype;
+        nest.acc = nest.total = acc;
+        nest.epilogue = substitute(kernel_, epilogue, phase.with);
         Substitution cut, with;
         ChainGroups split = split_sums(phase.sums, cut);
-        nest->left = substitute(kernel_, phase.left, cut);
-        nest->right = substitute(kernel_, phase.right, cut);
+        nest.left = substitute(kernel_, phase.left, cut);
+        nest.right = substitute(kernel_, phase.right, cut);
         Uses factors, all;
-        collect_uses(nest->left, factors);
-        collect_uses(nest->right, factors);
-        all = uses_of(nest->epilogue);
+        collect_uses(nest.left, factors);
+        collect_uses(nest.right, factors);
+        all = uses_of(nest.epilogue);
         for (auto list : {&Uses::indices, &Uses::gates, &Uses::others, &Uses::loads})
             (all.*list).insert((all.*list).end(), (factors.*list).begin(), (factors.*list).end());
         collapse_groups(kernel_, split, factors, with);
-        nest->rows = collapse(kernel_, phase.rows, all, with);
-        nest->left = substitute(kernel_, nest->left, with);
-        nest->right = substitute(kernel_, nest->right, with);
-        nest->epilogue = substitute(kernel_, nest->epilogue, with);
-        set_sums(*nest, std::move(split));
-        for (const NodeRef& var : nest->rows) {
-            const bool left = ir::depends_on(nest->left, id_of(var)), right = ir::depends_on(nest->right, id_of(var));
-            nest->sides.push_back(left == right ? ContractionNest::Side::Batch
-                                  : left        ? ContractionNest::Side::M
-                                                : ContractionNest::Side::N);
+        nest.rows = collapse(kernel_, phase.rows, all, with);
+        if (nest.rows.empty()) nest.rows.push_back(kernel_.new_var(1));  // a phase of one element: it is one loop, too
+        nest.left = substitute(kernel_, nest.left, with);
+        nest.right = substitute(kernel_, nest.right, with);
+        nest.epilogue = substitute(kernel_, nest.epilogue, with);
+        set_sums(nest, std::move(split));
+        for (const NodeRef& var : nest.rows) {
+            const bool left = ir::depends_on(nest.left, id_of(var)), right = ir::depends_on(nest.right, id_of(var));
+            nest.sides.push_back(left == right ? LoopRole::Batch : left ? LoopRole::M : LoopRole::N);
         }
         return nest;
     }
@@ -410,21 +405,6 @@ private:
 };
 
 }  // namespace
-
-Body plain_loops(const Kernel& kernel, const ContractionNest& nest) {
-    const NodeRef zero = kernel.index(0), identity = kernel.constant(nest.accumulate, 0);
-    const NodeRef acc = kernel.load(nest.acc, zero);
-    Body sum = nested(nest.inner, Body{Store{nest.acc, zero, kernel.fma(nest.left, nest.right, acc)}}, false);
-    if (nest.inner_count) sum[0].loop()->count = nest.inner_count;
-    sum.insert(sum.begin(), Store{nest.acc, zero, identity});
-    if (!nest.outer.empty()) {
-        sum.emplace_back(Store{nest.total, zero, kernel.add(kernel.load(nest.total, zero), acc)});
-        sum = nested(nest.outer, std::move(sum), false);
-        sum.insert(sum.begin(), Store{nest.total, zero, identity});
-    }
-    append(sum, nest.epilogue);
-    return nested(nest.rows, std::move(sum), true);
-}
 
 Kernel lower(const KernelGraph& graph, const Numerics& numerics) {
     Kernel kernel =

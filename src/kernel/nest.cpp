@@ -81,8 +81,7 @@ private:
         Body result;
         for (const Stmt& stmt : body) {
             if (const Loop* loop = stmt.loop()) {
-                result.emplace_back(
-                    Loop{loop->var, loop->kind, rename(loop->body), loop->independent, loop->count, loop->polls});
+                result.emplace_back(loop->with(rename(loop->body)));
                 continue;
             }
             if (const Prefetch* prefetch = stmt.prefetch()) {
@@ -195,9 +194,7 @@ Body replace_loops(const Body& body, const std::function<std::optional<Body>(con
         if (!loop || loop->kind == LoopKind::Vector || loop->kind == LoopKind::Unrolled) result.push_back(stmt);
         else if (std::optional<Body> made = f(*loop))
             result.insert(result.end(), std::make_move_iterator(made->begin()), std::make_move_iterator(made->end()));
-        else
-            result.emplace_back(
-                Loop{loop->var, loop->kind, replace_loops(loop->body, f), loop->independent, loop->count, loop->polls});
+        else result.emplace_back(loop->with(replace_loops(loop->body, f)));
     }
     return result;
 }

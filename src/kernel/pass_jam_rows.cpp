@@ -159,8 +159,7 @@ private:
         Body result;
         for (const Stmt& stmt : body) {
             if (const Loop* loop = stmt.loop()) {
-                result.emplace_back(
-                    Loop{loop->var, loop->kind, own(loop->body, which), loop->independent, loop->count});
+                result.emplace_back(loop->with(own(loop->body, which)));
                 continue;
             }
             if (const Prefetch* prefetch = stmt.prefetch()) {

@@ -1,5 +1,6 @@
 // kernel/pass_parallel.cpp: the "parallel" pass: the outermost independent loop is cut into chunks. Their number comes from the
 // shape, never from the number of threads, so results do not depend on it.
+#include "kernel/contraction_nest.h"
 #include "kernel/nest.h"
 #include "kernel/passes.h"
 
@@ -33,10 +34,10 @@ void join_phases(Kernel& kernel) {
     const Loop* const first = kernel.body.empty() ? nullptr : kernel.body[0].loop();
     const auto alike = [&](const Stmt& stmt) {
         const Loop* const loop = stmt.loop();
-        return loop && loop->independent && loop->kind == LoopKind::Serial && !loop->count &&
-               loop->extent() == first->extent();
+        return loop && loop->independent && is_over_output(loop->role) && loop->kind == LoopKind::Serial &&
+               !loop->count && loop->extent() == first->extent();
     };
-    if (kernel.body.size() < 2 || kernel.contractions.size() != kernel.body.size() || !first ||
+    if (kernel.body.size() < 2 || !has_contraction(kernel.body) || !first ||
         !std::all_of(kernel.body.begin(), kernel.body.end(), alike))
         return;
     const NodeRef row = kernel.new_var(first->extent());

@@ -3,6 +3,7 @@
 // gates (concatenated arrays: one begins where the other ends), it is cut wherever a gate changes.
 #include "core/str.h"
 #include "ir/symbolic.h"
+#include "kernel/contraction_nest.h"
 #include "kernel/nest.h"
 #include "kernel/passes.h"
 
@@ -39,8 +40,7 @@ public:
             if (!loop) {
                 result.push_back(stmt);
             } else if (!(depth > 0 && peel(*loop, result))) {
-                result.emplace_back(
-                    Loop{loop->var, loop->kind, (*this)(loop->body, depth + 1), loop->independent, loop->count});
+                result.emplace_back(loop->with((*this)(loop->body, depth + 1)));
             }
         }
         return result;
@@ -113,7 +113,7 @@ private:
 }  // namespace
 
 Kernel peel_gates(Kernel kernel, const Target&) {
-    if (!kernel.contractions.empty()) return kernel;  // packing evaluates gates once per tap; see the tile pass
+    if (has_contraction(kernel.body)) return kernel;  // packing evaluates gates once per tap; see the tile pass
     Peeler peeler(kernel);
     kernel.body = peeler(Body(kernel.body));
     if (peeler.peeled()) kernel.schedule.push_back(str("peel the borders of ", peeler.peeled(), " loops"));

@@ -40,7 +40,7 @@ public:
         }
         if (prefetched.empty()) return {};
         any_ = true;
-        return Body{Loop{rows.var, rows.kind, std::move(body), rows.independent, nullptr}};
+        return Body{rows.with(std::move(body))};
     }
 
     bool any() const { return any_; }

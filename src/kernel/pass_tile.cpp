@@ -41,10 +41,10 @@ Kernel tile_contraction(Kernel kernel, const Target& target) {
     TileScratch scratch;
     std::vector<Body> phases;
     bool any = false;
-    for (const auto& nest : kernel.contractions) {
-        const std::optional<TileSchedule> schedule = choose_tile_schedule(tiled, *nest, target);
+    for (const ContractionNest& nest : contractions_of(kernel)) {
+        const std::optional<TileSchedule> schedule = choose_tile_schedule(tiled, nest, target);
         any |= schedule.has_value();
-        phases.push_back(schedule ? apply_tile_schedule(tiled, *nest, *schedule, scratch) : plain_loops(tiled, *nest));
+        phases.push_back(schedule ? apply_tile_schedule(tiled, nest, *schedule, scratch) : plain_loops(tiled, nest));
         if (schedule)
             for (std::string& line : describe(*schedule)) tiled.schedule.push_back(std::move(line));
     }

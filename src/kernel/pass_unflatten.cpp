@@ -6,6 +6,7 @@
 // No quotients, loads that run along a loop or stay where they are, and axes that the passes behind this one may exchange.
 #include "core/str.h"
 #include "ir/walk.h"
+#include "kernel/contraction_nest.h"
 #include "kernel/nest.h"
 #include "kernel/passes.h"
 
@@ -44,7 +45,7 @@ std::unordered_map<int, std::int64_t> rows_of(const Kernel& kernel) {
 }  // namespace
 
 Kernel unflatten_loops(Kernel kernel, const Target&) {
-    if (!kernel.contractions.empty()) return kernel;
+    if (has_contraction(kernel.body)) return kernel;
     for (bool changed = true; changed;) {  // rows of rows
         changed = false;
         const std::unordered_map<int, std::int64_t> rows = rows_of(kernel);

@@ -60,7 +60,7 @@ public:
             } else if (worth_it(*loop)) {
                 widen(*loop, result);
             } else {
-                result.emplace_back(Loop{loop->var, loop->kind, (*this)(loop->body), loop->independent, loop->count});
+                result.emplace_back(loop->with((*this)(loop->body)));
             }
         }
         return result;

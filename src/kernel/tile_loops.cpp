@@ -167,14 +167,14 @@ private:
             return Body{Store{acc, slot, kernel.constant(nest.accumulate, 0)}};
         });
         for (const NodeRef& load : schedule.prefetched) append(body, prefetch(tile, load));
-        append(body, sum_loops(nest.inner,
-                               tile_loops(tile, [&](const NodeRef& r, const NodeRef& at, const NodeRef& slot, int) {
-                                   const NodeRef row = row_value(tile, r), vector = vector_value(tile, at),
-                                                 sum = kernel.load(acc, slot);
-                                   return Body{Store{acc, slot,
-                                                     schedule.vector_is_left ? kernel.fma(vector, row, sum)
-                                                                             : kernel.fma(row, vector, sum)}};
-                               })));
+        Body terms = tile_loops(tile, [&](const NodeRef& r, const NodeRef& at, const NodeRef& slot, int) {
+            const NodeRef row = row_value(tile, r), vector = vector_value(tile, at), sum = kernel.load(acc, slot);
+            return Body{Store{acc, slot,
+                              schedule.vector_is_left ? kernel.fma(vector, row, sum) : kernel.fma(row, vector, sum)}};
+        });
+        Body sums = sum_loops(nest.inner, std::move(terms));
+        annotate(sums, std::vector(nest.inner.size(), LoopRole::Sum));
+        append(body, std::move(sums));
         append(body, tile_loops(tile, [&](const NodeRef& r, const NodeRef& at, const NodeRef& slot, int lane) {
                    const NodeRef row = simple(kernel.add(tile.rows.start, r)),
                                  column = simple(kernel.add(tile.columns.start, at));

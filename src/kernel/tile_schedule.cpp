@@ -20,7 +20,7 @@ using ir::Op;
 using Epilogue = TileSchedule::Epilogue;
 using Parallel = TileSchedule::Parallel;
 using Shift = TileSchedule::Shift;
-using Side = ContractionNest::Side;
+using Side = LoopRole;  // Batch, M or N
 
 constexpr std::int64_t kPanelBytes = 600 << 10;      // of the packed strip: about half of a core's L2
 constexpr std::int64_t kSumsBytes = 128 << 10;       // of sums beside it

@@ -1,5 +1,6 @@
 // kernel/verify.cpp: the structure of a kernel: whatever it refers to exists. kernel/verify_memory.cpp proves what it does to memory.
 #include "kernel/verify.h"
+#include "kernel/contraction_nest.h"
 
 #include "core/str.h"
 #include "ir/node_table.h"
@@ -59,6 +60,8 @@ private:
             check_expression(*loop.count);
         }
         const bool lanes = loop.kind == LoopKind::Vector;
+        require(loop.independent || !is_over_output(loop.role),
+                "a loop over a contraction's output whose iterations depend on each other");
         if (lanes) require(loop.extent() <= kMaxLanes, "a vector loop with too many lanes");
         state = lanes ? State::InsideLanes : State::Inside;
         inside(loop, depth);

@@ -124,9 +124,10 @@ std::int64_t terms_of(const schedule::Plan& plan) {
         Roots values;
         for (const auto& output : step.kernel.graph.outputs) values.push_back(output.value);
         const kernel::Kernel kernel = kernel::lower(step.kernel.graph);
-        for (const auto& nest : kernel.contractions)  // one per phase: what the loops really multiply
-            terms += kernel::product(nest->rows) * kernel::product(nest->outer) * kernel::product(nest->inner);
-        if (kernel.contractions.empty()) terms += terms_of(values);
+        for (const kernel::ContractionNest& nest :
+             kernel::contractions_of(kernel))  // one per phase: what the loops really multiply
+            terms += kernel::product(nest.rows) * kernel::product(nest.outer) * kernel::product(nest.inner);
+        if (!kernel::has_contraction(kernel.body)) terms += terms_of(values);
     }
     return terms;
 }

@@ -65,9 +65,9 @@ std::int64_t multiply_adds(const Tensor& tensor) {
     REQUIRE(plan.steps.size() == 1);
     const kernel::Kernel kernel = kernel::lower(plan.steps[0].kernel.graph);
     std::int64_t total = 0;
-    for (const auto& nest : kernel.contractions)
-        if (!(nest->left->op == ir::Op::Const))
-            total += kernel::product(nest->rows) * kernel::product(nest->outer) * kernel::product(nest->inner);
+    for (const kernel::ContractionNest& nest : kernel::contractions_of(kernel))
+        if (!(nest.left->op == ir::Op::Const))
+            total += kernel::product(nest.rows) * kernel::product(nest.outer) * kernel::product(nest.inner);
     return total;
 }
 

@@ -100,10 +100,29 @@ TEST_CASE("no chain of additions is longer than 128, and of longer sums than 64:
 }
 
 TEST_CASE("a contraction is one chain up to 1,024 terms, and blocks of at most 512 beyond") {
-    CHECK(lower(product(8, 1024, 8)).contractions[0]->outer.empty());
+    CHECK(contractions_of(lower(product(8, 1024, 8)))[0].outer.empty());
     const Kernel blocked = lower(product(8, 3000, 8));
-    REQUIRE(blocked.contractions[0]->outer.size() == 1);
-    CHECK(weft::kernel::product(blocked.contractions[0]->inner) <= 512);
+    REQUIRE(contractions_of(blocked)[0].outer.size() == 1);
+    CHECK(weft::kernel::product(contractions_of(blocked)[0].inner) <= 512);
+}
+
+TEST_CASE("a contraction is read from the roles of its loops") {
+    const auto read_again = [](const KernelGraph& graph) {
+        Kernel kernel = lower(graph);
+        const std::string before = print(kernel);
+        const std::vector<ContractionNest> nests = contractions_of(kernel);
+        CHECK(has_contraction(kernel.body));
+        kernel.body.clear();
+        for (const ContractionNest& nest : nests) append(kernel.body, plain_loops(kernel, nest));
+        CHECK(print(kernel) == before);
+        return before;
+    };
+    CHECK(read_again(product(8, 3000, 7)).find(" < 6 (k blocks)") != std::string::npos);
+    read_again(product(8, 70, 7));
+    const Kernel tiled = optimise(lower(product(100, 2000, 200)), testing::here());
+    CHECK(has_contraction(tiled.body));
+    CHECK(contractions_of(tiled).empty());  // no plain loops any more
+    CHECK_FALSE(has_contraction(lower(sum_of_rows(64, 128, 0)).body));
 }
 
 TEST_CASE("a contraction is tiled, its columns packed, and its blocks meet in the output") {

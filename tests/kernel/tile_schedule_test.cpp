@@ -17,13 +17,14 @@ struct Chosen {
 
 Chosen chosen(const ir::KernelGraph& graph, CpuLevel level = CpuLevel::Avx512) {
     const Kernel kernel = lower(graph);
-    REQUIRE(kernel.contractions.size() == 1);
+    const std::vector<ContractionNest> nests = contractions_of(kernel);
+    REQUIRE(nests.size() == 1);
     const int vars = kernel.next_var;
     const std::size_t buffers = kernel.buffers.size();
-    const auto schedule = choose_tile_schedule(kernel, *kernel.contractions[0], cpu_target(level));
+    const auto schedule = choose_tile_schedule(kernel, nests[0], cpu_target(level));
     CHECK(kernel.next_var == vars);  // choosing changes nothing
     CHECK(kernel.buffers.size() == buffers);
-    CHECK(schedule == choose_tile_schedule(kernel, *kernel.contractions[0], cpu_target(level)));
+    CHECK(schedule == choose_tile_schedule(kernel, nests[0], cpu_target(level)));
     REQUIRE(schedule);
     return {kernel, *schedule};
 }
