@@ -85,7 +85,7 @@ Explanation::Kernel explain_kernel(const schedule::Plan& plan, const schedule::P
     result.compute = ir::print_graph(values);
     result.inside = places_of(plan, step);
     result.stored = reasons_to_store(plan, step);
-    result.schedule = lowered.schedule;
+    result.schedule = kernel::describe(lowered);
     result.loops = kernel::print(lowered);
     result.source = compiled->program->source();
     result.reads = traffic.reads;

@@ -325,7 +325,7 @@ std::string print(const Kernel& kernel) {
                    buffer.size, "]", kMemoryTypes[static_cast<int>(buffer.memory)],
                    buffer.lane_loop >= 0 ? str(", one per lane of i", buffer.lane_loop) : "", "\n");
     }
-    for (const std::string& line : kernel.schedule) out += str("  schedule: ", line, "\n");
+    for (const std::string& line : describe(kernel)) out += str("  schedule: ", line, "\n");
     print_body(kernel, kernel.body, 1, out);
     return out;
 }

@@ -28,6 +28,7 @@
 
 #include "core/target.h"
 #include "ir/node.h"
+#include "kernel/schedule.h"
 
 #include <cstdint>
 #include <memory>
@@ -41,8 +42,6 @@ class IndexSimplifier;
 }
 
 namespace weft::kernel {
-
-using ir::NodeRef;
 
 inline constexpr int kMaxLanes = 16;
 inline constexpr std::int64_t kMaxThreads = 1024;
@@ -117,9 +116,9 @@ struct Kernel {
     std::vector<DType> scalars;        // run-time scalars (ScalarParam slots)
     std::vector<ir::CheckArg> checks;  // what a Check expression may record; CheckRecord::code - 1 is an index here
     Body body;
-    int next_var = 0;                   // ids below are taken
-    std::size_t scratch_bytes = 0;      // per thread
-    std::vector<std::string> schedule;  // how it is run: one printable line per decision
+    int next_var = 0;               // ids below are taken
+    std::size_t scratch_bytes = 0;  // per thread
+    Decisions schedule;             // that made it what it is, in their order
 
     // expression helpers, in this kernel's interner; arithmetic on constants folds
     NodeRef make(ir::Op op, DType dtype, ir::Sources sources, ir::Arg arg = {}) const;

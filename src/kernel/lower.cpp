@@ -326,7 +326,7 @@ private:
         const std::vector<Phase> phases = split_phases(kernel_, row_vars_, vars, r.left, r.right);
         for (const Phase& phase : phases) append(kernel_.body, plain_loops(kernel_, nest_of(phase, acc, epilogue)));
         kernel_.name = str("contract", kernel_.name.substr(std::string("reduce_add").size()), "_over_", product(vars));
-        if (phases.size() > 1) kernel_.schedule.push_back(str("split into the ", phases.size(), " phases of a stride"));
+        if (phases.size() > 1) kernel_.schedule.emplace_back(SplitPhases{static_cast<std::int64_t>(phases.size())});
         return true;
     }
 

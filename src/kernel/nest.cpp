@@ -199,6 +199,14 @@ Body replace_loops(const Body& body, const std::function<std::optional<Body>(con
     return result;
 }
 
+void choose_loops(const Body& body, const std::function<bool(const Loop&)>& takes) {
+    for (const Stmt& stmt : body) {
+        const Loop* loop = stmt.loop();
+        if (!loop || loop->kind == LoopKind::Vector || loop->kind == LoopKind::Unrolled) continue;
+        if (!takes(*loop)) choose_loops(loop->body, takes);
+    }
+}
+
 void for_each_store(const Body& body, const std::function<void(const Store&, std::span<const Loop* const>)>& f) {
     std::vector<const Loop*> around;
     visit_stores(body, around, f);

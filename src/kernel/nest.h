@@ -41,6 +41,9 @@ Body nested(const std::vector<NodeRef>& vars, Body body, bool independent);
 // unrolled loops.
 Body replace_loops(const Body& body, const std::function<std::optional<Body>(const Loop&)>& f);
 
+// Asks of each loop whether it is taken, outermost first. Where one is not, those inside are asked, but for vectors and unrolled loops.
+void choose_loops(const Body& body, const std::function<bool(const Loop&)>& takes);
+
 // Calls f for each store, with the loops around it.
 void for_each_store(const Body& body, const std::function<void(const Store&, std::span<const Loop* const>)>& f);
 

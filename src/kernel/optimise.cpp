@@ -1,4 +1,4 @@
-// kernel/optimise.cpp: the list of passes; a pass is a pure function, Kernel -> Kernel. Tile first: it replaces a contraction's loops
+// kernel/optimise.cpp: the list of passes; a pass chooses, by pure functions of the kernel and the target, and applies what it chose. Tile first: it replaces a contraction's loops
 // as a whole. Unflatten before all that look for loops along memory. Transpose before parallel: which loop is outermost decides how
 // memory is read. Parallel before vector: a chunk is a whole number of vectors. Distribute after parallel: it cuts the loops of a chunk.
 // Both jams (jam_rows, jam_vectors) after vector: whole vectors are doubled. Prefetch after them: its hints are no part of what they look
@@ -14,22 +14,24 @@ namespace {
 
 struct Pass {
     std::string_view name;
-    Kernel (*run)(Kernel, const Target&);
+    Decisions (*choose)(const Kernel&, const Target&);
+    Kernel (*apply)(Kernel, const Decisions&);
+    bool repeats = false;  // until nothing more is chosen
 };
-constexpr Pass kPasses[] = {{"tile", tile_contraction},
-                            {"unflatten", unflatten_loops},
-                            {"columns", sum_columns},
-                            {"transpose", transpose_blocks},
-                            {"peel", peel_gates},
-                            {"parallel", split_for_threads},
-                            {"distribute", distribute_stores},
-                            {"vector", widen_loops},
-                            {"segments", load_segments},
-                            {"jam_rows", jam_rows},
-                            {"jam_vectors", jam_vectors},
-                            {"prefetch", prefetch_rows},
-                            {"stream", mark_streams},
-                            {"poll", poll_long_loops}};
+constexpr Pass kPasses[] = {{"tile", choose_tiles, tile_contractions},
+                            {"unflatten", choose_rows, unflatten_loops, true},  // rows of rows
+                            {"columns", choose_columns, sum_columns},
+                            {"transpose", choose_transposes, transpose_blocks},
+                            {"peel", choose_cuts, peel_gates},
+                            {"parallel", choose_chunks, split_for_threads},
+                            {"distribute", choose_distribution, distribute_stores},
+                            {"vector", choose_vectors, widen_loops},
+                            {"segments", choose_segments, load_segments},
+                            {"jam_rows", choose_jammed_rows, jam_rows},
+                            {"jam_vectors", choose_jammed_vectors, jam_vectors},
+                            {"prefetch", choose_prefetches, prefetch_rows},
+                            {"stream", choose_streams, mark_streams},
+                            {"poll", choose_polls, poll_long_loops}};
 static_assert(std::ranges::equal(kPasses, kPassNames, {}, &Pass::name));  // what WEFT_OPT accepts
 
 constexpr std::size_t kLine = 64;
@@ -55,11 +57,17 @@ void place_locals(Kernel& kernel) {
 
 Kernel optimise(Kernel kernel, const Target& target, std::span<const std::string_view> without, const Trace& trace) {
     if (trace) trace("lower", kernel);
-    for (const auto& [name, run] : kPasses) {
-        if (target.is_off(name)) continue;
-        if (std::ranges::find(without, name) != without.end()) continue;
-        kernel = run(std::move(kernel), target);
-        if (trace) trace(name, kernel);
+    for (const Pass& pass : kPasses) {
+        if (target.is_off(pass.name)) continue;
+        if (std::ranges::find(without, pass.name) != without.end()) continue;
+        for (bool again = true; again;) {
+            Decisions chosen = pass.choose(kernel, target);
+            again = pass.repeats && !chosen.empty();
+            if (chosen.empty()) break;
+            kernel = pass.apply(std::move(kernel), chosen);
+            std::ranges::move(chosen, std::back_inserter(kernel.schedule));
+        }
+        if (trace) trace(pass.name, kernel);
     }
     verify(kernel, "optimise");
     place_locals(kernel);

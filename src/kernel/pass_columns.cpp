@@ -15,7 +15,6 @@
 #include "kernel/passes.h"
 
 #include "core/checked.h"
-#include "core/str.h"
 #include "ir/symbolic.h"
 #include "ir/walk.h"
 
@@ -36,32 +35,22 @@ constexpr std::int64_t kMostBytes = 96 << 10;  // of all arrays of a strip: most
 constexpr std::int64_t kStrips = 4;            // for threads, where there is no other loop for them
 constexpr std::int64_t kSteps = 8;             // of a sum per visit of its column
 
-class Columns {
+class ChooseColumns {
 public:
-    explicit Columns(Kernel& kernel) : kernel_(kernel) {}
+    explicit ChooseColumns(const Kernel& kernel) : kernel_(kernel) {}
 
-    bool run() {
-        if (!find_nest() || !suits(body_)) return false;
-        if (steps_ < kFewestSteps || along_ == 0) return false;
-        make_arrays();
-        rewrite();
-        kernel_.schedule.push_back(str("columns in strips of ", width_, " of ", extent_of(column_)));
-        return true;
+    std::optional<ColumnStrips> operator()() {
+        const auto [loops, body] = perfect_nest(kernel_.body);
+        if (loops.empty() || extent_of(loops.back()) < kFewestColumns) return {};
+        column_ = loops.back();
+        if (!suits(*body) || steps_ < kFewestSteps || along_ == 0) return {};
+        return ColumnStrips{.column = column_,
+                            .width = width(product(loops) / extent_of(column_)),
+                            .lanes = lanes_for(kernel_, *body),
+                            .arrays = {locals_.begin(), locals_.end()}};
     }
 
 private:
-    // ---- decisions ------------------------------------------------------------------------------------------------------
-
-    bool find_nest() {
-        const Body* body = nullptr;
-        std::tie(outer_, body) = perfect_nest(kernel_.body);
-        if (outer_.empty()) return false;
-        column_ = outer_.back();
-        outer_.pop_back();
-        body_ = *body;
-        return extent_of(column_) >= kFewestColumns;
-    }
-
     // Every access runs along the columns or stands still, locals are the same for all columns, and all columns take the same steps.
     bool suits(const Body& body) {
         for (const Stmt& stmt : body) {
@@ -101,27 +90,59 @@ private:
         return ir::stride_of(*kernel_.interner, index, id_of(column_));
     }
 
-    // ---- loops ----------------------------------------------------------------------------------------------------------
-
-    NodeRef simple(const NodeRef& e) const { return ir::simplify_index(*kernel_.interner, e); }
-
-    void make_arrays() {
-        const std::int64_t columns = extent_of(column_), strips = product(outer_) >= kStrips ? 1 : kStrips;
+    // Of a strip, where that many iterations of other loops are around it.
+    std::int64_t width(std::int64_t around) const {
+        const std::int64_t columns = extent_of(column_), strips = around >= kStrips ? 1 : kStrips;
         std::int64_t bytes = 0;  // per column
         for (const int local : locals_)
             bytes += kernel_.buffers[local].size * static_cast<std::int64_t>(size_of(kernel_.buffers[local].dtype));
         const std::int64_t widest =
             std::min({kWidestStrip, kMostBytes / std::max<std::int64_t>(1, bytes), ceil_div(columns, strips)});
-        width_ = std::min(columns, std::max(kNarrowestStrip, ceil_div(widest, kMaxLanes) * kMaxLanes));
-        lanes_ = lanes_for(kernel_, body_);
+        return std::min(columns, std::max(kNarrowestStrip, ceil_div(widest, kMaxLanes) * kMaxLanes));
+    }
+
+    const Kernel& kernel_;
+    NodeRef column_;
+    std::set<int> locals_;
+    std::int64_t steps_ = 0, along_ = 0;  // of the longest loop, and loads that run along the columns
+};
+
+class StripLoops {
+public:
+    StripLoops(Kernel& kernel, const ColumnStrips& strips)
+        : kernel_(kernel), column_(strips.column), width_(strips.width), lanes_(strips.lanes) {
+        const Body* body = nullptr;
+        std::tie(outer_, body) = perfect_nest(kernel_.body);
+        outer_.pop_back();
+        body_ = *body;
         in_strip_ = kernel_.new_var(width_);
-        for (const int local : locals_) {
+        for (const int local : strips.arrays) {
             const Buffer buffer = kernel_.buffers[local];
             const int array = kernel_.new_local(buffer.name, buffer.dtype, buffer.size * width_);
             kernel_.buffers[array].memory = Buffer::MemoryType::Scratch;
             arrays_.emplace(local, array);
         }
     }
+
+    Body operator()() {
+        const std::int64_t columns = extent_of(column_), whole = columns / width_, tail = columns % width_;
+        const NodeRef s = kernel_.new_var(whole + (tail > 0));
+        const NodeRef start = kernel_.mul(s, kernel_.index(width_));
+        Body inside = spread({simple(start), width_}, body_);
+        if (tail > 0) {  // the last strip is narrower: a condition is a loop that runs once or not at all
+            const NodeRef before = kernel_.binary(Op::Sub, kernel_.index(whole), s);
+            const NodeRef last = kernel_.binary(Op::Sub, s, kernel_.index(whole - 1));
+            Body narrow = spread({kernel_.index(whole * width_), tail}, body_);
+            Body both{Loop{kernel_.new_var(1), LoopKind::Serial, std::move(inside), false, before}};
+            both.emplace_back(Loop{kernel_.new_var(1), LoopKind::Serial, std::move(narrow), false, last});
+            inside = std::move(both);
+        }
+        Body strips{Loop{s, LoopKind::Serial, std::move(inside), true, nullptr}};
+        return nested(outer_, std::move(strips), true);
+    }
+
+private:
+    NodeRef simple(const NodeRef& e) const { return ir::simplify_index(*kernel_.interner, e); }
 
     // Element `index` of a local, of the column in the strip.
     NodeRef in_array(const NodeRef& index) const {
@@ -257,38 +278,27 @@ private:
         return result;
     }
 
-    void rewrite() {
-        const std::int64_t columns = extent_of(column_), whole = columns / width_, tail = columns % width_;
-        const NodeRef s = kernel_.new_var(whole + (tail > 0));
-        const NodeRef start = kernel_.mul(s, kernel_.index(width_));
-        Body inside = spread({simple(start), width_}, body_);
-        if (tail > 0) {  // the last strip is narrower: a condition is a loop that runs once or not at all
-            const NodeRef before = kernel_.binary(Op::Sub, kernel_.index(whole), s);
-            const NodeRef last = kernel_.binary(Op::Sub, s, kernel_.index(whole - 1));
-            Body narrow = spread({kernel_.index(whole * width_), tail}, body_);
-            Body both{Loop{kernel_.new_var(1), LoopKind::Serial, std::move(inside), false, before}};
-            both.emplace_back(Loop{kernel_.new_var(1), LoopKind::Serial, std::move(narrow), false, last});
-            inside = std::move(both);
-        }
-        Body strips{Loop{s, LoopKind::Serial, std::move(inside), true, nullptr}};
-        kernel_.body = nested(outer_, std::move(strips), true);
-    }
-
     Kernel& kernel_;
+    const NodeRef column_;
+    const std::int64_t width_;  // of a strip
+    const int lanes_;
     std::vector<NodeRef> outer_;  // loops around the columns
-    NodeRef column_, in_strip_;   // the column, and its place in the strip
+    NodeRef in_strip_;            // the place of a column in its strip
     Body body_;                   // of one column
-    std::set<int> locals_;
-    std::map<int, int> arrays_;  // local -> one per column
-    std::int64_t steps_ = 0, along_ = 0, width_ = 0;
-    int lanes_ = kMaxLanes;
+    std::map<int, int> arrays_;   // local -> one per column
 };
 
 }  // namespace
 
-Kernel sum_columns(Kernel kernel, const Target&) {
-    Kernel inside_out = kernel;
-    return Columns(inside_out).run() ? inside_out : kernel;
+Decisions choose_columns(const Kernel& kernel, const Target&) {
+    Decisions chosen;
+    if (std::optional<ColumnStrips> strips = ChooseColumns(kernel)()) chosen.emplace_back(std::move(*strips));
+    return chosen;
+}
+
+Kernel sum_columns(Kernel kernel, const Decisions& chosen) {
+    kernel.body = StripLoops(kernel, std::get<ColumnStrips>(chosen[0]))();
+    return kernel;
 }
 
 }  // namespace weft::kernel

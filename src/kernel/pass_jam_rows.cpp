@@ -4,12 +4,10 @@
 #include "kernel/nest.h"
 #include "kernel/passes.h"
 
-#include "core/str.h"
 #include "ir/symbolic.h"
 #include "ir/walk.h"
 
 #include <algorithm>
-#include <functional>
 #include <unordered_map>
 #include <utility>
 
@@ -32,23 +30,34 @@ struct Row {
     std::vector<int> locals;
 };
 
-class UnrollAndJam {
-public:
-    UnrollAndJam(Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {}
-
-    std::optional<Body> operator()(const Loop& loop) {
-        if (!worth_it(loop)) return {};
-        return Body{jammed(loop)};
+void describe(const Kernel& kernel, const Body& body, std::int64_t iterations, Row& row) {
+    row.iterations = std::max(row.iterations, iterations);
+    for (const Stmt& stmt : body) {
+        if (const Loop* loop = stmt.loop()) {
+            const bool serial = loop->kind == LoopKind::Serial;
+            row.sums |= serial && !loop->independent;
+            row.counted |= loop->count != nullptr;
+            describe(kernel, loop->body, serial ? iterations * loop->extent() : iterations, row);
+            continue;
+        }
+        if (stmt.prefetch()) continue;
+        const Store& store = *stmt.store();
+        row.nodes += static_cast<std::int64_t>(ir::topological_order(std::span(&store.value, 1)).size());
+        if (kernel.buffers[store.buffer].role == Buffer::Role::Local &&
+            std::find(row.locals.begin(), row.locals.end(), store.buffer) == row.locals.end())
+            row.locals.push_back(store.buffer);
     }
+}
 
-    bool any() const { return any_; }
+class ChooseRows {
+public:
+    ChooseRows(const Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {}
 
-private:
     bool worth_it(const Loop& loop) const {
         if (loop.kind != LoopKind::Serial || !loop.independent || loop.count || loop.body.size() < 2) return false;
         if (loop.extent() % kRows != 0) return false;
         Row row;
-        describe(loop.body, 1, row);
+        describe(kernel_, loop.body, 1, row);
         if (!row.sums || row.counted || row.nodes > kMostNodes) return false;
         if (row.iterations > kLongRow && !is_one_stream(loop)) return false;
         // The accumulators of a loop, for both rows, must leave registers for everything else.
@@ -63,6 +72,7 @@ private:
         return kRows * held <= registers / 4 && scratch <= kMostScratch;
     }
 
+private:
     // Is a row one array's, of which each element is loaded once and added?
     bool is_one_stream(const Loop& loop) const {
         bool one = true;
@@ -104,39 +114,25 @@ private:
         }
     }
 
-    void describe(const Body& body, std::int64_t iterations, Row& row) const {
-        row.iterations = std::max(row.iterations, iterations);
-        for (const Stmt& stmt : body) {
-            if (const Loop* loop = stmt.loop()) {
-                const bool serial = loop->kind == LoopKind::Serial;
-                row.sums |= serial && !loop->independent;
-                row.counted |= loop->count != nullptr;
-                describe(loop->body, serial ? iterations * loop->extent() : iterations, row);
-                continue;
-            }
-            if (stmt.prefetch()) continue;
-            const Store& store = *stmt.store();
-            row.nodes += static_cast<std::int64_t>(ir::topological_order(std::span(&store.value, 1)).size());
-            if (kernel_.buffers[store.buffer].role == Buffer::Role::Local &&
-                std::find(row.locals.begin(), row.locals.end(), store.buffer) == row.locals.end())
-                row.locals.push_back(store.buffer);
-        }
-    }
+    const Kernel& kernel_;
+    const Target& target_;
+};
 
-    Stmt jammed(const Loop& loop) {
-        any_ = true;
+class JammedRows {
+public:
+    JammedRows(Kernel& kernel, const Loop& rows) : kernel_(kernel), row_(rows.var) {
         Row row;
-        describe(loop.body, 1, row);
-        sizes_.clear();
+        describe(kernel, rows.body, 1, row);
         for (const int b : row.locals) {
             sizes_.emplace(b, kernel_.buffers[b].size);
             kernel_.buffers[b].size *= kRows;
         }
-        row_ = loop.var;
-        pair_ = kernel_.new_var(loop.extent() / kRows);
-        return Loop{pair_, LoopKind::Serial, both(loop.body), true, nullptr};
+        pair_ = kernel_.new_var(rows.extent() / kRows);
     }
 
+    Body operator()(const Loop& rows) { return Body{Loop{pair_, LoopKind::Serial, both(rows.body), true, nullptr}}; }
+
+private:
     // Each statement for both rows; loops over a row's elements stay one loop. The second row is half of all rows away: what is read and
     // written runs on from row to row then, in two streams that prefetching follows. Of two neighbours it follows one.
     Body both(const Body& body) {
@@ -191,20 +187,31 @@ private:
     }
 
     Kernel& kernel_;
-    const Target& target_;
-    bool any_ = false;
-    NodeRef row_, pair_;
+    const NodeRef row_;
+    NodeRef pair_;
     std::unordered_map<int, std::int64_t> sizes_;  // of the row's locals, before there were two
 };
 
 }  // namespace
 
-Kernel jam_rows(Kernel kernel, const Target& target) {
+Decisions choose_jammed_rows(const Kernel& kernel, const Target& target) {
+    Decisions chosen;
     if (kernel.body.size() != 1 || !kernel.body[0].loop() || kernel.body[0].loop()->kind != LoopKind::Parallel)
-        return kernel;  // too small to be worth a larger program
-    UnrollAndJam jam(kernel, target);
-    kernel.body = replace_loops(Body(kernel.body), std::ref(jam));
-    if (jam.any()) kernel.schedule.push_back(str("rows by ", kRows));
+        return chosen;  // too small to be worth a larger program
+    const ChooseRows choose(kernel, target);
+    choose_loops(kernel.body, [&](const Loop& loop) {
+        const bool takes = choose.worth_it(loop);
+        if (takes) chosen.emplace_back(JamRows{loop.id(), kRows});
+        return takes;
+    });
+    return chosen;
+}
+
+Kernel jam_rows(Kernel kernel, const Decisions& chosen) {
+    kernel.body = replace_loops(kernel.body, [&](const Loop& loop) -> std::optional<Body> {
+        if (!find_decision<JamRows>(chosen, loop.id())) return {};
+        return JammedRows(kernel, loop)(loop);
+    });
     return kernel;
 }
 

@@ -6,7 +6,7 @@
 #include "ir/walk.h"
 
 #include <algorithm>
-#include <functional>
+#include <optional>
 
 namespace weft::kernel {
 namespace {
@@ -18,82 +18,77 @@ std::int64_t vectors_at_once(const Target& target) { return target.level == CpuL
 constexpr std::size_t kFewest = 24, kMost = 192;
 constexpr std::int64_t kSmallest = 1 << 18;  // elements of the result: the larger program takes twice as long to make
 
-class InterleaveVectors {
-public:
-    InterleaveVectors(Kernel& kernel, std::int64_t vectors) : kernel_(kernel), vectors_(vectors) {}
+bool takes_long(const Kernel& kernel, const Loop& loop, std::int64_t vectors) {
+    if (loop.kind != LoopKind::Serial || !loop.independent || loop.count || loop.extent() < 2 * vectors ||
+        loop.body.size() != 1)
+        return false;
+    const Loop* lanes = loop.body[0].loop();
+    if (!lanes || lanes->kind != LoopKind::Vector || lanes->body.size() != 1) return false;
+    const Store* store = lanes->body[0].store();
+    if (!store || !is_float(store->value->dtype)) return false;
+    if (const Buffer& to = kernel.buffers[store->buffer]; to.role != Buffer::Role::Output || to.size < kSmallest)
+        return false;
+    const std::vector<const ir::Node*> nodes = ir::topological_order(std::span(&store->value, 1));
+    return nodes.size() >= kFewest && nodes.size() <= kMost &&
+           std::none_of(nodes.begin(), nodes.end(), [&](const ir::Node* node) {
+               const bool branches = std::holds_alternative<ir::RareArg>(node->arg);  // the two could not be mixed
+               const bool wider =                                                     // and soon out of registers
+                   is_float(node->dtype) && size_of(node->dtype) == 8 && node->dtype != store->value->dtype;
+               return branches || wider;
+           });
+}
 
-    std::optional<Body> operator()(const Loop& loop) {
-        if (!worth_it(loop)) return {};
-        return jammed(loop);
+Body jammed(Kernel& kernel, const Loop& loop, std::int64_t vectors) {
+    const Loop& lanes = *loop.body[0].loop();
+    const std::int64_t pairs = loop.extent() / vectors;
+    const NodeRef p = kernel.new_var(pairs);
+    const DType t = lanes.body[0].store()->value->dtype;
+    const int held = static_cast<int>(kernel.buffers.size());
+    kernel.buffers.push_back({.name = "pair",
+                              .dtype = t,
+                              .size = vectors * lanes.extent(),
+                              .role = Buffer::Role::Local,
+                              .memory = Buffer::MemoryType::Register});
+    // One of the two statements, for both vectors.
+    const auto both = [&](bool stores) {
+        const NodeRef which = kernel.new_var(vectors), l = kernel.new_var(lanes.extent());
+        const NodeRef iteration = kernel.add(kernel.mul(p, kernel.index(vectors)), which);
+        const Body at = copy(kernel, lanes.body, {{loop.id(), iteration}, {lanes.id(), l}});
+        const Store& store = *at[0].store();
+        const NodeRef place = kernel.add(kernel.mul(which, kernel.index(lanes.extent())), l);
+        const Store half =
+            stores ? Store{store.buffer, store.index, kernel.load(held, place)} : Store{held, place, store.value};
+        return Loop{which, LoopKind::Unrolled, Body{Loop{l, LoopKind::Vector, Body{half}, true, nullptr}}, true,
+                    nullptr};
+    };
+    Body result{Loop{p, LoopKind::Serial, Body{both(false), both(true)}, true, nullptr}};
+    if (loop.extent() % vectors) {
+        const NodeRef last = kernel.index(loop.extent() - 1);
+        for (Stmt& stmt : copy(kernel, loop.body, {{loop.id(), last}})) result.push_back(std::move(stmt));
     }
-
-    bool any() const { return any_; }
-
-private:
-    bool worth_it(const Loop& loop) const {
-        if (loop.kind != LoopKind::Serial || !loop.independent || loop.count || loop.extent() < 2 * vectors_ ||
-            loop.body.size() != 1)
-            return false;
-        const Loop* lanes = loop.body[0].loop();
-        if (!lanes || lanes->kind != LoopKind::Vector || lanes->body.size() != 1) return false;
-        const Store* store = lanes->body[0].store();
-        if (!store || !is_float(store->value->dtype)) return false;
-        if (const Buffer& to = kernel_.buffers[store->buffer]; to.role != Buffer::Role::Output || to.size < kSmallest)
-            return false;
-        const std::vector<const ir::Node*> nodes = ir::topological_order(std::span(&store->value, 1));
-        return nodes.size() >= kFewest && nodes.size() <= kMost &&
-               std::none_of(nodes.begin(), nodes.end(), [&](const ir::Node* node) {
-                   const bool branches = std::holds_alternative<ir::RareArg>(node->arg);  // the two could not be mixed
-                   const bool wider =                                                     // and soon out of registers
-                       is_float(node->dtype) && size_of(node->dtype) == 8 && node->dtype != store->value->dtype;
-                   return branches || wider;
-               });
-    }
-
-    Body jammed(const Loop& loop) {
-        any_ = true;
-        const Loop& lanes = *loop.body[0].loop();
-        const std::int64_t pairs = loop.extent() / vectors_;
-        const NodeRef p = kernel_.new_var(pairs);
-        const DType t = lanes.body[0].store()->value->dtype;
-        const int held = static_cast<int>(kernel_.buffers.size());
-        kernel_.buffers.push_back({.name = "pair",
-                                   .dtype = t,
-                                   .size = vectors_ * lanes.extent(),
-                                   .role = Buffer::Role::Local,
-                                   .memory = Buffer::MemoryType::Register});
-        // One of the two statements, for both vectors.
-        const auto both = [&](bool stores) {
-            const NodeRef which = kernel_.new_var(vectors_), l = kernel_.new_var(lanes.extent());
-            const NodeRef iteration = kernel_.add(kernel_.mul(p, kernel_.index(vectors_)), which);
-            const Body at = copy(kernel_, lanes.body, {{loop.id(), iteration}, {lanes.id(), l}});
-            const Store& store = *at[0].store();
-            const NodeRef place = kernel_.add(kernel_.mul(which, kernel_.index(lanes.extent())), l);
-            const Store half =
-                stores ? Store{store.buffer, store.index, kernel_.load(held, place)} : Store{held, place, store.value};
-            return Loop{which, LoopKind::Unrolled, Body{Loop{l, LoopKind::Vector, Body{half}, true, nullptr}}, true,
-                        nullptr};
-        };
-        Body result{Loop{p, LoopKind::Serial, Body{both(false), both(true)}, true, nullptr}};
-        if (loop.extent() % vectors_) {
-            const NodeRef last = kernel_.index(loop.extent() - 1);
-            for (Stmt& stmt : copy(kernel_, loop.body, {{loop.id(), last}})) result.push_back(std::move(stmt));
-        }
-        return result;
-    }
-
-    Kernel& kernel_;
-    const std::int64_t vectors_;
-    bool any_ = false;
-};
+    return result;
+}
 
 }  // namespace
 
-Kernel jam_vectors(Kernel kernel, const Target& target) {
-    if (target.level == CpuLevel::Baseline) return kernel;  // too few registers for two
-    InterleaveVectors interleave(kernel, vectors_at_once(target));
-    kernel.body = replace_loops(Body(kernel.body), std::ref(interleave));
-    if (interleave.any()) kernel.schedule.push_back("vectors by 2");  // of the machine
+Decisions choose_jammed_vectors(const Kernel& kernel, const Target& target) {
+    Decisions chosen;
+    if (target.level == CpuLevel::Baseline) return chosen;  // too few registers for two
+    const std::int64_t vectors = vectors_at_once(target);
+    choose_loops(kernel.body, [&](const Loop& loop) {
+        const bool takes = takes_long(kernel, loop, vectors);
+        if (takes) chosen.emplace_back(JamVectors{loop.id(), vectors});
+        return takes;
+    });
+    return chosen;
+}
+
+Kernel jam_vectors(Kernel kernel, const Decisions& chosen) {
+    kernel.body = replace_loops(kernel.body, [&](const Loop& loop) -> std::optional<Body> {
+        const JamVectors* const jam = find_decision<JamVectors>(chosen, loop.id());
+        if (!jam) return {};
+        return jammed(kernel, loop, jam->vectors);
+    });
     return kernel;
 }
 

@@ -5,7 +5,6 @@
 #include "kernel/passes.h"
 
 #include "core/checked.h"
-#include "core/str.h"
 #include "ir/walk.h"
 
 #include <algorithm>
@@ -49,13 +48,19 @@ void join_phases(Kernel& kernel) {
 
 }  // namespace
 
-Kernel split_for_threads(Kernel kernel, const Target&) {
-    join_phases(kernel);
-    if (kernel.body.size() != 1 || !kernel.body[0].loop()) return kernel;
-    const Loop loop = *kernel.body[0].loop();
-    if (!loop.independent || loop.kind != LoopKind::Serial || loop.extent() < 2 || loop.count) return kernel;
-    const std::int64_t work = work_of(kernel.body);
-    if (work < kSmallKernel) return kernel;
+Decisions choose_chunks(const Kernel& given, const Target&) {
+    Kernel joined;
+    const Kernel* kernel = &given;
+    if (given.body.size() > 1) {
+        joined = given;
+        join_phases(joined);
+        kernel = &joined;
+    }
+    if (kernel->body.size() != 1 || !kernel->body[0].loop()) return {};
+    const Loop& loop = *kernel->body[0].loop();
+    if (!loop.independent || loop.kind != LoopKind::Serial || loop.extent() < 2 || loop.count) return {};
+    const std::int64_t work = work_of(kernel->body);
+    if (work < kSmallKernel) return {};
     const bool leaf =
         std::none_of(loop.body.begin(), loop.body.end(), [](const Stmt& s) { return s.loop() != nullptr; });
     const std::int64_t wanted = std::min({kMostChunks, std::max<std::int64_t>(2, work / kWorkOfChunk), loop.extent()});
@@ -63,9 +68,15 @@ Kernel split_for_threads(Kernel kernel, const Target&) {
     if (leaf) length = ceil_div(length, kWholeVectors) * kWholeVectors;
     else if (loop.extent() >= 32 * wanted) length = ceil_div(length, kMaxLanes) * kMaxLanes;
     else if (length > 1) length = ceil_div(length, 2) * 2;  // rows may go in pairs
-    const std::int64_t whole = loop.extent() / length, tail = loop.extent() % length;
-    if (whole == 0) return kernel;
+    if (length > loop.extent()) return {};
+    return {Chunks{length, loop.extent()}};
+}
 
+Kernel split_for_threads(Kernel kernel, const Decisions& chosen) {
+    join_phases(kernel);
+    const Loop loop = *kernel.body[0].loop();
+    const std::int64_t length = std::get<Chunks>(chosen[0]).length;
+    const std::int64_t whole = loop.extent() / length, tail = loop.extent() % length;
     const auto chunk = [&](const NodeRef& start, std::int64_t size) {
         const NodeRef q = kernel.new_var(size);
         return Loop{q, LoopKind::Serial, copy(kernel, loop.body, {{loop.id(), kernel.add(start, q)}}), true, nullptr};
@@ -83,7 +94,6 @@ Kernel split_for_threads(Kernel kernel, const Target&) {
             Loop{kernel.new_var(1), LoopKind::Serial, Body{chunk(kernel.index(whole * length), tail)}, false, last});
     }
     kernel.body = Body{Loop{p, LoopKind::Parallel, std::move(inside), true, nullptr}};
-    kernel.schedule.push_back(str("parallel by ", length, " of ", loop.extent()));
     return kernel;
 }
 

@@ -1,7 +1,6 @@
 // kernel/pass_peel.cpp: the "peel" pass: where a gate (the border of a padded array) depends on the innermost loop alone, that loop is
 // cut into border, interior and border. In the interior the gate is gone, and loads are plain vectors. Where nothing is interior to all
 // gates (concatenated arrays: one begins where the other ends), it is cut wherever a gate changes.
-#include "core/str.h"
 #include "ir/symbolic.h"
 #include "kernel/contraction_nest.h"
 #include "kernel/nest.h"
@@ -29,24 +28,20 @@ std::vector<NodeRef> own_gates(const Loop& loop) {
     return gates;
 }
 
-class Peeler {
+class ChooseCuts {
 public:
-    explicit Peeler(Kernel& kernel) : kernel_(kernel) {}
+    explicit ChooseCuts(const Kernel& kernel) : kernel_(kernel) {}
 
-    Body operator()(const Body& body, int depth = 0) {
-        Body result;
-        for (const Stmt& stmt : body) {
-            const Loop* loop = stmt.loop();
-            if (!loop) {
-                result.push_back(stmt);
-            } else if (!(depth > 0 && peel(*loop, result))) {
-                result.emplace_back(loop->with((*this)(loop->body, depth + 1)));
-            }
-        }
-        return result;
+    // Where to cut the loop; none: it stays as it is.
+    std::vector<std::int64_t> operator()(const Loop& loop) const {
+        const bool leaf = std::none_of(loop.body.begin(), loop.body.end(), [](const Stmt& s) { return s.loop(); });
+        if (!leaf || !loop.independent || loop.kind != LoopKind::Serial || loop.count) return {};
+        if (loop.extent() < kShortestPiece || loop.extent() > kLongest) return {};
+        const std::vector<NodeRef> gates = own_gates(loop);
+        if (gates.empty()) return {};
+        const std::vector<std::int64_t> cuts = interior(loop, gates);
+        return cuts.empty() ? changes(loop, gates) : cuts;
     }
-
-    int peeled() const { return peeled_; }
 
 private:
     bool holds(const NodeRef& gate, int id, std::int64_t value) const {
@@ -83,40 +78,57 @@ private:
         return few && long_enough ? cuts : std::vector<std::int64_t>();
     }
 
-    bool peel(const Loop& loop, Body& result) {
-        const bool leaf = std::none_of(loop.body.begin(), loop.body.end(), [](const Stmt& s) { return s.loop(); });
-        if (!leaf || !loop.independent || loop.kind != LoopKind::Serial || loop.count) return false;
-        if (loop.extent() < kShortestPiece || loop.extent() > kLongest) return false;
-        const std::vector<NodeRef> gates = own_gates(loop);
-        if (gates.empty()) return false;
-        std::vector<std::int64_t> cuts = interior(loop, gates);
-        if (cuts.empty()) cuts = changes(loop, gates);
-        if (cuts.empty()) return false;
-        cuts.push_back(loop.extent());
-        std::int64_t from = 0;
-        for (const std::int64_t to : cuts) {
-            if (from == to) continue;
-            const NodeRef var = kernel_.new_var(to - from);
-            const NodeRef at = kernel_.add(var, kernel_.index(from));
-            result.emplace_back(
-                Loop{var, LoopKind::Serial, copy(kernel_, loop.body, {{loop.id(), at}}), true, nullptr});
-            from = to;
-        }
-        ++peeled_;
-        return true;
-    }
-
-    Kernel& kernel_;
-    int peeled_ = 0;
+    const Kernel& kernel_;
 };
+
+void choose_cuts(const Kernel& kernel, const Body& body, int depth, Decisions& chosen) {
+    for (const Stmt& stmt : body) {
+        const Loop* const loop = stmt.loop();
+        if (!loop) continue;
+        if (depth > 0)
+            if (std::vector<std::int64_t> cuts = ChooseCuts(kernel)(*loop); !cuts.empty()) {
+                chosen.emplace_back(Peel{loop->id(), std::move(cuts)});
+                continue;
+            }
+        choose_cuts(kernel, loop->body, depth + 1, chosen);
+    }
+}
+
+void peel(Kernel& kernel, const Loop& loop, std::vector<std::int64_t> cuts, Body& result) {
+    cuts.push_back(loop.extent());
+    std::int64_t from = 0;
+    for (const std::int64_t to : cuts) {
+        if (from == to) continue;
+        const NodeRef var = kernel.new_var(to - from);
+        const NodeRef at = kernel.add(var, kernel.index(from));
+        result.emplace_back(Loop{var, LoopKind::Serial, copy(kernel, loop.body, {{loop.id(), at}}), true, nullptr});
+        from = to;
+    }
+}
+
+Body peeled(Kernel& kernel, const Body& body, const Decisions& chosen) {
+    Body result;
+    for (const Stmt& stmt : body) {
+        const Loop* const loop = stmt.loop();
+        if (!loop) result.push_back(stmt);
+        else if (const Peel* const cut = find_decision<Peel>(chosen, loop->id()))
+            peel(kernel, *loop, cut->cuts, result);
+        else result.emplace_back(loop->with(peeled(kernel, loop->body, chosen)));
+    }
+    return result;
+}
 
 }  // namespace
 
-Kernel peel_gates(Kernel kernel, const Target&) {
-    if (has_contraction(kernel.body)) return kernel;  // packing evaluates gates once per tap; see the tile pass
-    Peeler peeler(kernel);
-    kernel.body = peeler(Body(kernel.body));
-    if (peeler.peeled()) kernel.schedule.push_back(str("peel the borders of ", peeler.peeled(), " loops"));
+Decisions choose_cuts(const Kernel& kernel, const Target&) {
+    Decisions chosen;
+    if (!has_contraction(kernel.body))  // packing evaluates gates once per tap; see the tile pass
+        choose_cuts(kernel, kernel.body, 0, chosen);
+    return chosen;
+}
+
+Kernel peel_gates(Kernel kernel, const Decisions& chosen) {
+    kernel.body = peeled(kernel, kernel.body, chosen);
     return kernel;
 }
 

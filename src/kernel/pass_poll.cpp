@@ -70,23 +70,29 @@ Body in_blocks(Kernel& kernel, const Loop& loop, std::int64_t block) {
     return body;
 }
 
-Body polling(Kernel& kernel, Body body) {
+void choose_polls(const Body& body, Decisions& chosen) {
+    for (const Stmt& stmt : body) {
+        const Loop* const loop = stmt.loop();
+        const bool runs = loop && (loop->kind == LoopKind::Serial || loop->kind == LoopKind::Parallel);
+        const std::int64_t iteration = runs ? std::max<std::int64_t>(1, cost_of(loop->body)) : 0;
+        if (!runs || times(loop->extent(), iteration) <= kLong) continue;
+        if (iteration > kLong) choose_polls(loop->body, chosen);
+        if (loop->kind == LoopKind::Serial)  // between chunks the runtime asks
+            chosen.emplace_back(Poll{loop->id(), std::max<std::int64_t>(1, kBlock / iteration)});
+    }
+}
+
+Body polling(Kernel& kernel, Body body, const Decisions& chosen) {
     Body result;
     for (Stmt& stmt : body) {
         Loop* const loop = stmt.loop();
-        const bool runs = loop && (loop->kind == LoopKind::Serial || loop->kind == LoopKind::Parallel);
-        const std::int64_t iteration = runs ? std::max<std::int64_t>(1, cost_of(loop->body)) : 0;
-        if (!runs || times(loop->extent(), iteration) <= kLong) {
-            result.push_back(std::move(stmt));
+        if (loop) loop->body = polling(kernel, std::move(loop->body), chosen);
+        const Poll* const poll = loop ? find_decision<Poll>(chosen, loop->id()) : nullptr;
+        if (poll && poll->iterations > 1) {
+            append(result, in_blocks(kernel, *loop, poll->iterations));
             continue;
         }
-        if (iteration > kLong) loop->body = polling(kernel, std::move(loop->body));
-        const std::int64_t block = kBlock / iteration;
-        if (loop->kind == LoopKind::Serial && block > 1) {
-            append(result, in_blocks(kernel, *loop, block));
-            continue;
-        }
-        loop->polls = loop->kind == LoopKind::Serial;  // between chunks the runtime asks
+        if (poll) loop->polls = true;
         result.push_back(std::move(stmt));
     }
     return result;
@@ -94,8 +100,14 @@ Body polling(Kernel& kernel, Body body) {
 
 }  // namespace
 
-Kernel poll_long_loops(Kernel kernel, const Target&) {
-    if (cost_of(kernel.body) > kLong) kernel.body = polling(kernel, std::move(kernel.body));
+Decisions choose_polls(const Kernel& kernel, const Target&) {
+    Decisions chosen;
+    if (cost_of(kernel.body) > kLong) choose_polls(kernel.body, chosen);
+    return chosen;
+}
+
+Kernel poll_long_loops(Kernel kernel, const Decisions& chosen) {
+    kernel.body = polling(kernel, std::move(kernel.body), chosen);
     return kernel;
 }
 

@@ -3,7 +3,6 @@
 #include "kernel/nest.h"
 #include "kernel/passes.h"
 
-#include "core/str.h"
 #include "ir/symbolic.h"
 
 #include <algorithm>
@@ -50,7 +49,7 @@ std::int64_t large_output(const Target& target) {
     return std::clamp(target.last_level_cache / 2, kSmallestLarge, kLargestLarge);
 }
 
-Kernel mark_streams(Kernel kernel, const Target& target) {
+Decisions choose_streams(const Kernel& kernel, const Target& target) {
     std::vector<Written> written(kernel.buffers.size());
     for_each_store(kernel.body, [&](const Store& store, std::span<const Loop* const> around) {
         if (kernel.buffers[store.buffer].role != Buffer::Role::Output) return;
@@ -67,15 +66,21 @@ Kernel mark_streams(Kernel kernel, const Target& target) {
     });
     std::unordered_set<int> loaded;
     for (const NodeRef& load : uses_of(kernel.body).loads) loaded.insert(load->as<ir::LoadArg>().buffer);
+    Decisions chosen;
     for (std::size_t b = 0; b < kernel.buffers.size(); ++b) {
-        Buffer& buffer = kernel.buffers[b];
+        const Buffer& buffer = kernel.buffers[b];
         const std::int64_t elements = std::min(written[b].elements, buffer.size);
         const std::int64_t bytes = elements * static_cast<std::int64_t>(size_of(buffer.dtype));
         const bool large = written[b].jumps ? bytes >= large_jumping_output(target) : bytes > large_output(target);
         if (!large || !written[b].known || loaded.contains(static_cast<int>(b))) continue;
-        buffer.stream = true;
-        kernel.schedule.push_back(str("stream ", buffer.name));
+        chosen.emplace_back(Stream{static_cast<int>(b)});
     }
+    return chosen;
+}
+
+Kernel mark_streams(Kernel kernel, const Decisions& chosen) {
+    for (const Decision& decision : chosen)
+        kernel.buffers[static_cast<std::size_t>(std::get<Stream>(decision).buffer)].stream = true;
     return kernel;
 }
 

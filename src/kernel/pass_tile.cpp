@@ -36,21 +36,33 @@ Body merge_phases(Kernel& kernel, std::vector<Body> phases) {
 
 }  // namespace
 
-Kernel tile_contraction(Kernel kernel, const Target& target) {
-    Kernel tiled = kernel;
+Decisions choose_tiles(const Kernel& kernel, const Target& target) {
+    Decisions chosen;
+    int phase = 0;
+    for (const ContractionNest& nest : contractions_of(kernel)) {
+        if (std::optional<TileSchedule> schedule = choose_tile_schedule(kernel, nest, target)) {
+            schedule->phase = phase;
+            chosen.emplace_back(std::move(*schedule));
+        }
+        ++phase;
+    }
+    return chosen;
+}
+
+Kernel tile_contractions(Kernel kernel, const Decisions& chosen) {
+    const std::vector<ContractionNest> nests = contractions_of(kernel);
     TileScratch scratch;
     std::vector<Body> phases;
-    bool any = false;
-    for (const ContractionNest& nest : contractions_of(kernel)) {
-        const std::optional<TileSchedule> schedule = choose_tile_schedule(tiled, nest, target);
-        any |= schedule.has_value();
-        phases.push_back(schedule ? apply_tile_schedule(tiled, nest, *schedule, scratch) : plain_loops(tiled, nest));
-        if (schedule)
-            for (std::string& line : describe(*schedule)) tiled.schedule.push_back(std::move(line));
+    auto next = chosen.begin();
+    for (int phase = 0; phase < static_cast<int>(nests.size()); ++phase) {
+        const ContractionNest& nest = nests[static_cast<std::size_t>(phase)];
+        const TileSchedule* const tile = next == chosen.end() ? nullptr : &std::get<TileSchedule>(*next);
+        const bool tiled = tile && tile->phase == phase;
+        phases.push_back(tiled ? apply_tile_schedule(kernel, nest, *tile, scratch) : plain_loops(kernel, nest));
+        next += tiled;
     }
-    if (!any) return kernel;
-    tiled.body = merge_phases(tiled, std::move(phases));
-    return tiled;
+    kernel.body = merge_phases(kernel, std::move(phases));
+    return kernel;
 }
 
 }  // namespace weft::kernel

@@ -15,7 +15,6 @@
 #include "kernel/passes.h"
 
 #include "core/checked.h"
-#include "core/str.h"
 #include "ir/symbolic.h"
 #include "ir/walk.h"
 
@@ -33,42 +32,37 @@ using ir::Op;
 constexpr std::int64_t kLineBytes = 64;
 constexpr std::size_t kMostTransposed = 4;  // each one is a block's worth of code
 
-class Transposer {
+class ChooseTranspose {
 public:
-    Transposer(Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {}
+    ChooseTranspose(const Kernel& kernel, const Target& target) : kernel_(kernel), target_(target) {}
 
-    bool run() {
-        if (!find_nest() || !choose_loop()) return false;
-        for (const Stmt& stmt : leaf_) find_transposed(stmt.store()->value);
-        if (transposed_.empty() || transposed_.size() > kMostTransposed) return false;
-        rewrite();
-        kernel_.schedule.push_back(str("transpose blocks of ", edge_, " x ", edge_));
-        return true;
+    std::optional<TransposeBlocks> operator()() {
+        if (!find_nest() || !choose_loop()) return {};
+        for (const Stmt& stmt : *leaf_) find_transposed(stmt.store()->value);
+        if (chosen_.values.empty() || chosen_.values.size() > kMostTransposed) return {};
+        return chosen_;
     }
 
 private:
-    // ---- decisions ------------------------------------------------------------------------------------------------------
-
     // A perfect nest of independent loops around stores, the last of which run along the innermost loop.
     bool find_nest() {
-        const Body* body = nullptr;
-        std::tie(loops_, body) = perfect_nest(kernel_.body);
+        std::tie(loops_, leaf_) = perfect_nest(kernel_.body);
         if (loops_.size() < 2) return false;
-        along_ = loops_.back();
-        leaf_ = *body;
+        chosen_.along = loops_.back();
         std::size_t narrowest = kLineBytes;
-        for (const Stmt& stmt : leaf_) {
+        for (const Stmt& stmt : *leaf_) {
             const Store* store = stmt.store();
             if (!store || !plain(store->value) || !plain(store->index)) return false;
             const Buffer& buffer = kernel_.buffers[store->buffer];
             if (buffer.role != Buffer::Role::Output) continue;
-            if (stride(store->index, along_) != 1) return false;
+            if (stride(store->index, chosen_.along) != 1) return false;
             narrowest = std::min(narrowest, size_of(buffer.dtype));
         }
-        edge_ = block_edge(target_, lanes_for(kernel_, leaf_) == kMaxLanes ? 4 : 8);
-        const std::int64_t in_line = kLineBytes / static_cast<std::int64_t>(narrowest) / edge_;
-        blocks_ = std::clamp<std::int64_t>(extent_of(along_) / edge_, 0, std::max<std::int64_t>(1, in_line));
-        return blocks_ > 0;
+        chosen_.edge = block_edge(target_, lanes_for(kernel_, *leaf_) == kMaxLanes ? 4 : 8);
+        const std::int64_t in_line = kLineBytes / static_cast<std::int64_t>(narrowest) / chosen_.edge;
+        chosen_.blocks =
+            std::clamp<std::int64_t>(extent_of(chosen_.along) / chosen_.edge, 0, std::max<std::int64_t>(1, in_line));
+        return chosen_.blocks > 0;
     }
 
     static bool plain(const NodeRef& root) {  // a failed check is reported in the order of the loops
@@ -83,14 +77,14 @@ private:
 
     // The loop along which most of those loads run that do not run along the innermost one.
     bool choose_loop() {
-        const Uses uses = uses_of(leaf_);
+        const Uses uses = uses_of(*leaf_);
         int most = 0;
         for (const NodeRef& var : loops_) {
-            if (var == along_ || extent_of(var) < edge_) continue;
+            if (var == chosen_.along || extent_of(var) < chosen_.edge) continue;
             int count = 0;
             for (const NodeRef& load : uses.loads)
-                count += !runs_along(*load, along_) && stride(load->sources[0], var) == 1;
-            if (count > most) most = count, across_ = var;
+                count += !runs_along(*load, chosen_.along) && stride(load->sources[0], var) == 1;
+            if (count > most) most = count, chosen_.across = var;
         }
         return most > 0;
     }
@@ -114,8 +108,8 @@ private:
                 lanes.across &= lanes_.at(source.get()).across;
             }
             if (node->op == Op::Load) {
-                lanes.along &= runs_along(*node, along_);
-                lanes.across &= runs_along(*node, across_) &&
+                lanes.along &= runs_along(*node, chosen_.along);
+                lanes.across &= runs_along(*node, chosen_.across) &&
                                 kernel_.buffers[node->as<ir::LoadArg>().buffer].role == Buffer::Role::Input;
             }
             lanes_[node] = lanes;
@@ -126,33 +120,36 @@ private:
             pending.pop_back();
             const Lanes lanes = lanes_.at(node.get());
             if (lanes.along || !visited_.insert(node.get()).second) continue;
-            if (lanes.across) transposed_.push_back(node);
+            if (lanes.across) chosen_.values.push_back(node);
             else if (node->op != Op::Load)
                 for (const NodeRef& source : node->sources) pending.push_back(source);
         }
     }
 
-    // ---- loops ----------------------------------------------------------------------------------------------------------
+    const Kernel& kernel_;
+    const Target& target_;
+    std::vector<NodeRef> loops_;  // of the nest, outermost first
+    const Body* leaf_ = nullptr;
+    TransposeBlocks chosen_;
+    std::unordered_map<const ir::Node*, Lanes> lanes_;
+    std::unordered_set<const ir::Node*> visited_;
+};
 
-    NodeRef simple(const NodeRef& e) const { return ir::simplify_index(*kernel_.interner, e); }
-    NodeRef plus(const NodeRef& base, std::int64_t factor, const NodeRef& offset) const {
-        return simple(kernel_.add(kernel_.mul(base, kernel_.index(factor)), offset));
+class BlockLoops {
+public:
+    BlockLoops(Kernel& kernel, const TransposeBlocks& chosen)
+        : kernel_(kernel),
+          along_(chosen.along),
+          across_(chosen.across),
+          edge_(chosen.edge),
+          blocks_(chosen.blocks),
+          transposed_(chosen.values) {
+        const Body* body = nullptr;
+        std::tie(loops_, body) = perfect_nest(kernel_.body);
+        leaf_ = *body;
     }
 
-    static Loop serial(const NodeRef& var, Body body, bool independent, NodeRef count = nullptr) {
-        return Loop{var, LoopKind::Serial, std::move(body), independent, std::move(count)};
-    }
-
-    // The leaf for columns [first, first + columns) of the line that starts at `start`, or of a shorter one, as it was.
-    Body tail(const NodeRef& start, std::int64_t length, std::int64_t first, std::int64_t columns) {
-        const NodeRef j = kernel_.new_var(length), i = kernel_.new_var(columns);
-        Body body = substitute(kernel_, leaf_,
-                               {{id_of(along_), simple(kernel_.add(start, j))},
-                                {id_of(across_), simple(kernel_.add(i, kernel_.index(first)))}});
-        return nested({i, j}, std::move(body), true);
-    }
-
-    void rewrite() {
+    Body operator()() {
         const std::int64_t length = blocks_ * edge_, whole = extent_of(along_) / length,
                            left = extent_of(along_) % length;
         const std::int64_t columns = extent_of(across_), done = columns / edge_ * edge_;
@@ -170,7 +167,26 @@ private:
         }
         Body body{serial(line, std::move(lines), true)};
         std::erase_if(loops_, [&](const NodeRef& var) { return var == along_ || var == across_; });
-        kernel_.body = nested(loops_, std::move(body), true);
+        return nested(loops_, std::move(body), true);
+    }
+
+private:
+    NodeRef simple(const NodeRef& e) const { return ir::simplify_index(*kernel_.interner, e); }
+    NodeRef plus(const NodeRef& base, std::int64_t factor, const NodeRef& offset) const {
+        return simple(kernel_.add(kernel_.mul(base, kernel_.index(factor)), offset));
+    }
+
+    static Loop serial(const NodeRef& var, Body body, bool independent, NodeRef count = nullptr) {
+        return Loop{var, LoopKind::Serial, std::move(body), independent, std::move(count)};
+    }
+
+    // The leaf for columns [first, first + columns) of the line that starts at `start`, or of a shorter one, as it was.
+    Body tail(const NodeRef& start, std::int64_t length, std::int64_t first, std::int64_t columns) {
+        const NodeRef j = kernel_.new_var(length), i = kernel_.new_var(columns);
+        Body body = substitute(kernel_, leaf_,
+                               {{id_of(along_), simple(kernel_.add(start, j))},
+                                {id_of(across_), simple(kernel_.add(i, kernel_.index(first)))}});
+        return nested({i, j}, std::move(body), true);
     }
 
     Body block_body(const NodeRef& start, const NodeRef& i0) {
@@ -226,22 +242,26 @@ private:
     }
 
     Kernel& kernel_;
-    const Target& target_;
+    const NodeRef along_, across_;  // j and i
+    const int edge_;
+    const std::int64_t blocks_;  // in a line
+    const std::vector<NodeRef> transposed_;
     std::vector<NodeRef> loops_;  // of the nest, outermost first
-    NodeRef along_, across_;      // j and i
     Body leaf_;
-    int edge_ = 0;
-    std::int64_t blocks_ = 1;  // in a line
-    std::unordered_map<const ir::Node*, Lanes> lanes_;
-    std::unordered_set<const ir::Node*> visited_;
-    std::vector<NodeRef> transposed_;
 };
 
 }  // namespace
 
-Kernel transpose_blocks(Kernel kernel, const Target& target) {
-    Kernel transposed = kernel;
-    return Transposer(transposed, target).run() ? transposed : kernel;
+Decisions choose_transposes(const Kernel& kernel, const Target& target) {
+    Decisions chosen;
+    if (std::optional<TransposeBlocks> blocks = ChooseTranspose(kernel, target)())
+        chosen.emplace_back(std::move(*blocks));
+    return chosen;
+}
+
+Kernel transpose_blocks(Kernel kernel, const Decisions& chosen) {
+    kernel.body = BlockLoops(kernel, std::get<TransposeBlocks>(chosen[0]))();
+    return kernel;
 }
 
 }  // namespace weft::kernel

@@ -4,7 +4,6 @@
 //   serial i < 102400:  out[i] = a[i // 100] + b[i % 100]      →      serial r < 1024, serial c < 100:  out[r*100 + c] = a[r] + b[c]
 //
 // No quotients, loads that run along a loop or stay where they are, and axes that the passes behind this one may exchange.
-#include "core/str.h"
 #include "ir/walk.h"
 #include "kernel/contraction_nest.h"
 #include "kernel/nest.h"
@@ -44,23 +43,28 @@ std::unordered_map<int, std::int64_t> rows_of(const Kernel& kernel) {
 
 }  // namespace
 
-Kernel unflatten_loops(Kernel kernel, const Target&) {
-    if (has_contraction(kernel.body)) return kernel;
-    for (bool changed = true; changed;) {  // rows of rows
-        changed = false;
-        const std::unordered_map<int, std::int64_t> rows = rows_of(kernel);
-        if (rows.empty()) return kernel;
-        kernel.body = replace_loops(Body(kernel.body), [&](const Loop& loop) -> std::optional<Body> {
-            const auto found = rows.find(loop.id());
-            if (found == rows.end() || loop.kind != LoopKind::Serial || !loop.independent || loop.count) return {};
-            const std::int64_t length = found->second;
-            const NodeRef row = kernel.new_var(loop.extent() / length), column = kernel.new_var(length);
-            const NodeRef element = kernel.add(kernel.mul(row, kernel.index(length)), column);
-            kernel.schedule.push_back(str("rows of ", length));
-            changed = true;
-            return nested({row, column}, substitute(kernel, loop.body, {{loop.id(), element}}), true);
-        });
-    }
+Decisions choose_rows(const Kernel& kernel, const Target&) {
+    if (has_contraction(kernel.body)) return {};
+    const std::unordered_map<int, std::int64_t> rows = rows_of(kernel);
+    Decisions chosen;
+    if (rows.empty()) return chosen;
+    choose_loops(kernel.body, [&](const Loop& loop) {
+        const auto found = rows.find(loop.id());
+        if (found == rows.end() || loop.kind != LoopKind::Serial || !loop.independent || loop.count) return false;
+        chosen.emplace_back(Unflatten{loop.id(), found->second});
+        return true;
+    });
+    return chosen;
+}
+
+Kernel unflatten_loops(Kernel kernel, const Decisions& chosen) {
+    kernel.body = replace_loops(kernel.body, [&](const Loop& loop) -> std::optional<Body> {
+        const Unflatten* const rows = find_decision<Unflatten>(chosen, loop.id());
+        if (!rows) return {};
+        const NodeRef row = kernel.new_var(loop.extent() / rows->row), column = kernel.new_var(rows->row);
+        const NodeRef element = kernel.add(kernel.mul(row, kernel.index(rows->row)), column);
+        return nested({row, column}, substitute(kernel, loop.body, {{loop.id(), element}}), true);
+    });
     return kernel;
 }
 

@@ -3,7 +3,6 @@
 #include "kernel/nest.h"
 #include "kernel/passes.h"
 
-#include "core/str.h"
 #include "ir/symbolic.h"
 #include "ir/walk.h"
 
@@ -47,27 +46,20 @@ Contents contents_of(const Kernel& kernel, const Body& body, int var) {
     return all;
 }
 
-class Widener {
+class ChooseVectors {
 public:
-    explicit Widener(Kernel& kernel) : kernel_(kernel) {}
+    explicit ChooseVectors(const Kernel& kernel) : kernel_(kernel) {}
 
-    Body operator()(const Body& body) {
-        Body result;
+    void operator()(const Body& body, Decisions& chosen) const {
         for (const Stmt& stmt : body) {
             const Loop* loop = stmt.loop();
-            if (!loop) {
-                result.push_back(stmt);
-            } else if (worth_it(*loop)) {
-                widen(*loop, result);
-            } else {
-                result.emplace_back(loop->with((*this)(loop->body)));
-            }
+            if (!loop) continue;
+            if (!worth_it(*loop)) (*this)(loop->body, chosen);
+            else if (is_lane_loop(*loop))
+                chosen.emplace_back(Vectorize{loop->id(), static_cast<int>(loop->extent()), true});
+            else chosen.emplace_back(Vectorize{loop->id(), lanes_for(kernel_, loop->body)});
         }
-        return result;
     }
-
-    int loops() const { return loops_; }
-    int lanes() const { return lanes_; }
 
 private:
     bool worth_it(const Loop& loop) const {
@@ -100,18 +92,39 @@ private:
                });
     }
 
-    void widen(const Loop& loop, Body& result) {
-        ++loops_;
+    // As lowering made it: its locals are indexed by the lane.
+    bool is_lane_loop(const Loop& loop) const {
         const bool flat =
             std::none_of(loop.body.begin(), loop.body.end(), [](const Stmt& s) { return s.loop() != nullptr; });
-        if (flat && loop.extent() <= kMaxLanes &&
-            stores_arrays(loop)) {  // a lane loop: its locals are indexed by the lane
+        return flat && loop.extent() <= kMaxLanes && contents_of(kernel_, loop.body, loop.id()).arrays;
+    }
+
+    const Kernel& kernel_;
+};
+
+class VectorLoops {
+public:
+    VectorLoops(Kernel& kernel, const Decisions& chosen) : kernel_(kernel), chosen_(chosen) {}
+
+    Body operator()(const Body& body) {
+        Body result;
+        for (const Stmt& stmt : body) {
+            const Loop* loop = stmt.loop();
+            if (!loop) result.push_back(stmt);
+            else if (const Vectorize* widened = find_decision<Vectorize>(chosen_, loop->id()))
+                widen(*loop, *widened, result);
+            else result.emplace_back(loop->with((*this)(loop->body)));
+        }
+        return result;
+    }
+
+private:
+    void widen(const Loop& loop, const Vectorize& chosen, Body& result) {
+        if (chosen.whole) {
             result.emplace_back(Loop{loop.var, LoopKind::Vector, loop.body, true, nullptr});
-            lanes_ = std::max(lanes_, static_cast<int>(loop.extent()));
             return;
         }
-        const int lanes = lanes_for(kernel_, loop.body);
-        lanes_ = std::max(lanes_, lanes);
+        const int lanes = chosen.lanes;
         const std::int64_t whole = loop.extent() / lanes, tail = loop.extent() % lanes;
         if (whole > 0) {
             const NodeRef v = kernel_.new_var(whole), l = kernel_.new_var(lanes);
@@ -123,8 +136,6 @@ private:
             result.push_back(vector(loop, l, kernel_.add(kernel_.index(whole * lanes), l)));
         }
     }
-
-    bool stores_arrays(const Loop& loop) const { return contents_of(kernel_, loop.body, loop.id()).arrays; }
 
     Stmt vector(const Loop& loop, const NodeRef& lane, const NodeRef& at) {
         Body body = copy(kernel_, loop.body, {{loop.id(), ir::simplify_index(*kernel_.interner, at)}});
@@ -156,15 +167,19 @@ private:
     }
 
     Kernel& kernel_;
-    int loops_ = 0, lanes_ = 0;
+    const Decisions& chosen_;
 };
 
 }  // namespace
 
-Kernel widen_loops(Kernel kernel, const Target&) {
-    Widener widener(kernel);
-    kernel.body = widener(Body(kernel.body));
-    if (widener.loops()) kernel.schedule.push_back(str("vector by ", widener.lanes()));
+Decisions choose_vectors(const Kernel& kernel, const Target&) {
+    Decisions chosen;
+    ChooseVectors{kernel}(kernel.body, chosen);
+    return chosen;
+}
+
+Kernel widen_loops(Kernel kernel, const Decisions& chosen) {
+    kernel.body = VectorLoops(kernel, chosen)(kernel.body);
     return kernel;
 }
 

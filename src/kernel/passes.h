@@ -1,4 +1,5 @@
-// kernel/passes.h: the optimiser's passes, in the order in which optimise() runs them.
+// kernel/passes.h: the optimiser's passes, in the order in which optimise() runs them. Each chooses decisions for a kernel and a target, and
+// applies them (kernel/schedule.h).
 #pragma once
 
 #include "core/target.h"
@@ -6,29 +7,60 @@
 
 namespace weft::kernel {
 
-Kernel tile_contraction(Kernel kernel,
-                        const Target& target);  // register tiles, cache blocks and packed operands for a contraction
-Kernel unflatten_loops(Kernel kernel, const Target& target);  // loops over axes that were made one become two again
-Kernel sum_columns(Kernel kernel,
-                   const Target& target);  // where memory runs along the kept axis, that is the innermost loop
-Kernel transpose_blocks(Kernel kernel,
-                        const Target& target);           // loads across the stores' axis go through blocks in registers
-Kernel peel_gates(Kernel kernel, const Target& target);  // border, interior and border of loops over padded arrays
-Kernel split_for_threads(Kernel kernel,
-                         const Target& target);  // the outermost independent loop becomes chunks, fixed by the shape
-Kernel distribute_stores(Kernel kernel,
-                         const Target& target);  // stores of a chunk that share no memory get a loop each
-Kernel widen_loops(Kernel kernel,
-                   const Target& target);  // independent loops become vectors and a shorter vector for the tail
-Kernel load_segments(Kernel kernel,
-                     const Target& target);  // vectors that cross the ends of rows are loaded in pieces, not gathered
-Kernel jam_rows(Kernel kernel, const Target& target);  // short rows that wait for their sums are taken two at a time
-Kernel jam_vectors(Kernel kernel,
-                   const Target& target);  // vectors that take a long computation are computed two at a time
-Kernel prefetch_rows(Kernel kernel, const Target& target);  // rows that are read again ask for the next one
-Kernel mark_streams(Kernel kernel, const Target& target);   // large outputs that are written once bypass the cache
-Kernel poll_long_loops(Kernel kernel,
-                       const Target& target);     // loops that may run for long ask between iterations whether to go on
+// Register tiles, cache blocks and packed operands for a contraction.
+Decisions choose_tiles(const Kernel& kernel, const Target& target);
+Kernel tile_contractions(Kernel kernel, const Decisions& chosen);
+
+// Loops over axes that were made one become two again.
+Decisions choose_rows(const Kernel& kernel, const Target& target);
+Kernel unflatten_loops(Kernel kernel, const Decisions& chosen);
+
+// Where memory runs along the kept axis, that is the innermost loop.
+Decisions choose_columns(const Kernel& kernel, const Target& target);
+Kernel sum_columns(Kernel kernel, const Decisions& chosen);
+
+// Loads across the stores' axis go through blocks in registers.
+Decisions choose_transposes(const Kernel& kernel, const Target& target);
+Kernel transpose_blocks(Kernel kernel, const Decisions& chosen);
+
+// Border, interior and border of loops over padded arrays.
+Decisions choose_cuts(const Kernel& kernel, const Target& target);
+Kernel peel_gates(Kernel kernel, const Decisions& chosen);
+
+// The outermost independent loop becomes chunks, fixed by the shape.
+Decisions choose_chunks(const Kernel& kernel, const Target& target);
+Kernel split_for_threads(Kernel kernel, const Decisions& chosen);
+
+// Stores of a chunk that share no memory get a loop each.
+Decisions choose_distribution(const Kernel& kernel, const Target& target);
+Kernel distribute_stores(Kernel kernel, const Decisions& chosen);
+
+// Independent loops become vectors and a shorter vector for the tail.
+Decisions choose_vectors(const Kernel& kernel, const Target& target);
+Kernel widen_loops(Kernel kernel, const Decisions& chosen);
+
+// Vectors that cross the ends of rows are loaded in pieces, not gathered.
+Decisions choose_segments(const Kernel& kernel, const Target& target);
+Kernel load_segments(Kernel kernel, const Decisions& chosen);
+
+// Unroll-and-jam: short rows that wait for their sums are taken two at a time …
+Decisions choose_jammed_rows(const Kernel& kernel, const Target& target);
+Kernel jam_rows(Kernel kernel, const Decisions& chosen);
+// … and so are vectors that take a long computation.
+Decisions choose_jammed_vectors(const Kernel& kernel, const Target& target);
+Kernel jam_vectors(Kernel kernel, const Decisions& chosen);
+
+// Rows that are read again ask for the next one.
+Decisions choose_prefetches(const Kernel& kernel, const Target& target);
+Kernel prefetch_rows(Kernel kernel, const Decisions& chosen);
+
+// Large outputs that are written once bypass the cache.
+Decisions choose_streams(const Kernel& kernel, const Target& target);
+Kernel mark_streams(Kernel kernel, const Decisions& chosen);
 std::int64_t large_output(const Target& target);  // in bytes: from there on
+
+// Loops that may run for long ask between iterations whether to go on.
+Decisions choose_polls(const Kernel& kernel, const Target& target);
+Kernel poll_long_loops(Kernel kernel, const Decisions& chosen);
 
 }  // namespace weft::kernel

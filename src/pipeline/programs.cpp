@@ -122,7 +122,7 @@ std::shared_ptr<const Compiled> finished(Job& job) {
     compiled->program = job.program;
     compiled->name = k.name;
     compiled->checks = k.checks;
-    compiled->schedule = k.schedule;
+    compiled->schedule = kernel::describe(k);
     compiled->chunks = kernel::parallel_extent(k);
     compiled->scratch_bytes = k.scratch_bytes;
     compiled->unordered = job.proven.unordered;

@@ -50,7 +50,7 @@ Nest scaled(float by, const std::string& name = "scaled") {
     Nest n(name);
     const int x = n.input("x", f32, 40), out = n.output("out", f32, 40);
     const NodeRef i = n.k.new_var(40);
-    n.k.schedule = {"serial i, as it is"};
+    n.k.schedule = {kernel::Chunks{8, 40}};
     n.k.body = {Nest::loop(i, LoopKind::Parallel, {Store{out, i, n.k.mul(n.k.load(x, i), n.k.constant(f32, by))}})};
     return n;
 }
@@ -266,7 +266,7 @@ TEST_CASE("c: source and machine code can be looked at") {
     const Nest n = scaled(0.1f, "a name */ with\nanything \\ in it");
     const auto program = compile_one(backend::c_backend(), n.k);
     const std::string source = program->source();
-    CHECK(source.find("schedule: serial i, as it is") != std::string::npos);
+    CHECK(source.find("schedule: parallel by 8 of 40") != std::string::npos);
     CHECK(source.find("out[k0] = x[k0] * 0.1f;") != std::string::npos);
     check_scaled(n, 0.1f);
     if (!backend::c::find_on_path("objdump").empty()) CHECK(program->machine().find("mul") != std::string::npos);

@@ -1,6 +1,7 @@
 // The columns pass by its values: reductions over an axis that memory does not run along, with columns and steps of every number. The
 // bits are those of plain loops. Random graphs are too small to reach it.
 #include "core/config.h"
+#include "support/decisions.h"
 #include "support/differential.h"
 #include "support/some.h"
 
@@ -17,13 +18,7 @@ using testing::values;
 
 namespace {
 
-bool by_columns(const Tensor& x) {
-    const Explanation plan = explain(x);
-    return std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const auto& kernel) {
-        return std::any_of(kernel.schedule.begin(), kernel.schedule.end(),
-                           [](const std::string& line) { return line.starts_with("columns"); });
-    });
-}
+bool by_columns(const Tensor& x) { return testing::decides<kernel::ColumnStrips>(x); }
 
 void check(const std::function<Tensor()>& make, bool expected_by_columns = true) {
     const std::string cpu = config().cpu;

@@ -1,6 +1,7 @@
 // Concatenated arrays: what is computed lies in its place of the whole, whatever else reads it, and the bits are those of plain loops.
 // Random graphs seldom put computed values together; these do little else.
 #include "core/str.h"
+#include "support/decisions.h"
 #include "support/differential.h"
 #include "support/random_leaves.h"
 #include "support/some.h"
@@ -244,8 +245,7 @@ TEST_CASE("large parts are copied one after the other") {
             const Explanation plan = explain(all);
             REQUIRE(plan.kernels.size() == 1);
             CHECK(plan.kernels[0].inside.size() == 5);
-            CHECK(std::any_of(plan.kernels[0].schedule.begin(), plan.kernels[0].schedule.end(),
-                              [](const std::string& line) { return line.starts_with("distribute"); }));
+            CHECK(testing::decides<kernel::Distribute>(all));
             CHECK(complaint({node_of(all)}, 0).empty());
         }
 }

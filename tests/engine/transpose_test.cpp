@@ -1,6 +1,7 @@
 // The transpose pass by its values: sizes around the edge of a block and the length of a line, every width of element, several loads,
 // and what must not be computed in another order. Random graphs are too small to reach it.
 #include "support/backends.h"
+#include "support/decisions.h"
 
 #include <weft/weft.h>
 
@@ -19,13 +20,7 @@ Tensor counted(const Shape& shape, DType dtype) {
     return x;
 }
 
-bool transposes(const Tensor& x) {
-    const Explanation plan = explain(x);
-    return std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const auto& kernel) {
-        return std::any_of(kernel.schedule.begin(), kernel.schedule.end(),
-                           [](const std::string& line) { return line.starts_with("transpose"); });
-    });
-}
+bool transposes(const Tensor& x) { return testing::decides<kernel::TransposeBlocks>(x); }
 
 // The same elements from all backends, at all levels of the processor, as from plain loops.
 void check(const std::function<Tensor()>& make, bool expected_to_transpose = true) {

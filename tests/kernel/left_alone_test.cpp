@@ -24,8 +24,12 @@ Stmt loop(const NodeRef& var, Body body, bool independent) {
 }
 
 // Does the pass change the kernel? Either way, what it makes is proven and has the same bits.
-bool changes(Kernel (*pass)(Kernel, const Target&), const Kernel& kernel) {
-    Kernel after = pass(kernel, testing::here());
+using Choose = Decisions (*)(const Kernel&, const Target&);
+using Apply = Kernel (*)(Kernel, const Decisions&);
+
+bool changes(Choose choose, Apply apply, const Kernel& kernel) {
+    const Decisions chosen = choose(kernel, testing::here());
+    Kernel after = chosen.empty() ? kernel : apply(kernel, chosen);
     place_locals(after);
     verify(after, "test");
     CHECK_NOTHROW(verify_memory(after, "test"));
@@ -114,38 +118,41 @@ Kernel product_across(std::int64_t rows, std::int64_t columns) {
 }  // namespace
 
 TEST_CASE("a loop that carries something is not cut into chunks") {
-    CHECK(changes(split_for_threads, counted(1 << 18, false)));
-    CHECK_FALSE(changes(split_for_threads, counted(1 << 18, true)));
+    CHECK(changes(choose_chunks, split_for_threads, counted(1 << 18, false)));
+    CHECK_FALSE(changes(choose_chunks, split_for_threads, counted(1 << 18, true)));
 }
 
 TEST_CASE("a loop that carries something does not run in lanes") {
     for (const std::int64_t size : {7, 16, 100}) {
         CAPTURE(size);
-        CHECK(changes(widen_loops, counted(size, false)));
-        CHECK_FALSE(changes(widen_loops, counted(size, true)));
+        CHECK(changes(choose_vectors, widen_loops, counted(size, false)));
+        CHECK_FALSE(changes(choose_vectors, widen_loops, counted(size, true)));
     }
 }
 
 TEST_CASE("lanes do not share an array") {
-    CHECK(changes(widen_loops, transposed(64, 4, false)));
-    CHECK(changes(widen_loops, transposed(64, 4, true)));
+    CHECK(changes(choose_vectors, widen_loops, transposed(64, 4, false)));
+    CHECK(changes(choose_vectors, widen_loops, transposed(64, 4, true)));
     // Lanes run over short rows; but an array has no lane of its own: there they run along it.
+    const auto widened = [](const Kernel& kernel) {
+        return widen_loops(kernel, choose_vectors(kernel, testing::here()));
+    };
     const auto outermost = [](const Kernel& kernel) { return kernel.body.at(0).loop()->extent(); };
-    CHECK(outermost(widen_loops(transposed(64, 4, false), testing::here())) == 64 / 16);
-    CHECK(outermost(widen_loops(transposed(64, 4, true), testing::here())) == 64);
+    CHECK(outermost(widened(transposed(64, 4, false))) == 64 / 16);
+    CHECK(outermost(widened(transposed(64, 4, true))) == 64);
 }
 
 TEST_CASE("rows that depend on each other are not taken two at a time") {
     for (const std::int64_t length : {8, 30}) {
         CAPTURE(length);
-        CHECK(changes(jam_rows, sums(4, 16, length, false)));
-        CHECK_FALSE(changes(jam_rows, sums(4, 16, length, true)));
+        CHECK(changes(choose_jammed_rows, jam_rows, sums(4, 16, length, false)));
+        CHECK_FALSE(changes(choose_jammed_rows, jam_rows, sums(4, 16, length, true)));
     }
 }
 
 TEST_CASE("what an element stores first is not loaded for a whole block before") {
     for (const auto& [rows, columns] : {std::pair{64, 64}, {40, 70}}) {
         CAPTURE(rows);
-        CHECK(changes(transpose_blocks, product_across(rows, columns)));
+        CHECK(changes(choose_transposes, transpose_blocks, product_across(rows, columns)));
     }
 }

@@ -11,6 +11,7 @@
 #include "kernel/lower.h"
 #include "kernel/nest.h"
 #include "kernel/optimise.h"
+#include "support/decisions.h"
 #include "support/target.h"
 
 #include <doctest/doctest.h>
@@ -53,10 +54,8 @@ std::vector<test::Memory> some_values(const Kernel& kernel) {
     return memories;
 }
 
-bool mentions(const Kernel& kernel, const std::string& text) {
-    return std::any_of(kernel.schedule.begin(), kernel.schedule.end(),
-                       [&](const std::string& line) { return line.find(text) != std::string::npos; });
-}
+using testing::decides;
+using testing::decisions;
 
 }  // namespace
 
@@ -127,9 +126,9 @@ TEST_CASE("a contraction is read from the roles of its loops") {
 
 TEST_CASE("a contraction is tiled, its columns packed, and its blocks meet in the output") {
     const Kernel kernel = optimise(lower(product(100, 2000, 200)), testing::here());
-    CHECK(mentions(kernel, "tile "));
-    CHECK(mentions(kernel, "pack columns"));
-    CHECK(mentions(kernel, "blocks meet in the output"));
+    REQUIRE(decides<TileSchedule>(kernel));
+    CHECK(decisions<TileSchedule>(kernel)[0].pack_columns);
+    CHECK(decisions<TileSchedule>(kernel)[0].sums_in_output);
     CHECK(loops_of_kind(kernel.body, LoopKind::Vector) > 0);
     CHECK(loops_of_kind(kernel.body, LoopKind::Unrolled) > 0);
     CHECK(parallel_extent(kernel) > 1);
@@ -141,10 +140,12 @@ TEST_CASE("much that is computed after a sum is a loop behind each tile, with th
         graph.outputs[0].value = ir::unary(op, graph.outputs[0].value);
         return graph;
     };
-    CHECK_FALSE(mentions(optimise(lower(with_epilogue(Op::Neg, 61, 70, 83)), testing::here()), "through scratch"));
+    const auto epilogue_of = [](const Kernel& of) { return decisions<TileSchedule>(of).at(0).epilogue; };
+    CHECK(epilogue_of(optimise(lower(with_epilogue(Op::Neg, 61, 70, 83)), testing::here())) ==
+          TileSchedule::Epilogue::Registers);
     const Kernel kernel = optimise(lower(with_epilogue(Op::Tanh, 61, 70, 83)), testing::here()),
                  plain = lower(with_epilogue(Op::Tanh, 61, 70, 83));
-    CHECK(mentions(kernel, "tiles pass through scratch"));
+    CHECK(epilogue_of(kernel) == TileSchedule::Epilogue::TileLoop);
     const test::Memory expected = test::run_on("ref", plain, some_values(plain)).memories.back();
     for (const char* backend : {"ref", "c", "x86"}) {
         CAPTURE(backend);
@@ -169,8 +170,8 @@ TEST_CASE("stores of a chunk get a loop each if they have no memory in common") 
         const ir::NodeRef a = parameter(graph, shape), b = apart ? parameter(graph, shape) : a;
         return optimise(lower(finished(finished(graph, -a), ir::unary(Op::Sqrt, b))), testing::here());
     };
-    CHECK(mentions(of_two_outputs(true), "distribute 2 stores"));
-    CHECK(!mentions(of_two_outputs(false), "distribute"));  // what both read is read once
+    CHECK(decisions<Distribute>(of_two_outputs(true)).at(0).stores == 2);
+    CHECK_FALSE(decides<Distribute>(of_two_outputs(false)));  // what both read is read once
 }
 
 TEST_CASE("vectors that take a long computation are computed two at a time, with the same bits") {
@@ -181,11 +182,11 @@ TEST_CASE("vectors that take a long computation are computed two at a time, with
     for (const char* cpu : {"native", "avx2", "sse"}) {
         CAPTURE(cpu);
         const CpuScope scope(cpu);
-        CHECK(mentions(kernel_of(1 << 20, Op::Tanh), "vectors by 2") == (testing::level_here() != CpuLevel::Baseline));
+        CHECK(decides<JamVectors>(kernel_of(1 << 20, Op::Tanh)) == (testing::level_here() != CpuLevel::Baseline));
     }
-    CHECK(!mentions(kernel_of(1 << 20, Op::Neg), "vectors by 2"));                  // little to do
-    CHECK(!mentions(kernel_of(1 << 20, Op::Sin), "vectors by 2"));                  // a branch inside
-    CHECK(!mentions(kernel_of(1000, Op::Tanh), "vectors by 2"));                    // soon done
+    CHECK_FALSE(decides<JamVectors>(kernel_of(1 << 20, Op::Neg)));                  // little to do
+    CHECK_FALSE(decides<JamVectors>(kernel_of(1 << 20, Op::Sin)));                  // a branch inside
+    CHECK_FALSE(decides<JamVectors>(kernel_of(1000, Op::Tanh)));                    // soon done
     for (const std::int64_t size : {1 << 18, (1 << 18) + 48, (1 << 18) + 16391}) {  // an odd vector, an odd element
         CAPTURE(size);
         KernelGraph graph;
@@ -211,7 +212,9 @@ TEST_CASE("the interior of a padded array is read without a gate") {
     KernelGraph graph;
     const ir::NodeRef padded = ir::pad(parameter(graph, {8, 100}), {0, 3}, {0, 3});
     const Kernel kernel = optimise(lower(finished(graph, -padded)), testing::here());
-    CHECK(mentions(kernel, "peel"));
+    const std::vector<Peel> cuts = decisions<Peel>(kernel);
+    REQUIRE(cuts.size() == 1);
+    CHECK(cuts[0].cuts == std::vector<std::int64_t>{3, 103});
     bool plain = false;
     for_each_store(kernel.body, [&](const Store& store, std::span<const Loop* const>) {
         Uses uses;
@@ -224,15 +227,13 @@ TEST_CASE("the interior of a padded array is read without a gate") {
 TEST_CASE("register tiles fit the registers of the processor's level, and the bits do not depend on it") {
     const Kernel plain = lower(product(37, 1100, 53));
     const test::Memory expected = test::run_on("ref", plain, some_values(plain)).memories.back();
-    const auto tile_of = [](const Kernel& kernel) { return kernel.schedule.empty() ? "" : kernel.schedule[0]; };
     for (const char* cpu : {"native", "avx2", "sse"}) {
         CAPTURE(cpu);
         const CpuScope scope(cpu);
         const Kernel kernel = optimise(lower(product(37, 1100, 53)), testing::here());
-        const char* tile = testing::level_here() == CpuLevel::Avx512 ? "tile 6 x 64 "
-                           : testing::level_here() == CpuLevel::Avx2 ? "tile 6 x 16 "
-                                                                     : "tile 2 x 16 ";
-        CHECK(tile_of(kernel).starts_with(tile));
+        const TileSchedule tile = decisions<TileSchedule>(kernel).at(0);
+        CHECK(tile.tile_rows == (testing::level_here() == CpuLevel::Baseline ? 2 : 6));
+        CHECK(tile.tile_columns() == (testing::level_here() == CpuLevel::Avx512 ? 64 : 16));
         CHECK(test::run_on("ref", kernel, some_values(kernel)).memories.back() == expected);
     }
 }
@@ -291,28 +292,25 @@ TEST_CASE("with few panels of packed columns, each chunk packs one of them") {
     const CpuScope scope("native");
     if (testing::level_here() != CpuLevel::Avx512) return;  // tiles of other machines have other widths
     const Kernel kernel = optimise(lower(product(64, 4096, 288)), testing::here());
-    const auto line = std::find_if(kernel.schedule.begin(), kernel.schedule.end(),
-                                   [](const std::string& s) { return s.starts_with("parallel"); });
-    REQUIRE(line != kernel.schedule.end());
-    CHECK(*line == "parallel over strips of 48 columns");
+    const TileSchedule tile = decisions<TileSchedule>(kernel).at(0);
+    CHECK(tile.parallel == TileSchedule::Parallel::Strips);
+    CHECK(tile.parallel_size == 48);
     CHECK(parallel_extent(kernel) == 6);
 }
 
 TEST_CASE("loops that may run for long poll, others do not") {
-    const auto polls = [](const KernelGraph& graph) {
-        return print(optimise(lower(graph), testing::here())).find(", polls");
-    };
+    const auto polls = [](const KernelGraph& graph) { return decides<Poll>(optimise(lower(graph), testing::here())); };
     const auto scan = [](std::int64_t length) {
         KernelGraph graph;
         graph = finished(graph, ir::scan(Op::Add, parameter(graph, {length}), 0));
         graph.kind = KernelGraph::Kind::Scan;
         return graph;
     };
-    CHECK(polls(scan(1 << 27)) != std::string::npos);
-    CHECK(polls(scan(1 << 20)) == std::string::npos);
-    CHECK(polls(product(6000, 6000, 6000)) != std::string::npos);
-    CHECK(polls(product(1024, 1024, 1024)) == std::string::npos);
-    CHECK(polls(sum_of_rows(4096, 4096)) == std::string::npos);
+    CHECK(polls(scan(1 << 27)));
+    CHECK_FALSE(polls(scan(1 << 20)));
+    CHECK(polls(product(6000, 6000, 6000)));
+    CHECK_FALSE(polls(product(1024, 1024, 1024)));
+    CHECK_FALSE(polls(sum_of_rows(4096, 4096)));
 }
 
 TEST_CASE("short rows with sums of their own are taken two at a time, with the same bits") {
@@ -325,9 +323,7 @@ TEST_CASE("short rows with sums of their own are taken two at a time, with the s
         graph.outputs[0].full = true;
         return graph;
     };
-    const auto pairs = [](const Kernel& kernel) {
-        return std::count(kernel.schedule.begin(), kernel.schedule.end(), "rows by 2") > 0;
-    };
+    const auto pairs = [](const Kernel& kernel) { return decides<JamRows>(kernel); };
     const Kernel kernel = optimise(lower(normalised(2048, 100)), testing::here()), plain = lower(normalised(2048, 100));
     CHECK(pairs(kernel) == (testing::level_here() == CpuLevel::Avx512));  // elsewhere there are no registers for it
     CHECK_FALSE(pairs(optimise(lower(normalised(2048, 5000)), testing::here())));  // long rows, read twice
@@ -347,9 +343,7 @@ TEST_CASE("long rows that are only added up are two streams of memory, with the 
         CAPTURE(rows);
         const Kernel plain = lower(sum_of_rows(rows, 40000)),
                      kernel = optimise(lower(sum_of_rows(rows, 40000)), testing::here());
-        const auto pairs = [](const Kernel& k) {
-            return std::count(k.schedule.begin(), k.schedule.end(), "rows by 2") > 0;
-        };
+        const auto pairs = [](const Kernel& k) { return decides<JamRows>(k); };
         CHECK(pairs(kernel) == (testing::level_here() == CpuLevel::Avx512));  // elsewhere there are no registers for it
         KernelGraph graph;
         const ir::NodeRef x = parameter(graph, {rows, 40000});

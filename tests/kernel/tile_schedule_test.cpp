@@ -48,10 +48,12 @@ TEST_CASE("a long sum is blocked, its columns are packed, and its blocks meet in
           "columns [i6<200] of the right, rows [i5<100], outer []; sum 4 x 500; tile 8 x 3 x 16; columns packed, "
           "strips of 288; "
           "rows in place; epilogue none, sums meet in the output; parallel strips of 48 columns");
-    CHECK(describe(schedule) == std::vector<std::string>{"tile 8 x 48 of 100 x 200, sum by 500 in 4 blocks",
-                                                         "pack columns in panels of 48, strips of 288",
-                                                         "blocks meet in the output",
-                                                         "parallel over strips of 48 columns"});
+    Kernel tiled = kernel;
+    tiled.schedule = {schedule, Vectorize{1, 8}, Vectorize{2, 16}, Peel{3, {1, 9}}};
+    CHECK(describe(tiled) == std::vector<std::string>{"tile 8 x 48 of 100 x 200, sum by 500 in 4 blocks",
+                                                      "pack columns in panels of 48, strips of 288",
+                                                      "blocks meet in the output", "parallel over strips of 48 columns",
+                                                      "vector by 16", "peel the borders of 1 loops"});
 }
 
 TEST_CASE("an operand that is contiguous in k is packed through transposed blocks") {

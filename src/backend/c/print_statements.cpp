@@ -85,7 +85,7 @@ Printed Printer::run() {
 
 std::string Printer::header_comment() const {
     std::string text = str("/* kernel ", for_comment(kernel_.name), "\n");
-    for (const std::string& line : kernel_.schedule) text += str("   schedule: ", for_comment(line), "\n");
+    for (const std::string& line : kernel::describe(kernel_)) text += str("   schedule: ", for_comment(line), "\n");
     for (std::size_t b = 0; b < kernel_.buffers.size(); ++b) {
         const Buffer& buffer = kernel_.buffers[b];
         if (!expanded_.buffers[b].used) continue;
