@@ -21,7 +21,7 @@ PyObject* not_implemented() {
 using Binary = Tensor (*)(const Operand&, const Operand&);
 
 template <Binary op>
-PyObject* binary(PyObject* a, PyObject* b) {
+PyObject* binary_slot(PyObject* a, PyObject* b) {
     return guarded([&] {
         OperandHolder left, right;
         if (!OperandHolder::make(a, left) || !OperandHolder::make(b, right)) return not_implemented();
@@ -29,7 +29,7 @@ PyObject* binary(PyObject* a, PyObject* b) {
     });
 }
 
-PyObject* power(PyObject* a, PyObject* b, PyObject*) { return binary<pow>(a, b); }
+PyObject* power(PyObject* a, PyObject* b, PyObject*) { return binary_slot<pow>(a, b); }
 
 PyObject* matrix_product(PyObject* a, PyObject* b) {
     return guarded([&] {
@@ -42,17 +42,17 @@ PyObject* matrix_product(PyObject* a, PyObject* b) {
 
 PyObject* compare(PyObject* a, PyObject* b, int which) {
     switch (which) {
-        case Py_EQ: return binary<eq>(a, b);
-        case Py_NE: return binary<ne>(a, b);
-        case Py_LT: return binary<lt>(a, b);
-        case Py_LE: return binary<le>(a, b);
-        case Py_GT: return binary<gt>(a, b);
-        default: return binary<ge>(a, b);
+        case Py_EQ: return binary_slot<eq>(a, b);
+        case Py_NE: return binary_slot<ne>(a, b);
+        case Py_LT: return binary_slot<lt>(a, b);
+        case Py_LE: return binary_slot<le>(a, b);
+        case Py_GT: return binary_slot<gt>(a, b);
+        default: return binary_slot<ge>(a, b);
     }
 }
 
 template <Tensor (*op)(const Tensor&)>
-PyObject* unary(PyObject* a) {
+PyObject* unary_slot(PyObject* a) {
     return guarded([&] { return to_python(op(tensor_in(a))); });
 }
 PyObject* same(PyObject* a) {
@@ -61,7 +61,7 @@ PyObject* same(PyObject* a) {
 }
 
 template <Tensor& (Tensor::*op)(const Operand&)>
-PyObject* in_place(PyObject* a, PyObject* b) {
+PyObject* in_place_slot(PyObject* a, PyObject* b) {
     return guarded([&] {
         OperandHolder right;
         if (!OperandHolder::make(b, right)) return not_implemented();
@@ -72,7 +72,7 @@ PyObject* in_place(PyObject* a, PyObject* b) {
 
 // In-place forms that C++ has no name for: the tensor keeps its type, so the result must have it.
 template <Binary op>
-PyObject* in_place_by(PyObject* a, PyObject* b) {
+PyObject* in_place_slot_by(PyObject* a, PyObject* b) {
     return guarded([&] {
         OperandHolder right;
         if (!OperandHolder::make(b, right)) return not_implemented();
@@ -85,7 +85,7 @@ PyObject* in_place_by(PyObject* a, PyObject* b) {
         return same(a);
     });
 }
-PyObject* in_place_power(PyObject* a, PyObject* b, PyObject*) { return in_place_by<pow>(a, b); }
+PyObject* in_place_power(PyObject* a, PyObject* b, PyObject*) { return in_place_slot_by<pow>(a, b); }
 PyObject* in_place_matmul(PyObject* a, PyObject* b) {
     return guarded([&] {
         if (!is_tensor(b)) return not_implemented();
@@ -171,36 +171,36 @@ PyType_Slot slot(int id, F* function) {
 
 const PyType_Slot* tensor_slots() {
     static const PyType_Slot slots[] = {
-        slot(Py_nb_add, binary<add>),
-        slot(Py_nb_subtract, binary<sub>),
-        slot(Py_nb_multiply, binary<mul>),
-        slot(Py_nb_true_divide, binary<div>),
-        slot(Py_nb_floor_divide, binary<floor_divide>),
-        slot(Py_nb_remainder, binary<remainder>),
+        slot(Py_nb_add, binary_slot<add>),
+        slot(Py_nb_subtract, binary_slot<sub>),
+        slot(Py_nb_multiply, binary_slot<mul>),
+        slot(Py_nb_true_divide, binary_slot<div>),
+        slot(Py_nb_floor_divide, binary_slot<floor_divide>),
+        slot(Py_nb_remainder, binary_slot<remainder>),
         slot(Py_nb_power, power),
         slot(Py_nb_matrix_multiply, matrix_product),
-        slot(Py_nb_and, binary<bitwise_and>),
-        slot(Py_nb_or, binary<bitwise_or>),
-        slot(Py_nb_xor, binary<bitwise_xor>),
-        slot(Py_nb_lshift, binary<shift_left>),
-        slot(Py_nb_rshift, binary<shift_right>),
-        slot(Py_nb_negative, unary<neg>),
+        slot(Py_nb_and, binary_slot<bitwise_and>),
+        slot(Py_nb_or, binary_slot<bitwise_or>),
+        slot(Py_nb_xor, binary_slot<bitwise_xor>),
+        slot(Py_nb_lshift, binary_slot<shift_left>),
+        slot(Py_nb_rshift, binary_slot<shift_right>),
+        slot(Py_nb_negative, unary_slot<neg>),
         slot(Py_nb_positive, same),
-        slot(Py_nb_invert, unary<bitwise_not>),
-        slot(Py_nb_absolute, unary<abs>),
-        slot(Py_nb_inplace_add, in_place<&Tensor::add_>),
-        slot(Py_nb_inplace_subtract, in_place<&Tensor::sub_>),
-        slot(Py_nb_inplace_multiply, in_place<&Tensor::mul_>),
-        slot(Py_nb_inplace_true_divide, in_place<&Tensor::div_>),
-        slot(Py_nb_inplace_floor_divide, in_place_by<floor_divide>),
-        slot(Py_nb_inplace_remainder, in_place_by<remainder>),
+        slot(Py_nb_invert, unary_slot<bitwise_not>),
+        slot(Py_nb_absolute, unary_slot<abs>),
+        slot(Py_nb_inplace_add, in_place_slot<&Tensor::add_>),
+        slot(Py_nb_inplace_subtract, in_place_slot<&Tensor::sub_>),
+        slot(Py_nb_inplace_multiply, in_place_slot<&Tensor::mul_>),
+        slot(Py_nb_inplace_true_divide, in_place_slot<&Tensor::div_>),
+        slot(Py_nb_inplace_floor_divide, in_place_slot_by<floor_divide>),
+        slot(Py_nb_inplace_remainder, in_place_slot_by<remainder>),
         slot(Py_nb_inplace_power, in_place_power),
         slot(Py_nb_inplace_matrix_multiply, in_place_matmul),
-        slot(Py_nb_inplace_and, in_place_by<bitwise_and>),
-        slot(Py_nb_inplace_or, in_place_by<bitwise_or>),
-        slot(Py_nb_inplace_xor, in_place_by<bitwise_xor>),
-        slot(Py_nb_inplace_lshift, in_place_by<shift_left>),
-        slot(Py_nb_inplace_rshift, in_place_by<shift_right>),
+        slot(Py_nb_inplace_and, in_place_slot_by<bitwise_and>),
+        slot(Py_nb_inplace_or, in_place_slot_by<bitwise_or>),
+        slot(Py_nb_inplace_xor, in_place_slot_by<bitwise_xor>),
+        slot(Py_nb_inplace_lshift, in_place_slot_by<shift_left>),
+        slot(Py_nb_inplace_rshift, in_place_slot_by<shift_right>),
         slot(Py_nb_bool, as_bool),
         slot(Py_nb_int, as_int),
         slot(Py_nb_float, as_float),
