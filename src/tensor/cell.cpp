@@ -191,7 +191,11 @@ std::optional<Dims> strides_in_base(const Tensor& x) {
     const std::lock_guard lock(ir::graph_lock());
     Cell &cell = *x.cell(), &base = cell.view ? *cell.view->base : cell;
     const Shape& whole = current_node(base)->shape;
-    ir::StridedView view{whole, 0, base.shared ? base.shared->as<ir::BufferArg>().strides : row_major_strides(whole)};
+    const Dims* const given = capturing ? capturing->strides_of(base) : nullptr;
+    ir::StridedView view{whole, 0,
+                         given         ? *given
+                         : base.shared ? base.shared->as<ir::BufferArg>().strides
+                                       : row_major_strides(whole)};
     if (!cell.view) return view.strides;
     // The steps are functions of values: a value that nothing else has shows what they do.
     const ir::NodeRef stand_in = ir::graph().make(ir::Op::Param, DType::F32, whole, {}, ir::SlotArg{});

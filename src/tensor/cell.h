@@ -91,6 +91,8 @@ class Capturing {
 public:
     const std::uint64_t id;
     virtual const ir::NodeRef* stand_in(Cell& cell) = 0;  // null: the cell's own node; the caller holds the graph lock
+    // Of an input of the function, which is no view of anything here, but may be one of the caller's; null: it is no input.
+    virtual const Dims* strides_of(const Cell& cell) const = 0;
 
 protected:
     explicit Capturing(std::uint64_t id) : id(id) {}

@@ -109,6 +109,11 @@ Recorder::StandIn& Recorder::find(Cell& cell) {
     return made;
 }
 
+const Dims* Recorder::strides_of(const Cell& cell) const {
+    const int input = input_of(cell);
+    return input < 0 ? nullptr : &recording_->signature.inputs[static_cast<std::size_t>(input)].strides;
+}
+
 const ir::NodeRef* Recorder::stand_in(Cell& cell) {
     if (is_inside(cell)) return nullptr;
     StandIn& found = find(cell);

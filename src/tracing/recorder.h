@@ -46,6 +46,7 @@ private:
     };
 
     const ir::NodeRef* stand_in(Cell& cell) override;
+    const Dims* strides_of(const Cell& cell) const override;
     StandIn& find(Cell& cell);
     ir::NodeRef placeholder(int slot, const Layout& layout, std::int64_t& offset) const;
     bool is_inside(const Cell& cell) const { return cell.made_in == id; }

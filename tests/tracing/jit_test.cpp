@@ -178,6 +178,23 @@ TEST_CASE("outputs may be inputs, views, closed-over tensors, constants or the s
     CHECK(f.captures() == 1);
 }
 
+TEST_CASE("an input that is a view is copied where the function asks for contiguous memory, as in a plain call") {
+    const Jit::Function function = [](std::span<const Tensor> x) {
+        return std::vector{contiguous(x[0]), x[0].reshape({8}), contiguous(x[0].slice(0, {2, 4})),
+                           contiguous(x[0].t())};
+    };
+    const auto results = [&](bool captured) {
+        Tensor base = arange(16).to(f32).reshape({4, 4}).clone().realize();
+        Tensor columns = base.slice(1, {2});  // no rows of memory
+        const std::vector<Tensor> inputs{columns}, made = captured ? Jit(function)(inputs) : function(inputs);
+        columns.copy_(columns.flip(0) * 2);
+        std::vector<Floats> values;
+        for (const Tensor& one : made) values.push_back(one.to_vector<float>());
+        return values;
+    };
+    CHECK(results(true) == results(false));
+}
+
 TEST_CASE("slices at moving places hit the same recording; other shapes, strides and dtypes are captured anew") {
     const Tensor X = arange(0, 100).to(f32).reshape({50, 2}).contiguous().realize();
     const Jit f([](std::span<const Tensor> in) { return std::vector<Tensor>{in[0].sum(0)}; });
