@@ -1,9 +1,6 @@
 // The main function of every test executable: doctest's own. At the end it says what was not proven: kernels that overwrite what they read,
 // and were refused that; and passes that were left out of a kernel, which is a failure.
 #define DOCTEST_CONFIG_IMPLEMENT
-#include "core/config.h"
-#include "numerics/dense.h"
-
 #include <weft/debug.h>
 
 #include <doctest/doctest.h>
@@ -12,7 +9,6 @@
 #include <iostream>
 
 int main(int argc, char** argv) {
-    weft::dense::limit_level(weft::allowed_level(weft::config().cpu));
     if (const char* device = std::getenv("WEFT_TEST_DEVICE")) weft::set_default_device(device);
     const int result = doctest::Context(argc, argv).run();
     const weft::Counters counters = weft::counters();

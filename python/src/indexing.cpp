@@ -74,6 +74,7 @@ Taken take_apart(const Tensor& x, PyObject* index) {
             if (PyBool_Check(object))
                 raise(PyExc_TypeError, "x[…]: True and False are no indices; use a tensor of bools");
             Tensor pick = pick_in(object);
+            if (!is_tensor(object)) pick = pick.to(x.device());
             if (is_float(pick.dtype()))
                 raise(PyExc_IndexError,
                       "x[…]: an index tensor must hold integers or bools, not " + std::string(name_of(pick.dtype())));

@@ -147,6 +147,9 @@ void write(const std::string& name, PyObject* result, PyObject* out, bool conver
     if (!convert && kind_of(value.dtype()) > kind_of(place.dtype()))
         throw DTypeError(name + "(): the result is " + text(value.dtype()) +
                          ", which cannot be stored in an 'out' of " + text(place.dtype()));
+    if (place.device() != value.device())
+        throw ValueError(name + "(): the result is on " + value.device().name() + " and 'out' on " +
+                         place.device().name() + "; give an 'out' that is there");
     if (place.shape() == value.shape()) {
         place.assign(value);
         return;

@@ -231,6 +231,11 @@ void backward(std::span<const Tensor> outputs, const BackwardOptions& options) {
             gradients.emplace_back(cell, seen_by_leaf_hooks(*cell, value));
     for (std::size_t i = 0; i < retaining.size(); ++i)
         if (found.targets[i]) gradients.emplace_back(retaining[i], found.targets[i]);
+    for (const auto& [cell, gradient] : gradients)  // a custom function or a hook may have made it anywhere
+        if (const Device here = Tensor(cell).device(), there = Device::of_number(gradient->device);
+            gradient->device != kAnyDevice && here != there)
+            throw ValueError(str("backward(): the gradient of a tensor on ", here.name(), " is on ", there.name(),
+                                 "; the function or hook that made it must move it with to()"));
     std::vector<std::pair<std::shared_ptr<GradHooks>, Tensor>> told;
     {
         const std::lock_guard lock(ir::graph_lock());
@@ -424,6 +429,9 @@ void Tensor::set_grad(const Tensor& gradient) const {
     if (gradient.defined() && (gradient.shape() != shape() || gradient.dtype() != dtype()))
         throw ShapeError(str(described("set_grad", *this), "the gradient must have self's type and shape, not ",
                              gradient.dtype(), gradient.shape()));
+    if (gradient.defined() && gradient.device() != device())
+        throw ValueError(str(described("set_grad", *this), "self is on ", device().name(), " and the gradient on ",
+                             gradient.device().name(), "; move it with to()"));
     Tensor before;  // let go outside the lock
     const std::lock_guard lock(ir::graph_lock());
     if (capturing) capturing->stand_in(*cell_);

@@ -1,8 +1,8 @@
 // cells/read.cpp: values leave the graph: item(), to_vector(), bool and memory. Each runs what is pending first.
+#include "backend/device.h"
 #include "cells/state.h"
 #include "core/str.h"
 #include "core/word.h"
-#include "device/device.h"
 #include "ir/build.h"
 #include "pipeline/pipeline.h"
 
@@ -158,7 +158,7 @@ Tensor scalar_variable(double value, DType dtype, std::function<double()> redraw
     if (redraw)
         again =
             std::make_shared<const std::function<Word()>>([word, draw = std::move(redraw)] { return word(draw()); });
-    return make_tensor(ir::variable(dtype, word(value), std::move(again)));
+    return make_number(ir::variable(dtype, word(value), std::move(again)));
 }
 
 }  // namespace weft

@@ -2,8 +2,8 @@
 // a forked child.
 #include "cells/state.h"
 
+#include "backend/device.h"
 #include "cells/companions.h"
-#include "device/device.h"
 #include "device/pool.h"
 #include "device/threads.h"
 #include "ir/build.h"

@@ -77,7 +77,7 @@ private:
 
 // Undoes, or does again, what a write did to its cell. The caller keeps the list of writes.
 void put_value(Cell& cell, const ir::NodeRef& node);
-void undo_write(Cell& cell);  // the last one in its entry (runtime/recover.cpp)
+void undo_write(Cell& cell);  // the last one in its entry (cells/recover.cpp)
 
 State& state();
 std::mutex& run_lock();       // runs queue here; never taken while holding the graph lock
@@ -119,7 +119,7 @@ void remember(const ir::NodeRef& node, const ir::NodeRef& buffer, bool sliced = 
 // then it holds no memory.
 void drop_stale_views();
 
-// ---- running (runtime/run.cpp) ---------------------------------------------------------------------------------------
+// ---- running (cells/run.cpp) ---------------------------------------------------------------------------------------
 
 // Computes these tensors and this thread's outbox in one run; returns the Buffers of the tensors. Takes both locks.
 std::vector<ir::NodeRef> run(std::span<const Tensor> asked);

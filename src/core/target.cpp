@@ -1,7 +1,9 @@
-// core/target.cpp: what follows from the processor's level.
+// core/target.cpp: what follows from the processor's level; one object for each target.
 #include "core/target.h"
 
 #include <algorithm>
+#include <mutex>
+#include <vector>
 
 namespace weft {
 
@@ -17,6 +19,15 @@ Target cpu_target(CpuLevel level) {
     target.registers = level == CpuLevel::Avx512 ? 32 : 16;
     target.last_level_cache = last_level_cache();
     return target;
+}
+
+TargetRef interned(const Target& target) {
+    static std::mutex& mutex = *new std::mutex;
+    static std::vector<TargetRef>& all = *new std::vector<TargetRef>;  // never forgotten: there are few
+    const std::lock_guard lock(mutex);
+    for (const TargetRef& known : all)
+        if (*known == target) return known;
+    return all.emplace_back(std::make_shared<const Target>(target));
 }
 
 }  // namespace weft

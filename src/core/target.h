@@ -1,4 +1,4 @@
-// core/target.h: what code is made for: one immutable value, made from the configuration where a run begins (runtime/target.h) and handed
+// core/target.h: what code is made for: one immutable value, made from the configuration where a run begins (device/target.h) and handed
 // to every stage that needs it. Plans, programs and captured functions are found by it; no stage reads the configuration. It decides how
 // loops run, never what they compute.
 #pragma once
@@ -8,6 +8,7 @@
 
 #include <bitset>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -36,5 +37,9 @@ struct Target {
 
 // What a processor of this level has.
 Target cpu_target(CpuLevel level);
+
+// Keys compare targets by address: a device hands out those that it got from here.
+using TargetRef = std::shared_ptr<const Target>;
+TargetRef interned(const Target& target);
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #include "core/interrupt.h"
 #include "core/str.h"
 #include "device/pool.h"
+#include "device/target.h"
 #include "device/threads.h"
 
 #include <weft/error.h>

@@ -1,7 +1,7 @@
 // device/cpu.h: the CPU as a device.
 #pragma once
 
-#include "device/device.h"
+#include "backend/device.h"
 
 namespace weft::device {
 

@@ -1,5 +1,5 @@
 // device/devices.cpp: the list of devices, and copies between them.
-#include "device/device.h"
+#include "backend/device.h"
 
 #include "core/str.h"
 #include "device/cpu.h"
@@ -17,10 +17,13 @@ namespace weft {
 namespace device {
 namespace {
 
-// Every type by its name, and what opens the index-th device of it; null: this build cannot.
-using Opener = std::unique_ptr<DeviceRuntime> (*)(int index);
-constexpr std::array<std::string_view, 3> kTypes = {"cpu", "cuda", "guarded"};
-constexpr std::array<Opener, kTypes.size()> kOpeners = {nullptr, nullptr, open_guarded};
+// Every type, and what opens the index-th device of it; null: this build cannot.
+struct DeviceType {
+    std::string_view name;
+    std::unique_ptr<DeviceRuntime> (*open)(int index);
+};
+constexpr std::array kTypes = {DeviceType{"cpu", nullptr}, DeviceType{"cuda", nullptr},
+                               DeviceType{"guarded", open_guarded}};
 
 struct Registry {
     std::mutex mutex;
@@ -37,12 +40,11 @@ DeviceRuntime& opened(std::uint8_t number) {
     const std::lock_guard lock(all.mutex);
     if (DeviceRuntime* const open = all.open[number].load()) return *open;
     const Device device = Device::of_number(number);
-    const auto type = std::ranges::find(kTypes, device.type()) - kTypes.begin();
-    const Opener open = kOpeners[static_cast<std::size_t>(type)];
-    if (!open)
+    const auto type = std::ranges::find(kTypes, device.type(), &DeviceType::name);
+    if (!type->open)
         throw ValueError(
             str("there is no device ", device.name(), ": this build of Weft has none of the type ", device.type()));
-    all.open[number] = open(device.index()).release();
+    all.open[number] = type->open(device.index()).release();
     note_other_device();
     return *all.open[number].load();
 }
@@ -76,6 +78,13 @@ void transfer(const ir::Storage& from, std::int64_t from_offset, const ir::Stora
 }  // namespace device
 
 // Here and not beside the names: this file knows what opens them.
-std::span<const std::string_view> device_types() { return device::kTypes; }
+std::span<const std::string_view> device_types() {
+    static constexpr auto kNames = [] {
+        std::array<std::string_view, device::kTypes.size()> names;
+        std::ranges::transform(device::kTypes, names.begin(), &device::DeviceType::name);
+        return names;
+    }();
+    return kNames;
+}
 
 }  // namespace weft

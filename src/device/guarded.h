@@ -2,7 +2,7 @@
 // kernels or copies runs. Whatever reads or writes its tensors behind its back crashes, which is what it is for.
 #pragma once
 
-#include "device/device.h"
+#include "backend/device.h"
 
 namespace weft::device {
 

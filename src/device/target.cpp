@@ -55,13 +55,8 @@ TargetRef current_target() {
             std::swap(made[i], made.back());
             return made.back().target;
         }
-    const Target target = make(c, threads);
-    TargetRef same;
-    for (const Made& other : made)
-        if (*other.target == target) same = other.target;
-    if (!same) same = std::make_shared<const Target>(target);
-    made.push_back({c.backend, c.cpu, c.off, c.keep_denormals, c.donate, threads, same});
-    return same;
+    made.push_back({c.backend, c.cpu, c.off, c.keep_denormals, c.donate, threads, interned(make(c, threads))});
+    return made.back().target;
 }
 
 }  // namespace weft::device

@@ -3,11 +3,7 @@
 
 #include "core/target.h"
 
-#include <memory>
-
 namespace weft::device {
-
-using TargetRef = std::shared_ptr<const Target>;
 
 // Equal configurations give the same object: keys compare pointers. Throws ValueError for a backend that does not exist.
 TargetRef current_target();

@@ -2,7 +2,9 @@
 #include "cells/companions.h"
 #include "cells/state.h"
 #include "core/str.h"
+#include "ir/build.h"
 #include "ir/print.h"
+#include "ir/walk.h"
 #include "kernel/proven.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/profile.h"
@@ -11,8 +13,10 @@
 #include <weft/debug.h>
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <ostream>
+#include <unordered_map>
 
 namespace weft {
 namespace {
@@ -95,22 +99,68 @@ Explanation::Kernel explain_kernel(const schedule::Plan& plan, const schedule::P
     return result;
 }
 
+// Memory that a move between devices will have filled.
+struct Arrived final : ir::Storage {
+    Arrived(std::uint8_t number, std::int64_t size) {
+        device = number;
+        placeholder = true;
+        bytes = static_cast<std::size_t>(size);
+    }
+};
+
+// The kernels of one device, and before them those of the devices that it waits for.
+class Explainer {
+public:
+    Explainer(Explanation& result, std::unique_lock<std::recursive_mutex>& lock) : result_(result), lock_(lock) {}
+
+    void run(const std::vector<ir::NodeRef>& roots) {
+        std::map<std::uint8_t, std::vector<ir::NodeRef>> by_device;
+        for (const ir::NodeRef& root : after_moves(roots))
+            by_device[Device::of_number(root->device).number()].push_back(root);
+        for (const auto& [device, own] : by_device) run_on(device, own);
+    }
+
+private:
+    std::vector<ir::NodeRef> after_moves(const std::vector<ir::NodeRef>& roots) {
+        if (std::ranges::none_of(roots, [](const ir::NodeRef& root) { return root->crosses; })) return roots;
+        for (const ir::Node* node : ir::topological_order(roots)) {  // the moves that others wait for come first
+            if (node->op != ir::Op::ToDevice || node->realized || arrived_.contains(node)) continue;
+            run({node->sources[0]});
+            arrived_.emplace(node, ir::buffer(std::make_shared<Arrived>(node->device, ir::bytes_of(*node)), node->dtype,
+                                              node->shape, 0, row_major_strides(node->shape)));
+        }
+        return ir::rebuild(roots, [&](const ir::Node& node, const ir::Sources& sources) -> ir::NodeRef {
+            if (const auto found = arrived_.find(&node); found != arrived_.end()) return found->second;
+            if (node.realized) return ir::NodeRef(node.realized);
+            return sources == node.sources ? ir::NodeRef(&node)
+                                           : ir::graph().make(node.op, node.dtype, node.shape, sources, node.arg);
+        });
+    }
+
+    void run_on(std::uint8_t device, const std::vector<ir::NodeRef>& roots) {
+        const schedule::Captured captured = schedule::capture(roots, nullptr);
+        if (captured.outputs.empty()) return;
+        const schedule::CanonicalGraph canonical = schedule::canonical_graph(captured, {});
+        result_.graph += ir::print_graph(schedule::simplify(canonical.outputs).roots);
+        const auto plan = pipeline::plan_for(captured, pipeline::target_of(device), lock_);
+        for (std::size_t s = 0; s < plan->plan.steps.size(); ++s)
+            result_.kernels.push_back(
+                explain_kernel(plan->plan, plan->plan.steps[s], plan->kernels[s].get(), *plan->target));
+        result_.arena_bytes += static_cast<std::int64_t>(plan->plan.arena_bytes);
+    }
+
+    Explanation& result_;
+    std::unique_lock<std::recursive_mutex>& lock_;
+    std::unordered_map<const ir::Node*, ir::NodeRef> arrived_;  // what a move will have made
+};
+
 }  // namespace
 
 Explanation explain(const Tensor& tensor) {
     const std::lock_guard queue(cells::run_lock());
     std::unique_lock lock(ir::graph_lock());
-    const std::vector<ir::NodeRef> roots = roots_of(tensor);
-    const schedule::Captured captured = schedule::capture(roots, nullptr);
     Explanation result;
-    if (captured.outputs.empty()) return result;
-    const schedule::CanonicalGraph canonical = schedule::canonical_graph(captured, {});
-    result.graph = ir::print_graph(schedule::simplify(canonical.outputs).roots);
-    const auto plan = pipeline::plan_for(captured, device::current_target(), lock);
-    for (std::size_t s = 0; s < plan->plan.steps.size(); ++s)
-        result.kernels.push_back(
-            explain_kernel(plan->plan, plan->plan.steps[s], plan->kernels[s].get(), *plan->target));
-    result.arena_bytes = static_cast<std::int64_t>(plan->plan.arena_bytes);
+    Explainer(result, lock).run(roots_of(tensor));
     return result;
 }
 

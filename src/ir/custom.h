@@ -1,6 +1,7 @@
 // ir/custom.h: what WithGrad and Custom nodes carry: a derivative of their own, and a C++ function as an op.
 #pragma once
 
+#include "core/cpu.h"
 #include "ir/node.h"
 
 #include <functional>
@@ -34,6 +35,7 @@ struct CustomCall {
     std::span<void* const> results;
     // Calls f(0) … f(count - 1), each once, on all threads; between calls an interrupt may end it. Subnormals are flushed inside.
     std::function<void(std::int64_t count, const std::function<void(std::int64_t)>& f)> for_each;
+    CpuLevel level = CpuLevel::Baseline;  // instructions that it may use
 
     template <class T>
     const T* source(std::size_t i) const {

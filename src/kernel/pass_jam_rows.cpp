@@ -120,14 +120,14 @@ private:
 
 class JammedRows {
 public:
-    JammedRows(Kernel& kernel, const Loop& rows) : kernel_(kernel), row_(rows.var) {
+    JammedRows(Kernel& kernel, const Loop& rows, std::int64_t count) : kernel_(kernel), row_(rows.var), count_(count) {
         Row row;
         describe(kernel, rows.body, 1, row);
         for (const int b : row.locals) {
             sizes_.emplace(b, kernel_.buffers[b].size);
-            kernel_.buffers[b].size *= kRows;
+            kernel_.buffers[b].size *= count_;
         }
-        pair_ = kernel_.new_var(rows.extent() / kRows);
+        pair_ = kernel_.new_var(rows.extent() / count_);
     }
 
     Body operator()(const Loop& rows) { return Body{Loop{pair_, LoopKind::Serial, both(rows.body), true, nullptr}}; }
@@ -142,7 +142,7 @@ private:
                 result.emplace_back(Loop{loop->var, loop->kind, both(loop->body), loop->independent, nullptr});
                 continue;
             }
-            const NodeRef which = kernel_.new_var(kRows);
+            const NodeRef which = kernel_.new_var(count_);
             const NodeRef row = kernel_.add(kernel_.mul(which, kernel_.index(extent_of(pair_))), pair_);
             result.emplace_back(Loop{which, LoopKind::Unrolled,
                                      substitute(kernel_, own(Body{stmt}, which), {{id_of(row_), row}}), true, nullptr});
@@ -188,6 +188,7 @@ private:
 
     Kernel& kernel_;
     const NodeRef row_;
+    const std::int64_t count_;
     NodeRef pair_;
     std::unordered_map<int, std::int64_t> sizes_;  // of the row's locals, before there were two
 };
@@ -209,8 +210,9 @@ Decisions choose_jammed_rows(const Kernel& kernel, const Target& target) {
 
 Kernel jam_rows(Kernel kernel, const Decisions& chosen) {
     kernel.body = replace_loops(kernel.body, [&](const Loop& loop) -> std::optional<Body> {
-        if (!find_decision<JamRows>(chosen, loop.id())) return {};
-        return JammedRows(kernel, loop)(loop);
+        const JamRows* const jam = find_decision<JamRows>(chosen, loop.id());
+        if (!jam) return {};
+        return JammedRows(kernel, loop, jam->rows)(loop);
     });
     return kernel;
 }

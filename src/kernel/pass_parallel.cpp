@@ -28,54 +28,52 @@ std::int64_t work_of(const Body& body) {
     return work;
 }
 
-// Phases of a stride, each a loop over the same rows, as one loop: each stores elements of its own. (Tiled ones are one loop already.)
-void join_phases(Kernel& kernel) {
-    const Loop* const first = kernel.body.empty() ? nullptr : kernel.body[0].loop();
-    const auto alike = [&](const Stmt& stmt) {
-        const Loop* const loop = stmt.loop();
-        return loop && loop->independent && is_over_output(loop->role) && loop->kind == LoopKind::Serial &&
-               !loop->count && loop->extent() == first->extent();
-    };
-    if (kernel.body.size() < 2 || !has_contraction(kernel.body) || !first ||
-        !std::all_of(kernel.body.begin(), kernel.body.end(), alike))
-        return;
-    const NodeRef row = kernel.new_var(first->extent());
+// Phases of a stride, each a loop over the same rows: each stores elements of its own. (Tiled ones are one loop already.)
+bool are_phases(const Body& body) {
+    const Loop* const first = body.size() < 2 ? nullptr : body[0].loop();
+    return first && std::ranges::all_of(body, [&](const Stmt& stmt) {
+               const Loop* const loop = stmt.loop();
+               return loop && loop->independent && is_over_output(loop->role) && loop->kind == LoopKind::Serial &&
+                      !loop->count && loop->extent() == first->extent();
+           });
+}
+
+Body joined(Kernel& kernel) {
+    const NodeRef row = kernel.new_var(kernel.body[0].loop()->extent());
     Body inside;
     for (const Stmt& stmt : kernel.body)
         append(inside, substitute(kernel, stmt.loop()->body, {{stmt.loop()->id(), row}}));
-    kernel.body = Body{Loop{row, LoopKind::Serial, std::move(inside), true, nullptr}};
+    return Body{Loop{row, LoopKind::Serial, std::move(inside), true, nullptr}};
+}
+
+bool has_loops(const Stmt& stmt) {
+    return std::ranges::any_of(stmt.loop()->body, [](const Stmt& inner) { return inner.loop() != nullptr; });
 }
 
 }  // namespace
 
-Decisions choose_chunks(const Kernel& given, const Target&) {
-    Kernel joined;
-    const Kernel* kernel = &given;
-    if (given.body.size() > 1) {
-        joined = given;
-        join_phases(joined);
-        kernel = &joined;
-    }
-    if (kernel->body.size() != 1 || !kernel->body[0].loop()) return {};
-    const Loop& loop = *kernel->body[0].loop();
+Decisions choose_chunks(const Kernel& kernel, const Target&) {
+    const bool joins = are_phases(kernel.body);
+    if ((kernel.body.size() != 1 && !joins) || !kernel.body[0].loop()) return {};
+    const Loop& loop = *kernel.body[0].loop();
     if (!loop.independent || loop.kind != LoopKind::Serial || loop.extent() < 2 || loop.count) return {};
-    const std::int64_t work = work_of(kernel->body);
+    const std::int64_t work = work_of(kernel.body);
     if (work < kSmallKernel) return {};
-    const bool leaf =
-        std::none_of(loop.body.begin(), loop.body.end(), [](const Stmt& s) { return s.loop() != nullptr; });
+    const bool leaf = std::ranges::none_of(kernel.body, has_loops);
     const std::int64_t wanted = std::min({kMostChunks, std::max<std::int64_t>(2, work / kWorkOfChunk), loop.extent()});
     std::int64_t length = ceil_div(loop.extent(), wanted);
     if (leaf) length = ceil_div(length, kWholeVectors) * kWholeVectors;
     else if (loop.extent() >= 32 * wanted) length = ceil_div(length, kMaxLanes) * kMaxLanes;
     else if (length > 1) length = ceil_div(length, 2) * 2;  // rows may go in pairs
     if (length > loop.extent()) return {};
-    return {Chunks{length, loop.extent()}};
+    return {Chunks{length, loop.extent(), joins}};
 }
 
 Kernel split_for_threads(Kernel kernel, const Decisions& chosen) {
-    join_phases(kernel);
+    const Chunks& chunks = std::get<Chunks>(chosen[0]);
+    if (chunks.joins) kernel.body = joined(kernel);
     const Loop loop = *kernel.body[0].loop();
-    const std::int64_t length = std::get<Chunks>(chosen[0]).length;
+    const std::int64_t length = chunks.length;
     const std::int64_t whole = loop.extent() / length, tail = loop.extent() % length;
     const auto chunk = [&](const NodeRef& start, std::int64_t size) {
         const NodeRef q = kernel.new_var(size);

@@ -4,11 +4,9 @@
 #include "kernel/passes.h"
 
 #include "ir/symbolic.h"
-#include "ir/walk.h"
 
 #include <algorithm>
 #include <iterator>
-#include <optional>
 #include <set>
 
 namespace weft::kernel {
@@ -31,46 +29,62 @@ bool is_far(const Kernel& kernel, const NodeRef& load, const Loop& rows) {
     return step && *step >= kLeastRow / bytes;
 }
 
-// The loops in it that read elements again.
+// The loads of vector loops in it that read these buffers densely, one of each buffer.
+void choose_loads(const Kernel& kernel, const Loop& loop, const Loop& rows, const std::set<int>& buffers,
+                  Decisions& chosen) {
+    for (const Stmt& stmt : loop.body)
+        if (stmt.loop()) choose_loads(kernel, *stmt.loop(), rows, buffers, chosen);
+    if (loop.kind != LoopKind::Vector) return;
+    std::set<int> asked;
+    for (const NodeRef& load : uses_of(loop.body).loads) {
+        const int b = load->as<ir::LoadArg>().buffer;
+        const bool dense = ir::stride_of(*kernel.interner, load->sources[0], loop.id()) == 1;
+        if (buffers.contains(b) && dense && is_far(kernel, load, rows) && asked.insert(b).second)
+            chosen.emplace_back(PrefetchRow{rows.id(), loop.id(), load});
+    }
+}
+
+// What is read again in it.
 Decisions choose_in(const Kernel& kernel, const Loop& rows) {
     Decisions chosen;
     if (rows.kind != LoopKind::Serial || rows.count || rows.extent() < 2) return chosen;
     std::set<int> read, prefetched;  // buffers, by the statements so far
     for (const Stmt& stmt : rows.body) {
         const Loop* loop = stmt.loop();
-        std::set<int> here;
-        if (loop && loop->kind == LoopKind::Serial && !counts(*loop))
-            for (const NodeRef& load : uses_of(loop->body).loads)
-                if (is_far(kernel, load, rows)) here.insert(load->as<ir::LoadArg>().buffer);
-        PrefetchRow again{rows.id(), loop ? loop->id() : -1, {}};
+        if (!loop || loop->kind != LoopKind::Serial || counts(*loop)) continue;
+        std::set<int> here, again;
+        for (const NodeRef& load : uses_of(loop->body).loads)
+            if (is_far(kernel, load, rows)) here.insert(load->as<ir::LoadArg>().buffer);
         for (const int b : here)
-            if (read.contains(b) && prefetched.insert(b).second) again.buffers.push_back(b);
-        if (!again.buffers.empty()) chosen.emplace_back(std::move(again));
+            if (read.contains(b) && prefetched.insert(b).second) again.insert(b);
+        if (!again.empty()) choose_loads(kernel, *loop, rows, again, chosen);
         read.merge(here);
     }
     return chosen;
 }
 
-Prefetch hint(const Kernel& kernel, const NodeRef& load, const Loop& rows) {
+Prefetch of_next_row(const Kernel& kernel, const NodeRef& load, const Loop& rows) {
     const NodeRef next = kernel.binary(ir::Op::Min, kernel.add(rows.var, kernel.index(1)),
                                        kernel.index(rows.extent() - 1));  // there is no row after the last
     return {substitute(kernel, load, {{rows.id(), next}})};
 }
 
-Loop with_hints(const Kernel& kernel, const Loop& loop, const Loop& rows, const std::vector<int>& buffers) {
-    Loop result = loop.with({});
-    for (const Stmt& stmt : loop.body) {
-        if (stmt.loop()) result.body.emplace_back(with_hints(kernel, *stmt.loop(), rows, buffers));
-        else result.body.push_back(stmt);
-    }
-    if (loop.kind != LoopKind::Vector) return result;
-    std::set<int> asked;
-    for (const NodeRef& load : uses_of(loop.body).loads) {
-        const int b = load->as<ir::LoadArg>().buffer;
-        const bool dense = ir::stride_of(*kernel.interner, load->sources[0], loop.id()) == 1;
-        if (std::ranges::find(buffers, b) != buffers.end() && dense && is_far(kernel, load, rows) &&
-            asked.insert(b).second)
-            result.body.emplace_back(hint(kernel, load, rows));
+// `rows`: the loop over rows that this is in; null: none yet.
+Body with_prefetches(const Kernel& kernel, const Body& body, const Loop* rows, const Decisions& chosen) {
+    Body result;
+    for (const Stmt& stmt : body) {
+        const Loop* const loop = stmt.loop();
+        if (!loop) {
+            result.push_back(stmt);
+            continue;
+        }
+        const bool is_rows = std::ranges::any_of(
+            chosen, [&](const Decision& one) { return std::get<PrefetchRow>(one).rows == loop->id(); });
+        Loop kept = loop->with(with_prefetches(kernel, loop->body, is_rows ? loop : rows, chosen));
+        for (const Decision& decision : chosen)
+            if (const PrefetchRow& one = std::get<PrefetchRow>(decision); one.loop == loop->id())
+                kept.body.emplace_back(of_next_row(kernel, one.load, *rows));
+        result.emplace_back(std::move(kept));
     }
     return result;
 }
@@ -88,17 +102,7 @@ Decisions choose_prefetches(const Kernel& kernel, const Target&) {
 }
 
 Kernel prefetch_rows(Kernel kernel, const Decisions& chosen) {
-    const auto applied = [&](const Loop& rows, const Stmt& stmt) -> Stmt {
-        const PrefetchRow* const again = stmt.loop() ? find_decision<PrefetchRow>(chosen, stmt.loop()->id()) : nullptr;
-        return again && again->rows == rows.id() ? with_hints(kernel, *stmt.loop(), rows, again->buffers) : stmt;
-    };
-    kernel.body = replace_loops(kernel.body, [&](const Loop& rows) -> std::optional<Body> {
-        const auto is_here = [&](const Decision& one) { return std::get<PrefetchRow>(one).rows == rows.id(); };
-        if (std::ranges::none_of(chosen, is_here)) return {};
-        Body body;
-        for (const Stmt& stmt : rows.body) body.push_back(applied(rows, stmt));
-        return Body{rows.with(std::move(body))};
-    });
+    kernel.body = with_prefetches(kernel, kernel.body, nullptr, chosen);
     return kernel;
 }
 

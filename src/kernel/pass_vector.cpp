@@ -57,7 +57,11 @@ public:
             if (!worth_it(*loop)) (*this)(loop->body, chosen);
             else if (is_lane_loop(*loop))
                 chosen.emplace_back(Vectorize{loop->id(), static_cast<int>(loop->extent()), true});
-            else chosen.emplace_back(Vectorize{loop->id(), lanes_for(kernel_, loop->body)});
+            else {
+                Vectorize widened{loop->id(), lanes_for(kernel_, loop->body)};
+                choose_unrolled(loop->body, widened.unrolled);
+                chosen.emplace_back(std::move(widened));
+            }
         }
     }
 
@@ -90,6 +94,28 @@ private:
                    const auto stride = step(load->sources[0]);
                    return stride && std::abs(*stride) <= kNear;
                });
+    }
+
+    // Short loops inside lanes (the taps of a window, a few classes) are written out: then each gate is a constant mask or is gone,
+    // and nothing counts. Returns the number of expression nodes afterwards.
+    static std::int64_t choose_unrolled(const Body& body, std::vector<int>& unrolled) {
+        std::int64_t nodes = 0;
+        for (const Stmt& stmt : body) {
+            if (const Store* store = stmt.store()) {
+                const NodeRef roots[] = {store->index, store->value};
+                nodes += static_cast<std::int64_t>(ir::topological_order(roots).size());
+            }
+            const Loop* const loop = stmt.loop();
+            if (!loop) continue;
+            std::int64_t inside = choose_unrolled(loop->body, unrolled);
+            if (loop->kind == LoopKind::Serial && !loop->count && loop->extent() <= kMaxLanes &&
+                inside <= kMostUnrolled / std::max<std::int64_t>(1, loop->extent())) {
+                unrolled.push_back(loop->id());
+                inside *= loop->extent();
+            }
+            nodes += inside;
+        }
+        return nodes;
     }
 
     // As lowering made it: its locals are indexed by the lane.
@@ -129,41 +155,27 @@ private:
         if (whole > 0) {
             const NodeRef v = kernel_.new_var(whole), l = kernel_.new_var(lanes);
             const NodeRef at = kernel_.add(kernel_.mul(v, kernel_.index(lanes)), l);
-            result.emplace_back(Loop{v, LoopKind::Serial, Body{vector(loop, l, at)}, true, nullptr});
+            result.emplace_back(Loop{v, LoopKind::Serial, Body{vector(loop, chosen, l, at)}, true, nullptr});
         }
         if (tail > 0) {
             const NodeRef l = kernel_.new_var(tail);
-            result.push_back(vector(loop, l, kernel_.add(kernel_.index(whole * lanes), l)));
+            result.push_back(vector(loop, chosen, l, kernel_.add(kernel_.index(whole * lanes), l)));
         }
     }
 
-    Stmt vector(const Loop& loop, const NodeRef& lane, const NodeRef& at) {
-        Body body = copy(kernel_, loop.body, {{loop.id(), ir::simplify_index(*kernel_.interner, at)}});
-        unroll(body);
+    Stmt vector(const Loop& loop, const Vectorize& chosen, const NodeRef& lane, const NodeRef& at) {
+        Body inside = loop.body;
+        unroll(inside, chosen.unrolled);
+        const Body body = copy(kernel_, inside, {{loop.id(), ir::simplify_index(*kernel_.interner, at)}});
         return Loop{lane, LoopKind::Vector, lane_private(kernel_, body, id_of(lane)), true, nullptr};
     }
 
-    // Short loops inside lanes (the taps of a window, a few classes) are written out: then each gate is a constant mask or is gone,
-    // and nothing counts. Returns the number of expression nodes afterwards.
-    std::int64_t unroll(Body& body) {
-        std::int64_t nodes = 0;
-        for (Stmt& stmt : body) {
-            if (const Store* store = stmt.store()) {
-                const NodeRef roots[] = {store->index, store->value};
-                nodes += static_cast<std::int64_t>(ir::topological_order(roots).size());
-                continue;
+    static void unroll(Body& body, const std::vector<int>& loops) {
+        for (Stmt& stmt : body)
+            if (Loop* const loop = stmt.loop()) {
+                if (std::ranges::find(loops, loop->id()) != loops.end()) loop->kind = LoopKind::Unrolled;
+                unroll(loop->body, loops);
             }
-            if (stmt.prefetch()) continue;
-            Loop& loop = *stmt.loop();
-            std::int64_t inside = unroll(loop.body);
-            if (loop.kind == LoopKind::Serial && !loop.count && loop.extent() <= kMaxLanes &&
-                inside <= kMostUnrolled / std::max<std::int64_t>(1, loop.extent())) {
-                loop.kind = LoopKind::Unrolled;
-                inside *= loop.extent();
-            }
-            nodes += inside;
-        }
-        return nodes;
     }
 
     Kernel& kernel_;

@@ -111,6 +111,7 @@ struct Peel {
 // The outermost loop becomes chunks for threads.
 struct Chunks {
     std::int64_t length = 0, of = 0;  // iterations
+    bool joins = false;               // the phases of a contraction are one loop first
     bool operator==(const Chunks&) const = default;
 };
 
@@ -124,7 +125,8 @@ struct Distribute {
 struct Vectorize {
     int loop = -1;
     int lanes = 1;
-    bool whole = false;  // the loop has as many iterations as lanes, and locals that are indexed by the lane
+    bool whole = false;         // the loop has as many iterations as lanes, and locals that are indexed by the lane
+    std::vector<int> unrolled;  // loops in it that are written out
     bool operator==(const Vectorize&) const = default;
 };
 
@@ -148,10 +150,10 @@ struct JamVectors {
     bool operator==(const JamVectors&) const = default;
 };
 
-// A loop that reads a row again asks for the same elements of the next one.
+// What reads a row again asks for the same elements of the next one.
 struct PrefetchRow {
-    int rows = -1, loop = -1;  // the loop over rows, and the one in it that reads them again
-    std::vector<int> buffers;
+    int rows = -1, loop = -1;  // the loop over rows, and the vector loop in it
+    NodeRef load;              // … that this load is in
     bool operator==(const PrefetchRow&) const = default;
 };
 

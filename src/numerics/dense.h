@@ -70,16 +70,29 @@ public:
     using ForEach = std::function<void(std::int64_t count, const std::function<void(std::int64_t)>& f)>;
 
     Team() = default;
-    explicit Team(const ForEach& for_each) : for_each_(&for_each) {}
+    Team(const ForEach& for_each, CpuLevel level) : for_each_(&for_each), level_(level) {}
     bool is_alone() const { return !for_each_; }
     // f(begin, end) for ranges of at least about `grain` that make up 0 … count. It is for work whose bits do not depend on the ranges.
     void split(std::int64_t count, std::int64_t grain, const std::function<void(std::int64_t, std::int64_t)>& f) const;
 
 private:
     const ForEach* for_each_ = nullptr;
+    CpuLevel level_ = machine_level();
 };
 
-// ---- loops over contiguous memory (linalg_lanes.cpp) -----------------------------------------------------------------
+// While it lives, loops on this thread use no more than this level's instructions. Results do not depend on it.
+class LevelScope {
+public:
+    explicit LevelScope(CpuLevel level);
+    ~LevelScope();
+    LevelScope(const LevelScope&) = delete;
+    LevelScope& operator=(const LevelScope&) = delete;
+
+private:
+    const void* const before_;
+};
+
+// ---- loops over contiguous memory (numerics/lanes.cpp) -----------------------------------------------------------------
 
 void add_scaled(double* y, double factor, const double* x, std::int64_t count);  // y += factor * x
 double dot(const double* x, const double* y, std::int64_t count);
@@ -125,9 +138,6 @@ void copy(const Strided& from, const Matrix& to);
 void set_identity(const Matrix& a);
 double largest(const Strided& a);  // the largest magnitude; NaN if there is one
 bool all_finite(const Strided& a);
-
-// For tests: the innermost loops use no more than this level's instructions. Results do not depend on it.
-void limit_level(CpuLevel level);
 
 // The first of the largest elements of each column becomes positive; a row of `rows` is negated with its column.
 void choose_signs(const Matrix& columns, const Matrix& rows = {});

@@ -5,9 +5,9 @@
 #include "numerics/dense.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace weft::dense {
 namespace {
@@ -60,12 +60,9 @@ const Routines& routines_of(CpuLevel level) {
 const Routines& routines_of(CpuLevel) { return baseline::kRoutines; }
 #endif
 
-std::atomic<const Routines*>& chosen() {
-    static std::atomic<const Routines*> routines = &routines_of(machine_level());
-    return routines;
-}
+thread_local const Routines* chosen = nullptr;
 
-const Routines& routines() { return *chosen().load(std::memory_order_relaxed); }
+const Routines& routines() { return chosen ? *chosen : routines_of(machine_level()); }
 
 // ---- the product -----------------------------------------------------------------------------------------------------
 
@@ -125,7 +122,10 @@ void Team::split(std::int64_t count, std::int64_t grain,
     const std::int64_t wanted = std::min(kMostRanges, count / std::max<std::int64_t>(grain, 1));
     if (!for_each_ || wanted < 2) return f(0, count);
     const std::int64_t step = rounded_up((count + wanted - 1) / wanted, kLanes), ranges = (count + step - 1) / step;
-    (*for_each_)(ranges, [&](std::int64_t r) { f(r * step, std::min(count, (r + 1) * step)); });
+    (*for_each_)(ranges, [&](std::int64_t r) {
+        const LevelScope scope(level_);
+        f(r * step, std::min(count, (r + 1) * step));
+    });
 }
 
 void multiply(const Team& team, const Matrix& a, const double* x, double* y) {
@@ -246,6 +246,8 @@ void choose_signs(const Matrix& columns, const Matrix& rows) {
         for (std::int64_t j = 0; j < rows.columns && top[k] < 0; ++j) rows[k][j] = -rows[k][j];
 }
 
-void limit_level(CpuLevel level) { chosen() = &routines_of(std::min(level, machine_level())); }
+LevelScope::LevelScope(CpuLevel level)
+    : before_(std::exchange(chosen, &routines_of(std::min(level, machine_level())))) {}
+LevelScope::~LevelScope() { chosen = static_cast<const Routines*>(before_); }
 
 }  // namespace weft::dense

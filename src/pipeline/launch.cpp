@@ -144,7 +144,7 @@ void Launch::run_custom(const PlanStep& step) {
                             .keep_subnormals = plan_.target->numerics.keep_subnormals,
                             .interruptible = !committed_});
     };
-    node.as<ir::CustomArg>().function->run({node, sources, results, for_each});
+    node.as<ir::CustomArg>().function->run({node, sources, results, for_each, plan_.target->level});
     values.write_back(node.sources.size());
     count(counter_cells().kernels_launched);
 }

@@ -2,7 +2,7 @@
 // both end here.
 #pragma once
 
-#include "device/device.h"
+#include "backend/device.h"
 #include "pipeline/plan_cache.h"
 
 #include <span>

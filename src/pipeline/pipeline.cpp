@@ -82,8 +82,9 @@ schedule::Plan make_plan(const Captured& captured, std::vector<int> run_time_con
     return make_plan(captured, graph.run_time_constants, {});
 }
 
-std::shared_ptr<const CachedPlan> plan_for(const Captured& captured, const device::TargetRef& target,
-                                           GraphLock& graph) {
+TargetRef target_of(std::uint8_t device) { return device::runtime_of(device).target(); }
+
+std::shared_ptr<const CachedPlan> plan_for(const Captured& captured, const TargetRef& target, GraphLock& graph) {
     Found found = find_plan(captured, target);
     if (found.plan) return found.plan;
     const auto start = std::chrono::steady_clock::now();
@@ -111,7 +112,7 @@ Result evaluate_on(std::uint8_t number, const Request& request, GraphLock& graph
     std::pmr::monotonic_buffer_resource memory(space.data(), space.size());
     static const schedule::Donatable none;
     device::DeviceRuntime& device = device::runtime_of(number);
-    const device::TargetRef target = device.target();
+    const TargetRef target = device.target();
     const Captured captured =
         schedule::capture(request.roots, target->donate ? request.donatable : none, request.keep, &memory);
     std::shared_ptr<const CachedPlan> plan;

@@ -35,9 +35,11 @@ Result evaluate(const Request& request, std::unique_lock<std::recursive_mutex>& 
 // A dense Buffer's elements, copied to another device.
 ir::NodeRef moved(const ir::Node& buffer, std::uint8_t device);
 
+TargetRef target_of(std::uint8_t device);  // what code for it is made for now
+
 // The plan of a captured graph, from the cache or made: simplify → fuse → plan → lower → optimise → compile. The caller holds the graph lock,
 // and `graph` gives it back while kernels are compiled.
-std::shared_ptr<const CachedPlan> plan_for(const schedule::Captured& captured, const device::TargetRef& target,
+std::shared_ptr<const CachedPlan> plan_for(const schedule::Captured& captured, const TargetRef& target,
                                            std::unique_lock<std::recursive_mutex>& graph);
 
 // … up to plan: kernels are not compiled.

@@ -1,7 +1,7 @@
 // pipeline/profile.h: WEFT_DEBUG=1 prints a line per kernel, 2 adds its time, GFLOP/s and GB/s.
 #pragma once
 
-#include "device/device.h"
+#include "backend/device.h"
 #include "pipeline/programs.h"
 #include "schedule/plan.h"
 

@@ -30,7 +30,7 @@ struct KeyView {
 
 struct Key {
     KernelGraph graph;
-    device::TargetRef target;
+    TargetRef target;
     operator KeyView() const { return {graph, target.get()}; }
 };
 
@@ -140,7 +140,7 @@ void clear_program_cache() {
 }
 
 std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph* const> graphs,
-                                                     const device::TargetRef& target,
+                                                     const TargetRef& target,
                                                      std::unique_lock<std::recursive_mutex>& graph) {
     std::vector<std::shared_ptr<const Compiled>> result(graphs.size());
     std::vector<Job> missing;

@@ -27,7 +27,7 @@ std::int64_t cache_bytes(int which) { return std::max(0L, sysconf(which)); }
 }  // namespace
 
 SystemInfo system_info() {
-    const device::TargetRef target = device::current_target();
+    const TargetRef target = device::current_target();
     return {.cpu = cpu_model(),
             .level = level_name(target->level),
             .backend = backend::named(*target).describe(*target),

@@ -38,6 +38,10 @@ void note_parts(FusionGraph& graph, const Node& top) {
         below = &below->source();
         if (graph.uses_of(*below) > 1 || graph.is_root.contains(below) || graph.written.contains(below)) return;
     }
+    // What the parts cover is none of their operands. A kernel may name it all the same, so nothing else may compute it.
+    const Node* covered = &below->source();
+    while (ir::is_movement(covered->op) && covered->op != Op::Insert) covered = &covered->source();
+    if (covered->op != Op::Const && covered->op != Op::Param) return;
     below = &top;
     for (std::size_t i = 1; i < parts.size(); ++i) graph.inner_inserts.insert(below = &below->source());
     graph.parts.emplace(&top, std::move(parts));

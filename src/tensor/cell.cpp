@@ -151,6 +151,10 @@ Tensor make_selection(const Tensor& x, const std::function<ir::NodeRef(const ir:
 
 Tensor make_tensor(ir::NodeRef node) {
     if (node->device == kAnyDevice && other_devices()) node = ir::made_on(node, default_device().number());
+    return make_number(std::move(node));
+}
+
+Tensor make_number(ir::NodeRef node) {
     if (!recording && node->needs_grad) node = ir::detach(node);
     Tensor result(std::make_shared<Cell>());
     {

@@ -114,6 +114,7 @@ Tensor make_selection(const Tensor& x, const std::function<ir::NodeRef(const ir:
 // A tensor with a new cell for an op's result. Under NoGrad a result that would need a gradient is wrapped in Detach.
 // May run the graph when very much is pending, so the caller does not hold the graph lock.
 Tensor make_tensor(ir::NodeRef node);
+Tensor make_number(ir::NodeRef node);  // the same of one that is on no device: it goes along with any operand
 
 // Where a tensor's elements lie in its base (itself, if it is no view), whose own are taken to lie in row-major order: strides of its axes.
 // None: not at regular distances.

@@ -45,8 +45,11 @@ std::vector<Tensor> apply(const std::string& name, std::string parameters, std::
 template <class Factor>
 void for_each_matrix(const CustomCall& use, std::int64_t count, const std::string& call, Factor factor) {
     std::vector<std::string> problems(static_cast<std::size_t>(count));
-    const Team team(use.for_each);
-    use.for_each(count, [&](std::int64_t i) { problems[i] = factor(i, team); });
+    const Team team(use.for_each, use.level);
+    use.for_each(count, [&](std::int64_t i) {
+        const dense::LevelScope scope(use.level);
+        problems[i] = factor(i, team);
+    });
     for (std::int64_t i = 0; i < count && !call.empty(); ++i)
         if (!problems[i].empty())
             throw LinAlgError(

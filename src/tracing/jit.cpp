@@ -3,6 +3,7 @@
 
 #include "cells/state.h"
 #include "core/str.h"
+#include "device/target.h"
 #include "tracing/recorder.h"
 
 #include <weft/error.h>

@@ -32,7 +32,7 @@ struct Signature {
     std::vector<Layout> inputs;
     std::vector<int> same_as;  // per input: the first input with the same cell
     GraphMode mode;
-    device::TargetRef target;  // equal ones are one object
+    TargetRef target;  // equal ones are one object
     friend bool operator==(const Signature&, const Signature&) = default;
 };
 

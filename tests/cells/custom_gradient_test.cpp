@@ -1,4 +1,4 @@
-// tests/runtime/custom_gradient_test.cpp: derivatives that a program brings along, hooks, and gradients of several outputs.
+// tests/cells/custom_gradient_test.cpp: derivatives that a program brings along, hooks, and gradients of several outputs.
 #include <doctest/doctest.h>
 #include "pipeline/plan_cache.h"
 #include "pipeline/programs.h"

@@ -186,3 +186,31 @@ TEST_CASE("a training step on another device has the CPU's bits") {
     };
     CHECK(train(cpu) == train(guarded()));
 }
+
+TEST_CASE("an optimiser's rates go along with its parameters, whatever the default device is") {
+    for (const Device& where : {Device(cpu), guarded()}) {
+        const Device elsewhere = where == cpu ? guarded() : Device(cpu);
+        Tensor weight = ones({3}, where).clone().set_requires_grad();
+        optim::Adam adam({weight}, {.lr = 0.1});
+        const DeviceScope scope(elsewhere);
+        sum(weight * weight).backward();
+        adam.step();
+        CHECK(weight.device() == where);
+        CHECK(values(weight)[0] == doctest::Approx(0.9));
+    }
+}
+
+TEST_CASE("a gradient is where its tensor is") {
+    const Tensor weight = ones({2}, guarded()).clone().set_requires_grad();
+    const std::string message = error_of<ValueError>([&] { weight.set_grad(ones({2}, cpu).clone()); });
+    CHECK(message.find("guarded:0") != std::string::npos);
+    CHECK(message.find("cpu") != std::string::npos);
+}
+
+TEST_CASE("explain() shows the kernels of every device that a value passes through, in their order") {
+    const Tensor x = arange(6, TensorOptions(cpu)).to(f32).clone().realize();
+    const Tensor there = (exp(x) + 1).to(guarded()), back = (there * 2).to(cpu).sum();
+    CHECK(explain(back).kernels.size() == 3);
+    CHECK(explain(back + there.sum().to(cpu)).kernels.size() >= 4);
+    CHECK(back.item<float>() == doctest::Approx((2 * (exp(x) + 1)).sum().item<float>()));
+}

@@ -190,6 +190,18 @@ TEST_CASE("a scan beside other arrays, asked for itself as well") {
         }
 }
 
+TEST_CASE("parts that cover a computed value as a whole") {
+    for (const bool scanned : {true, false}) {
+        const Tensor high = tanh(some({2, 2})), row = clamp(high[0], -1.0, 1.0);
+        Tensor all = scanned ? cumsum(row, 0) : row * sum(row);
+        all.slice(0, {1}).fill_(0.3);
+        all[0].fill_(0.9);
+        const Tensor total = sum(all, 0);
+        CHECK(all.to_vector<float>() == std::vector<float>{0.9f, 0.3f});
+        CHECK(total.item<float>() == 0.9f + 0.3f);
+    }
+}
+
 TEST_CASE("what is written in place stays where it is, and its joins are copies") {
     for (const char* backend : {"ref", "x86"}) {
         if (!have_backend(backend)) continue;

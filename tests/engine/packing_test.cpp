@@ -46,6 +46,24 @@ void check(const std::function<Tensor()>& make) {
     config().cpu = cpu;
 }
 
+// Of the tiles of the only kernel: the number that f gives.
+template <class F>
+auto of_tiles(const Tensor& x, F f) {
+    const std::vector<kernel::Kernel> kernels = testing::kernels_of(x);
+    return f(testing::decisions<kernel::TileSchedule>(kernels.at(0)).at(0));
+}
+std::int64_t strips_of(const Tensor& x) {  // columns of each; 0: threads share out something else
+    return of_tiles(x, [](const kernel::TileSchedule& tile) {
+        return tile.parallel == kernel::TileSchedule::Parallel::Strips ? tile.parallel_size : 0;
+    });
+}
+std::pair<int, int> tile_of(const Tensor& x) {
+    return of_tiles(x, [](const kernel::TileSchedule& tile) { return std::pair(tile.tile_rows, tile.tile_columns()); });
+}
+std::int64_t packed_rows_of(const Tensor& x) {  // at a time
+    return of_tiles(x, [](const kernel::TileSchedule& tile) { return tile.pack_rows ? tile.rows() : tile.row_group; });
+}
+
 }  // namespace
 
 TEST_CASE("matrices of odd sizes, each transposed or not") {
@@ -95,12 +113,8 @@ TEST_CASE("eight vectors of columns that are packed: strips of two") {
     const Tensor a = some({25, 90}), b = some({125, 90});
     check([&] { return relu(matmul(a, b.t())); });
     if (testing::level_here() != CpuLevel::Avx512) return;  // other tiles
-    const auto has = [](const Tensor& x, const char* what) {
-        return explain(x).kernels.at(0).loops.find(what) != std::string::npos;
-    };
-    CHECK(has(matmul(a, b.t()), "parallel over strips of 32 columns"));
-    CHECK(has(matmul(some({128, 64}).t(), some({128, 784})),
-              "parallel over strips of 96 columns"));  // 8 and a bit, not 3
+    CHECK(strips_of(matmul(a, b.t())) == 32);
+    CHECK(strips_of(matmul(some({128, 64}).t(), some({128, 784}))) == 96);  // 8 and a bit, not 3
 }
 
 TEST_CASE("rows that many tiles would read across are packed, some at a time; strips are shared out evenly") {
@@ -110,18 +124,15 @@ TEST_CASE("rows that many tiles would read across are packed, some at a time; st
         check([&] { return matmul(at.t(), b); });
         check([&] { return matmul(at.t(), b * 0.5) + 1; });
     }
-    const auto has = [](const Tensor& x, const char* what) {
-        return explain(x).kernels.at(0).loops.find(what) != std::string::npos;
-    };
     if (testing::level_here() == CpuLevel::Avx512) {  // rows that are pages apart share the sets of a cache
-        CHECK(has(matmul(some({60, 1024}), some({1024, 10})), "tile 6 x 16"));
-        CHECK(has(matmul(some({60, 1000}), some({1000, 10})), "tile 14 x 16"));
+        CHECK(tile_of(matmul(some({60, 1024}), some({1024, 10}))) == std::pair(6, 16));
+        CHECK(tile_of(matmul(some({60, 1000}), some({1000, 10}))) == std::pair(14, 16));
     }
     const testing::CpuScope scope("avx2");
     if (testing::level_here() != CpuLevel::Avx2) return;
-    CHECK(has(matmul(some({1000, 64}).t(), some({1000, 1024})), "pack rows by 6, 30 at a time"));
-    CHECK_FALSE(has(matmul(some({64, 1000}), some({1000, 1024})), "pack rows"));  // each line serves many steps
-    CHECK(has(matmul(some({64, 300}), some({300, 576})), "parallel over strips of 48 columns"));  // 12, not 9
+    CHECK(packed_rows_of(matmul(some({1000, 64}).t(), some({1000, 1024}))) == 30);
+    CHECK(packed_rows_of(matmul(some({64, 1000}), some({1000, 1024}))) == 0);  // each line serves many steps
+    CHECK(strips_of(matmul(some({64, 300}), some({300, 576}))) == 48);         // 12, not 9
 }
 
 TEST_CASE("other types, batches and sums over several axes") {

@@ -296,7 +296,7 @@ TEST_CASE("dense: threads change no bit") {
     const dense::Team::ForEach backwards = [](std::int64_t count, const std::function<void(std::int64_t)>& f) {
         for (std::int64_t i = count; i-- > 0;) f(i);
     };
-    const dense::Team team(backwards), alone;
+    const dense::Team team(backwards, machine_level()), alone;
     const std::int64_t n = 300;
     Owned a(n, n), b(n, n);
     fill(a, 11), fill(b, 12);

@@ -5,6 +5,7 @@
 #include "cells/state.h"
 #include "core/config.h"
 #include "core/str.h"
+#include "device/target.h"
 #include "ir/build.h"
 #include "ir/print.h"
 #include "ir/walk.h"

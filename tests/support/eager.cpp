@@ -1,6 +1,6 @@
 // tests/support/eager.cpp: one function per op, each a loop over the result's elements.
 #include "tests/support/eager.h"
-#include "device/device.h"
+#include "backend/device.h"
 
 #include "core/checked.h"
 #include "core/str.h"

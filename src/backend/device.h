@@ -1,9 +1,9 @@
-// device/device.h: what a device is to the rest of Weft: memory, copies, and a way to run programs. The CPU is one (device/cpu.cpp); others
+// backend/device.h: what a device is to the rest of Weft: memory, copies, and a way to run programs. The CPU is one (device/cpu.cpp); others
 // are a folder of src/backend/ each, and a line in the list of device/devices.cpp.
 #pragma once
 
 #include "backend/backend.h"
-#include "device/target.h"
+#include "core/target.h"
 #include "ir/storage.h"
 
 #include <cstdint>
