@@ -18,6 +18,7 @@ struct TensorOptions {
     TensorOptions() = default;
     TensorOptions(DType dtype) : dtype(dtype) {}
     TensorOptions(Device device) : device(device) {}
+    TensorOptions(const char* device) : device(device) {}
     TensorOptions(std::optional<DType> dtype, std::optional<Device> device = {}) : dtype(dtype), device(device) {}
 
     DType dtype_or(DType other) const { return dtype.value_or(other); }

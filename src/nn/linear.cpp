@@ -26,8 +26,9 @@ Tensor fan_in_uniform(const Shape& shape, std::int64_t inputs) {
     return uniform(shape, -bound, bound);
 }
 
-Linear::Linear(std::int64_t in, std::int64_t out, bool with_bias) {
+Linear::Linear(std::int64_t in, std::int64_t out, bool with_bias, std::optional<Device> device) {
     check_positive("Linear", {in, out});
+    const DeviceScope there = made_on(device);
     weight = fan_in_uniform({out, in}, in);
     if (with_bias) bias = fan_in_uniform({out}, in);
     parameter("weight", weight);
@@ -36,8 +37,9 @@ Linear::Linear(std::int64_t in, std::int64_t out, bool with_bias) {
 
 Tensor Linear::forward(const Tensor& x) { return linear(x, weight, bias); }
 
-Bilinear::Bilinear(std::int64_t in1, std::int64_t in2, std::int64_t out, bool with_bias) {
+Bilinear::Bilinear(std::int64_t in1, std::int64_t in2, std::int64_t out, bool with_bias, std::optional<Device> device) {
     check_positive("Bilinear", {in1, in2, out});
+    const DeviceScope there = made_on(device);
     weight = fan_in_uniform({out, in1, in2}, in1);
     if (with_bias) bias = fan_in_uniform({out}, in1);
     parameter("weight", weight);
@@ -60,15 +62,18 @@ Tensor table(const char* layer, std::int64_t count, std::int64_t features, std::
 
 }  // namespace
 
-Embedding::Embedding(std::int64_t count, std::int64_t features, std::optional<std::int64_t> padding_row)
+Embedding::Embedding(std::int64_t count, std::int64_t features, std::optional<std::int64_t> padding_row,
+                     std::optional<Device> device)
     : padding(padding_row) {
+    const DeviceScope there = made_on(device);
     weight = table("Embedding", count, features, padding);
     parameter("weight", weight);
 }
 
 EmbeddingBag::EmbeddingBag(std::int64_t count, std::int64_t features, BagMode mode,
-                           std::optional<std::int64_t> padding_row)
+                           std::optional<std::int64_t> padding_row, std::optional<Device> device)
     : mode(mode), padding(padding_row) {
+    const DeviceScope there = made_on(device);
     weight = table("EmbeddingBag", count, features, padding);
     parameter("weight", weight);
 }

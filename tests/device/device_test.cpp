@@ -187,6 +187,14 @@ TEST_CASE("a training step on another device has the CPU's bits") {
     CHECK(train(cpu) == train(guarded()));
 }
 
+TEST_CASE("linear layers and tables take a device, and options a name") {
+    CHECK(nn::Linear(2, 3, true, guarded()).bias.device() == guarded());
+    CHECK(nn::Bilinear(2, 3, 2, true, guarded()).weight.device() == guarded());
+    CHECK(nn::Embedding(4, 2, {}, guarded()).weight.device() == guarded());
+    CHECK(nn::EmbeddingBag(4, 2, BagMode::Sum, {}, guarded()).weight.device() == guarded());
+    CHECK(zeros({2}, "guarded").device() == guarded());
+}
+
 TEST_CASE("an optimiser's rates go along with its parameters, whatever the default device is") {
     for (const Device& where : {Device(cpu), guarded()}) {
         const Device elsewhere = where == cpu ? guarded() : Device(cpu);

@@ -14,10 +14,12 @@ struct Identity : Module {
     Tensor forward(const Tensor& x) override { return x; }
 };
 
+// All of these take the device of their parameters last; none: default_device().
+
 // x times weight transposed, plus bias: […, in] → […, out]. Uniform in ±1/√in.
 class Linear : public Module {
 public:
-    Linear(std::int64_t in, std::int64_t out, bool bias = true);
+    Linear(std::int64_t in, std::int64_t out, bool bias = true, std::optional<Device> device = {});
     Tensor forward(const Tensor& x) override;
     Tensor weight, bias;  // [out, in], [out]
 };
@@ -25,7 +27,7 @@ public:
 // aᵀ W b + bias for each output: […, in1], […, in2] → […, out]. Uniform in ±1/√in1.
 class Bilinear : public Module {
 public:
-    Bilinear(std::int64_t in1, std::int64_t in2, std::int64_t out, bool bias = true);
+    Bilinear(std::int64_t in1, std::int64_t in2, std::int64_t out, bool bias = true, std::optional<Device> device = {});
     Tensor operator()(const Tensor& a, const Tensor& b) { return bilinear(a, b, weight, bias); }
     Tensor weight, bias;  // [out, in1, in2], [out]
 };
@@ -33,7 +35,8 @@ public:
 // Rows of a table, by index: i64[…] → f32[…, features]. Normal; the row `padding` is 0 and stays so.
 class Embedding : public Module {
 public:
-    Embedding(std::int64_t count, std::int64_t features, std::optional<std::int64_t> padding = {});
+    Embedding(std::int64_t count, std::int64_t features, std::optional<std::int64_t> padding = {},
+              std::optional<Device> device = {});
     Tensor forward(const Tensor& index) override { return embedding(weight, index, padding); }
     Tensor weight;  // [count, features]
     const std::optional<std::int64_t> padding;
@@ -44,7 +47,7 @@ public:
 class EmbeddingBag : public Module {
 public:
     EmbeddingBag(std::int64_t count, std::int64_t features, BagMode mode = BagMode::Mean,
-                 std::optional<std::int64_t> padding = {});
+                 std::optional<std::int64_t> padding = {}, std::optional<Device> device = {});
     Tensor forward(const Tensor& index) override { return (*this)(index); }
     Tensor operator()(const Tensor& index, const Tensor& offsets = {}, const Tensor& per_sample_weights = {});
     Tensor weight;  // [count, features]
