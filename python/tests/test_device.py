@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import io
 import pickle
@@ -9,6 +10,7 @@ import pickle
 import numpy as np
 import pytest
 import weft
+import weft.distributions as D
 from weft import nn
 
 GUARDED = weft.device("guarded:0")
@@ -172,3 +174,45 @@ def test_host_functions_copy_over_and_back():
     assert weft.linalg.inv(a).device == GUARDED
     assert (weft.linalg.inv(a) @ a).round(decimals=4).abs().tolist() == [[1.0, 0.0], [0.0, 1.0]]
     assert x.nonzero().device == GUARDED and x[x > 1].tolist() == [3.0, 2.0]
+
+
+def positive(device, *shape):
+    return weft.arange(1.0, 1 + weft.Size(shape).numel(), device=device).reshape(shape) * 0.25
+
+
+@pytest.mark.parametrize("default, device", [("cpu", "guarded"), ("guarded", "cpu")])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p, q: D.Bernoulli(p), lambda p, q: D.Bernoulli(logits=p), lambda p, q: D.Beta(p, 2.0), lambda p, q: D.Binomial(4, p), lambda p, q: D.Categorical(q),
+        lambda p, q: D.Categorical(logits=q), lambda p, q: D.Cauchy(0.0, p), lambda p, q: D.Chi2(p),
+        lambda p, q: D.Dirichlet(q), lambda p, q: D.Exponential(p), lambda p, q: D.FisherSnedecor(p, 3.0), lambda p, q: D.Gamma(2, p), lambda p, q: D.Geometric(p),
+        lambda p, q: D.Gumbel(p, 1.0), lambda p, q: D.HalfCauchy(p), lambda p, q: D.HalfNormal(p), lambda p, q: D.Independent(D.Normal(p, 1.0), 1),
+        lambda p, q: D.InverseGamma(p, 1.0), lambda p, q: D.Kumaraswamy(p, 2.0), lambda p, q: D.Laplace(0.0, p), lambda p, q: D.LogNormal(p, 1.0),
+        lambda p, q: D.LogisticNormal(p, 1.0), lambda p, q: D.MixtureSameFamily(D.Categorical(p), D.Normal(p, 1.0)), lambda p, q: D.Multinomial(3, q),
+        lambda p, q: D.MultivariateNormal(p, covariance_matrix=p.diag()), lambda p, q: D.MultivariateNormal(p, precision_matrix=p.diag()),
+        lambda p, q: D.NegativeBinomial(3.0, p), lambda p, q: D.Normal(weft.tensor(1.0, device="cpu"), p), lambda p, q: D.OneHotCategorical(q),
+        lambda p, q: D.OneHotCategoricalStraightThrough(q), lambda p, q: D.Pareto(1.0, p), lambda p, q: D.Poisson(p), lambda p, q: D.RelaxedBernoulli(0.5, p),
+        lambda p, q: D.RelaxedOneHotCategorical(0.5, q), lambda p, q: D.StudentT(p), lambda p, q: D.Uniform(0.0, p), lambda p, q: D.Weibull(p, 1.0),
+        lambda p, q: D.TransformedDistribution(D.Exponential(p), [D.PowerTransform(2.0), D.AffineTransform(0.0, p)]),
+        lambda p, q: D.TransformedDistribution(D.Normal(q, 1.0), D.ReshapeTransform((2, 3), (6,))),
+    ],
+)  # fmt: skip
+def test_distributions_are_where_their_parameters_are(make, default, device):
+    """Numbers and noise go along; the values are those of the CPU."""
+
+    def values(device):
+        d = make(positive(device, 3), positive(device, 2, 3))
+        weft.manual_seed(3)
+        found = [d.sample((4,))]
+        found.append(d.log_prob(found[0]))
+        for more in (lambda: d.rsample((4,)), lambda: d.entropy(), lambda: D.kl_divergence(d, d), lambda: d.enumerate_support(), lambda: d.mean, lambda: d.mode):
+            with contextlib.suppress(NotImplementedError):  # there is no formula
+                found.append(more())
+        return found
+
+    here = values("cpu")
+    with weft.device(default):
+        there = values(device)
+    assert all(each.device.type == device for each in there)
+    assert all(np.array_equal(a.numpy(), b.cpu().numpy(), equal_nan=True) for a, b in zip(here, there, strict=True))
