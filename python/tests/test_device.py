@@ -14,6 +14,7 @@ import weft.distributions as D
 from weft import nn
 
 GUARDED = weft.device("guarded:0")
+BOTH = pytest.mark.parametrize("default, device", [("cpu", "guarded"), ("guarded", "cpu")])
 
 
 @pytest.mark.parametrize(
@@ -180,7 +181,7 @@ def positive(device, *shape):
     return weft.arange(1.0, 1 + weft.Size(shape).numel(), device=device).reshape(shape) * 0.25
 
 
-@pytest.mark.parametrize("default, device", [("cpu", "guarded"), ("guarded", "cpu")])
+@BOTH
 @pytest.mark.parametrize(
     "make",
     [
@@ -216,3 +217,60 @@ def test_distributions_are_where_their_parameters_are(make, default, device):
         there = values(device)
     assert all(each.device.type == device for each in there)
     assert all(np.array_equal(a.numpy(), b.cpu().numpy(), equal_nan=True) for a, b in zip(here, there, strict=True))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda m: nn.utils.parametrizations.spectral_norm(m), lambda m: nn.utils.parametrizations.weight_norm(m), lambda m: nn.utils.spectral_norm(m),
+        *(lambda m, how=how: nn.utils.parametrizations.orthogonal(m, orthogonal_map=how) for how in ("matrix_exp", "cayley", "householder")),
+        lambda m: nn.utils.parametrizations.orthogonal(m, orthogonal_map="householder", use_trivialization=False),
+    ],
+)  # fmt: skip
+def test_parametrizations_are_where_the_weight_is(wrap, default, device):
+    with weft.device(default):
+        module = wrap(nn.Linear(3, 5, device=device))
+        module(weft.ones(2, 3, device=device)).sum().backward()
+        tensors = [*module.parameters(), *module.buffers(), *(p.grad for p in module.parameters())]
+    assert tensors and all(each.device.type == device for each in tensors)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop", "Adagrad", "Adafactor", "ASGD", "Rprop", "SparseAdam", "Muon", "LBFGS"])
+def test_the_state_of_optimizers_is_where_the_parameters_are(name):
+    """And a state from another device goes there."""
+    kept = {}
+    for device in ("cpu", "guarded"):
+        p = nn.Parameter(weft.arange(6.0, device=device).reshape(2, 3))
+        optimizer = getattr(weft.optim, name)([p], lr=0.01, **({"momentum": 0.9} if name == "SGD" else {}))
+        for _ in range(3):
+            optimizer.zero_grad()
+            optimizer.step(lambda: (p**2).sum().backward() or (p**2).sum())
+        kept[device] = (p, optimizer)
+    (p, optimizer), (q, other) = kept.values()
+    assert p.tolist() == q.tolist()
+    other.load_state_dict(optimizer.state_dict())
+    for each, its, device in ((p, optimizer, "cpu"), (q, other, "guarded")):
+        its.zero_grad()
+        its.step(lambda each=each: (each**2).sum().backward() or (each**2).sum())
+        assert all(value.device.type == device for value in its.state[each].values() if isinstance(value, weft.Tensor) and value.ndim)
+    assert p.tolist() == q.tolist()
+
+
+@BOTH
+@pytest.mark.parametrize("workers", [0, 1])
+def test_loaders_leave_data_on_its_device(default, device, workers):
+    data = weft.utils.data
+    x, y = weft.arange(12.0, device=device).reshape(6, 2), weft.arange(6)  # the labels are on the CPU
+    whole = data.TensorDataset(x, y)
+    with weft.device(default):
+        first, rest = data.random_split(whole, [2, 4])
+        samplers = [data.RandomSampler(whole), data.RandomSampler(whole, True, 6), data.SubsetRandomSampler([4, 2]), data.WeightedRandomSampler([1.0] * 6, 6),
+                    data.WeightedRandomSampler(weft.ones(6), 3, False), data.DistributedSampler(whole, 2, 0)]  # fmt: skip
+        loaders = [data.DataLoader(part, 3, shuffle=shuffle, num_workers=workers) for part in (whole, rest, data.Subset(rest, [1, 0])) for shuffle in (False, True)]
+        loaders += [data.DataLoader(part, 2, sampler=order) for part, order in ((first, [1, 0]), *((whole, order) for order in samplers))]
+        loaders += [data.DataLoader(whole, None, shuffle=True), data.DataLoader(data.StackDataset(whole, whole), 2, shuffle=True, collate_fn=lambda b: b[0][0])]
+        for loader in loaders:
+            for rows, labels in loader:
+                assert rows.device.type == device and labels.device.type == "cpu"
+                assert (rows[..., 0] / 2).tolist() == labels.tolist()
