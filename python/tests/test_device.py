@@ -274,3 +274,39 @@ def test_loaders_leave_data_on_its_device(default, device, workers):
             for rows, labels in loader:
                 assert rows.device.type == device and labels.device.type == "cpu"
                 assert (rows[..., 0] / 2).tolist() == labels.tolist()
+
+
+TENSOR = weft.arange(100.0)
+
+
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: weft.device("cudda"), RuntimeError, "device(): there is no device 'cudda'; the types are cpu, cuda, guarded"),
+        (lambda: weft.device(True), TypeError, "device(): argument 'type' must be a str such as 'cpu' or 'cuda:0', or a weft.device, not bool"),
+        (lambda: weft.device(TENSOR), TypeError, "device(): argument 'type' must be a str such as 'cpu' or 'cuda:0', or a weft.device, not Tensor"),
+        (lambda: nn.Linear(1, 1, device=TENSOR), TypeError, "Linear(): argument 'device' must be a str such as 'cpu' or 'cuda:0', or a weft.device, not Tensor"),
+        (lambda: weft.device("cuda:0", 1), RuntimeError, "device(): the index is given twice: by 'cuda:0' and by index=1"),
+        (lambda: weft.device("cuda:"), RuntimeError, "device(): there is no device 'cuda:': behind the colon comes a number up to 127, as in 'cuda:0'"),
+        (lambda: weft.device("cuda:128"), RuntimeError, "device(): there is no device 'cuda:128': behind the colon comes a number up to 127, as in 'cuda:0'"),
+        (lambda: weft.device("cuda:-1"), RuntimeError, "device(): there is no device 'cuda:-1': behind the colon comes a number up to 127, as in 'cuda:0'"),
+        (lambda: weft.device("cuda", 128), RuntimeError, "device(): argument 'index' must be from 0 to 127, not 128"),
+        (lambda: weft.device("cuda", "1"), TypeError, "device(): argument 'index' must be an int or None, not str"),
+        (lambda: weft.device("cpu:1"), RuntimeError, "device(): there is no device 'cpu:1': there is one CPU device, 'cpu'"),
+        (lambda: weft.device("cpu", 1), RuntimeError, "device(): there is no device 'cpu:1': there is one CPU device, 'cpu'"),
+        (lambda: nn.Linear(1, 1).cuda(2), RuntimeError, "cuda(): there is no device 'cuda:2': this build of Weft has none of the type cuda"),
+    ],
+)  # fmt: skip
+def test_what_is_no_device(call, error, words):
+    with pytest.raises(error) as caught:
+        call()
+    assert type(caught.value) is error and str(caught.value) == words
+
+
+def test_devices_that_are_only_named():
+    named = weft.device("cuda", 1)
+    assert named == weft.device("cuda:1") == weft.device(named) and weft.device("mps").index is None and weft.device("cuda:127").index == 127
+    with pytest.raises(RuntimeError, match="there is no device 'cuda:1'"), contextlib.ExitStack() as stack:
+        stack.push(named)  # __exit__() runs, though __enter__() failed
+        named.__enter__()
+    assert weft.get_default_device() == weft.device("cpu")

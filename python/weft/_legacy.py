@@ -121,12 +121,12 @@ def _map(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> T
 
 
 def _pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """The tensor itself: there is no device to copy to."""
+    """The tensor itself: Weft pins no memory."""
     return self
 
 
 def _is_pinned(self: Tensor, device: Any = None) -> bool:
-    """False: there is no device to copy to."""
+    """False: Weft pins no memory."""
     return False
 
 
