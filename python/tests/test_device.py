@@ -310,3 +310,55 @@ def test_devices_that_are_only_named():
         stack.push(named)  # __exit__() runs, though __enter__() failed
         named.__enter__()
     assert weft.get_default_device() == weft.device("cpu")
+
+
+def packed(x):
+    sequence = nn.utils.rnn.pack_sequence([x[:1], x, x[1:]], enforce_sorted=False)
+    output, last = nn.GRU(3, 2, device=x.device)(sequence)
+    padded, lengths = nn.utils.rnn.pad_packed_sequence(output, total_length=4, padding_value=1.0)
+    assert lengths.tolist() == [1, 2, 1] and lengths.is_cpu
+    return *sequence[::2], padded, last, sequence.to(weft.float64).sorted_indices
+
+
+class Halves(weft.autograd.Function):
+    """One of two outputs gets no gradient, and backward() gets zeros for it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2, x * 3
+
+    @staticmethod
+    def backward(ctx, a, b):
+        return a * 2 + b * 3
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: nn.LSTMCell(3, 2, device=x.device)(x), lambda x: nn.GRUCell(3, 2, device=x.device)(x), packed,
+        lambda x: nn.functional.alpha_dropout(x, training=True), lambda x: nn.functional.feature_alpha_dropout(x, training=True),
+        lambda x: nn.functional.fractional_max_pool2d(x.expand(1, 1, 2, 3), 1, 2, return_indices=True), lambda x: weft.autograd.functional.jacobian(lambda y: y[:0], x),
+        lambda x: weft.autograd.grad(Halves.apply(y := x.clone().requires_grad_())[0].sum(), y),
+        lambda x: weft.autograd.gradcheck(lambda y: y * 2, [x.double().requires_grad_()]) and x, lambda x: weft.angle(-x), lambda x: weft.nonzero_static(x, size=9),
+        lambda x: weft.as_strided_scatter(x, x[0] * 0, (3,), (2,)), lambda x: x.clone().apply_(lambda v: v + 1), lambda x: weft.svd_lowrank(x, 2),
+        lambda x: weft.linalg.lstsq(x.t(), x.t(), driver="gels"), lambda x: weft.svd(x, compute_uv=False), lambda x: weft.lu_unpack(*weft.linalg.lu_factor(x), unpack_data=False),
+        lambda x: weft.array_api.repeat(x, weft.tensor([2, 1], device=x.device), axis=0), lambda x: weft.array_api.cumulative_sum(x, axis=1, include_initial=True),
+        lambda x: x.to_sparse().t().to_dense(), lambda x: weft.sparse.mm(x.to_sparse(), x.t()),
+        lambda x: weft.sparse.softmax(x.to_sparse(), 1).to_dense(), lambda x: weft.sparse_coo_tensor([[0, 0]], x[0, :2], (2,)).coalesce().to_dense(),
+        lambda x: x.cpu().to_sparse().to(device=x.device).to_dense(), lambda x: weft.optim.swa_utils.AveragedModel(nn.Linear(3, 2, device=x.device)).n_averaged,
+        lambda x: nn.utils.fusion.fuse_linear_bn_eval(nn.Linear(3, 2, device=x.device).eval(), nn.BatchNorm1d(1, device=x.device).eval()).weight,
+    ],
+)  # fmt: skip
+def test_helper_tensors_are_where_the_operands_are(make, default, device):
+    x = weft.tensor([[1.0, 2.0, -1.0], [4.0, 0.0, 6.0]], device=device)
+    with weft.device(default):
+        made = make(x)
+        assert weft.result_type(x, 2.5) is weft.float32
+    found = [made] if isinstance(made, weft.Tensor) else list(made)
+    assert found and all(each.device.type == device for each in found)
+
+
+def test_memory_of_a_device_is_not_shared():
+    with pytest.raises(RuntimeError, match=r"share_memory_\(\): the tensor is on guarded:0.*use cpu\(\) first"):
+        nn.Linear(1, 1, device="guarded").share_memory()

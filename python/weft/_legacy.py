@@ -101,7 +101,7 @@ def _check_callable(name: str, function: object) -> None:
 
 
 def _filled(self: Tensor, values: list[Any]) -> Tensor:
-    self.copy_(_weft.tensor(values, dtype=self.dtype).reshape(self.shape) if values else self)
+    self.copy_(_weft.tensor(values, dtype=self.dtype, device=self.device).reshape(self.shape) if values else self)
     return self
 
 
@@ -145,6 +145,8 @@ def _share_memory(self: Tensor) -> Tensor:
         return self
     if not self.is_leaf:
         raise RuntimeError("share_memory_(): a result of an op cannot be moved; use detach().clone().share_memory_()")
+    if not self.is_cpu:
+        raise RuntimeError(f"share_memory_(): the tensor is on {self.device}, and processes share memory of the CPU only; use cpu() first")
     if self.dtype is _weft.bfloat16:
         raise TypeError("share_memory_(): bfloat16 cannot be shared; convert it with float()")
     import mmap
