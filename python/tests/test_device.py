@@ -294,7 +294,9 @@ TENSOR = weft.arange(100.0)
         (lambda: weft.device("cuda", "1"), TypeError, "device(): argument 'index' must be an int or None, not str"),
         (lambda: weft.device("cpu:1"), RuntimeError, "device(): there is no device 'cpu:1': there is one CPU device, 'cpu'"),
         (lambda: weft.device("cpu", 1), RuntimeError, "device(): there is no device 'cpu:1': there is one CPU device, 'cpu'"),
+        (lambda: TENSOR.cuda(), RuntimeError, "cuda(): there is no device 'cuda': this build of Weft has none of the type cuda"),
         (lambda: nn.Linear(1, 1).cuda(2), RuntimeError, "cuda(): there is no device 'cuda:2': this build of Weft has none of the type cuda"),
+        (lambda: TENSOR.cuda("guarded"), RuntimeError, "cuda(): 'guarded' is no device of the type cuda; use to()"),
     ],
 )  # fmt: skip
 def test_what_is_no_device(call, error, words):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _weft
-from ._types import Size, on_device
+from ._types import Size, device_of_type, on_device
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,6 +120,11 @@ def _map(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> T
     return _filled(self, [callable(a, b) for a, b in zip(self.detach().flatten().tolist(), others)])
 
 
+def _cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    """The tensor on a device of the type cuda: to("cuda")."""
+    return self.to(device_of_type("cuda", "cuda", device))
+
+
 def _pin_memory(self: Tensor, device: Any = None) -> Tensor:
     """The tensor itself: Weft pins no memory."""
     return self
@@ -181,7 +186,7 @@ def _storage(self: Tensor) -> TypedStorage:
 
 
 for _name, _value in {
-    "new": _new, "apply_": _apply, "map_": _map, "pin_memory": _pin_memory, "is_pinned": _is_pinned, "is_shared": _is_shared, "share_memory_": _share_memory,
+    "new": _new, "apply_": _apply, "map_": _map, "cuda": _cuda, "pin_memory": _pin_memory, "is_pinned": _is_pinned, "is_shared": _is_shared, "share_memory_": _share_memory,
     "is_inference": is_inference, "untyped_storage": _untyped_storage, "storage": _storage,
     "__rdiv__": lambda self, other: other / self, "layout": property(lambda self: _strided(), doc="How elements are stored: weft.strided."),
 }.items():  # fmt: skip
