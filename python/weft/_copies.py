@@ -161,7 +161,7 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int 
 @takes_out
 def as_strided_scatter(input: Tensor, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
     """A copy with `src` where as_strided() with the same arguments would read."""
-    places = _weft.as_strided(_weft.arange(input.numel()).reshape(input.shape), size, stride, storage_offset or 0)
+    places = _weft.as_strided(_weft.arange(input.numel(), device=input.device).reshape(input.shape), size, stride, storage_offset or 0)
     if tuple(src.shape) != tuple(places.shape):
         raise _weft.ShapeError(f"as_strided_scatter(): src must have the part's shape {list(places.shape)}, not {list(src.shape)}")
     return _weft.put(input, places, src.to(input.dtype))
@@ -214,7 +214,7 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
         raise ValueError(f"nonzero_static(): argument 'size' must not be negative, and is {size}")
     found = _weft.nonzero(input)[:size]
     missing = size - found.shape[0]
-    return _weft.cat([found, _weft.full((missing, input.ndim), fill_value, dtype=_weft.int64)]) if missing else found
+    return _weft.cat([found, found.new_full((missing, input.ndim), fill_value)]) if missing else found
 
 
 # ---- complex functions of real numbers -------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def real(input: Tensor) -> Tensor:
 def angle(input: Tensor) -> Tensor:
     """The angle of real numbers in the complex plane: 0, or pi for negative ones; NaN of NaN."""
     x = input if input.is_floating_point() else input.to(_weft.get_default_dtype())
-    turned = _weft.full((), 3.141592653589793, dtype=x.dtype)
+    turned = x.new_full((), 3.141592653589793)
     return _weft.where(_weft.isnan(x), x, _weft.where(x < 0, turned, 0.0))
 
 

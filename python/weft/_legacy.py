@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _weft
-from ._types import Size, on_device
+from ._types import Size, device_of_type, on_device
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _check_callable(name: str, function: object) -> None:
 
 
 def _filled(self: Tensor, values: list[Any]) -> Tensor:
-    self.copy_(_weft.tensor(values, dtype=self.dtype).reshape(self.shape) if values else self)
+    self.copy_(_weft.tensor(values, dtype=self.dtype, device=self.device).reshape(self.shape) if values else self)
     return self
 
 
@@ -120,13 +120,18 @@ def _map(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> T
     return _filled(self, [callable(a, b) for a, b in zip(self.detach().flatten().tolist(), others)])
 
 
+def _cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    """The tensor on a device of the type cuda: to("cuda")."""
+    return self.to(device_of_type("cuda", "cuda", device))
+
+
 def _pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """The tensor itself: there is no device to copy to."""
+    """The tensor itself: Weft pins no memory."""
     return self
 
 
 def _is_pinned(self: Tensor, device: Any = None) -> bool:
-    """False: there is no device to copy to."""
+    """False: Weft pins no memory."""
     return False
 
 
@@ -145,6 +150,8 @@ def _share_memory(self: Tensor) -> Tensor:
         return self
     if not self.is_leaf:
         raise RuntimeError("share_memory_(): a result of an op cannot be moved; use detach().clone().share_memory_()")
+    if not self.is_cpu:
+        raise RuntimeError(f"share_memory_(): the tensor is on {self.device}, and processes share memory of the CPU only; use cpu() first")
     if self.dtype is _weft.bfloat16:
         raise TypeError("share_memory_(): bfloat16 cannot be shared; convert it with float()")
     import mmap
@@ -179,7 +186,7 @@ def _storage(self: Tensor) -> TypedStorage:
 
 
 for _name, _value in {
-    "new": _new, "apply_": _apply, "map_": _map, "pin_memory": _pin_memory, "is_pinned": _is_pinned, "is_shared": _is_shared, "share_memory_": _share_memory,
+    "new": _new, "apply_": _apply, "map_": _map, "cuda": _cuda, "pin_memory": _pin_memory, "is_pinned": _is_pinned, "is_shared": _is_shared, "share_memory_": _share_memory,
     "is_inference": is_inference, "untyped_storage": _untyped_storage, "storage": _storage,
     "__rdiv__": lambda self, other: other / self, "layout": property(lambda self: _strided(), doc="How elements are stored: weft.strided."),
 }.items():  # fmt: skip

@@ -76,10 +76,10 @@ def result_type(tensor1: Tensor | float, tensor2: Tensor | float) -> _weft.dtype
     for name, side in (("tensor1", tensor1), ("tensor2", tensor2)):
         if not isinstance(side, (Tensor, int, float)):
             raise TypeError(f"result_type(): argument '{name}' must be a Tensor or a number, not {type(side).__name__}")
-        sides.append(_weft.zeros((1,) * min(side.ndim, 1), dtype=side.dtype) if isinstance(side, Tensor) else side)
+        sides.append(_weft.zeros((1,) * min(side.ndim, 1), dtype=side.dtype, device="cpu") if isinstance(side, Tensor) else side)
     if not any(isinstance(side, Tensor) for side in sides):
         return _weft.promote_types(*(_weft.tensor(side).dtype for side in sides))
-    return _weft.where(_weft.tensor(True), sides[0], sides[1]).dtype
+    return _weft.where(_weft.tensor(True, device="cpu"), sides[0], sides[1]).dtype
 
 
 setattr(Tensor, "histogram", histogram)  # noqa: B010

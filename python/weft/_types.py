@@ -46,7 +46,9 @@ class Size(_Ints):
 
 
 class device:
-    """Where a tensor lives and is computed: the CPU. Other devices have names, too, so that programs can ask; a tensor cannot go there.
+    """Where a tensor lives and is computed: "cpu", or a type and an index such as "cuda:0".
+
+    Any device can be named, so that programs can ask for it; making a tensor there needs one that this build of Weft has.
     Tensors that are made in a `with` block of it, or in a function that it decorates, live there.
 
     >>> weft.device("cuda:0" if weft.cuda.is_available() else "cpu")
@@ -58,10 +60,7 @@ class device:
     index: int | None
 
     def __init__(self, type: str | device = "cpu", index: int | None = None) -> None:
-        name, _, number = str(type).partition(":")
-        if name not in _DEVICES or (number and (index is not None or not number.isdecimal())):
-            raise RuntimeError(f"device(): there is no device '{type}'; Weft runs on 'cpu'")
-        self.type, self.index = name, int(number) if number else index
+        self.type, self.index = _parsed("device", "type", type, index)
         self._before: list[Any] = []
 
     def __repr__(self) -> str:
@@ -84,7 +83,8 @@ class device:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _weft._enter_device(self._before.pop())
+        if self._before:  # nothing was entered if __enter__() failed
+            _weft._enter_device(self._before.pop())
 
     def __call__(self, function: Any) -> Any:
         @functools.wraps(function)
@@ -95,14 +95,54 @@ class device:
         return there
 
 
+def _parsed(function: str, argument: str, wanted: Any, index: Any = None) -> tuple[str, int | None]:
+    """The type and the index of a device that a function was given, or an error that names the function."""
+    if not isinstance(wanted, (str, device)):
+        what = "a str such as 'cpu' or 'cuda:0', or a weft.device"
+        raise TypeError(f"{function}(): argument '{argument}' must be {what}, not {type(wanted).__name__}")
+    name, colon, number = str(wanted).partition(":")
+    if name not in _DEVICES:
+        raise RuntimeError(f"{function}(): there is no device '{wanted}'; the types are {', '.join(_weft._device_types())}")
+    if colon:
+        if index is not None:
+            raise RuntimeError(f"{function}(): the index is given twice: by '{wanted}' and by index={index!r}")
+        if not (number.isascii() and number.isdecimal() and len(number) <= 3 and int(number) <= _LAST_INDEX):
+            asked = f"behind the colon comes a number up to {_LAST_INDEX}, as in '{name}:0'"
+            raise RuntimeError(f"{function}(): there is no device '{wanted}': {asked}")
+        index = int(number)
+    elif index is not None:
+        if isinstance(index, bool) or not isinstance(index, int):
+            raise TypeError(f"{function}(): argument 'index' must be an int or None, not {type(index).__name__}")
+        if not 0 <= index <= _LAST_INDEX:
+            raise RuntimeError(f"{function}(): argument 'index' must be from 0 to {_LAST_INDEX}, not {index}")
+    if name == "cpu" and index:
+        raise RuntimeError(f"{function}(): there is no device 'cpu:{index}': there is one CPU device, 'cpu'")
+    return name, index
+
+
+def device_of_type(function: str, kind: str, wanted: Any) -> device:
+    """The device that x.cuda(wanted) names, by None, an index or a device; RuntimeError where this build has none."""
+    name, index = (kind, wanted) if wanted is None or isinstance(wanted, int) else _parsed(function, "device", wanted)
+    if name != kind:
+        raise RuntimeError(f"{function}(): '{wanted}' is no device of the type {kind}; use to()")
+    named = device(*_parsed(function, "device", name, index))
+    try:
+        _weft._check_device(function, named)
+    except RuntimeError:
+        raise RuntimeError(f"{function}(): there is no device '{named}': this build of Weft has none of the type {kind}") from None
+    return named
+
+
 class on_device:
     """A block whose new tensors live on a function's argument `device`; None changes nothing."""
 
     __slots__ = ("_scope",)
 
     def __init__(self, function: str, wanted: Any) -> None:
-        _weft._check_device(function, wanted)
-        self._scope = None if wanted is None else device(wanted)
+        self._scope = None
+        if wanted is not None:
+            self._scope = device(*_parsed(function, "device", wanted))
+            _weft._check_device(function, self._scope)
 
     def __enter__(self) -> None:
         if self._scope is not None:
@@ -131,6 +171,7 @@ def makes_on_device(function: _F) -> _F:
     return there  # type: ignore[return-value]
 
 
+_LAST_INDEX = 127
 # Types of PyTorch's that programs name, too.
 _DEVICES = (*_weft._device_types(), "mps", "xpu", "meta", "hpu", "xla", "mtia", "ipu", "vulkan", "privateuseone")
 

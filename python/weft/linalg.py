@@ -134,11 +134,11 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     if driver not in (None, "gels", "gelsy", "gelsd", "gelss"):
         raise ValueError(f"linalg.lstsq(): argument 'driver' must be 'gels', 'gelsy', 'gelsd' or 'gelss', not {driver!r}")
     solution, residuals, rank, values = _linalg._lstsq(A, B, rcond)
-    nothing = _weft.zeros(0, dtype=A.dtype)
+    nothing = A.new_zeros(0)
     if driver in (None, "gelsy"):
         return _Lstsq(solution, nothing, rank, nothing)
     if driver == "gels":
-        return _Lstsq(solution, residuals, _weft.zeros(0, dtype=_weft.int64), nothing)
+        return _Lstsq(solution, residuals, rank.new_zeros(0), nothing)
     if residuals.numel() and bool((rank < A.shape[-1]).any()):
         residuals = nothing
     return _Lstsq(solution, residuals, rank, values)
@@ -166,7 +166,7 @@ def _old_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> _OldS
     """A = U diag(S) Vᵀ: gives V, not its transpose."""
     if not compute_uv:
         m, n = input.shape[-2:]
-        left, right = (_weft.zeros((*input.shape[:-2], size, size), dtype=input.dtype) for size in (m, n))
+        left, right = (input.new_zeros((*input.shape[:-2], size, size)) for size in (m, n))
         return _OldSVD(left, _linalg.svdvals(input), right)
     u, s, vh = svd(input, full_matrices=not some)
     return _OldSVD(u, s, vh.transpose(-2, -1))
@@ -176,7 +176,7 @@ def _old_svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> _OldS
 def _lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> _LU:
     """P, L and U from what lu_factor gives; what is not wanted is empty."""
     p, l, u = _linalg._lu_unpack(LU_data, LU_pivots)
-    nothing = _weft.zeros(0, dtype=LU_data.dtype)
+    nothing = LU_data.new_zeros(0)
     return _LU(p if unpack_pivots else nothing, l if unpack_data else nothing, u if unpack_data else nothing)
 
 
@@ -214,7 +214,7 @@ def _svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor 
         raise ValueError(f"svd_lowrank(): argument 'q' must be from 0 to {min(rows, columns)}, and is {q}")
     wide = rows < columns  # the shorter side is the one that is decomposed
     tall = matrix.transpose(-2, -1) if wide else matrix
-    basis = qr(tall @ _weft.randn(*tall.shape[:-2], tall.shape[-1], q, dtype=A.dtype)).Q
+    basis = qr(tall @ _weft.randn(*tall.shape[:-2], tall.shape[-1], q, dtype=A.dtype, device=A.device)).Q
     for _ in range(niter):
         basis = qr(tall @ qr(tall.transpose(-2, -1) @ basis).Q).Q
     u, s, vh = svd(basis.transpose(-2, -1) @ tall, full_matrices=False)

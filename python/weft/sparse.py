@@ -90,7 +90,7 @@ class SparseTensor:
     # ---- the same values in another form ----
     def _places(self) -> Tensor:
         """The place of each value among all elements of the sparse axes."""
-        place = _weft.zeros(self._nnz(), dtype=_weft.int64)
+        place = self._i.new_zeros(self._nnz())
         for axis in range(self.sparse_dim()):
             place = place * self._size[axis] + self._i[axis]
         return place
@@ -102,7 +102,7 @@ class SparseTensor:
         if self._nnz() == 0:
             return SparseTensor(self._i, self._v, self._size, True)
         places, inverse = _weft.unique(self._places(), return_inverse=True)
-        values = _weft.zeros((places.shape[0], *self._v.shape[1:]), dtype=self.dtype).index_add(0, inverse, self._v)
+        values = self._v.new_zeros((places.shape[0], *self._v.shape[1:])).index_add(0, inverse, self._v)
         rows = []
         for axis in reversed(range(self.sparse_dim())):
             rows.append(places % self._size[axis])
@@ -112,7 +112,7 @@ class SparseTensor:
     def to_dense(self, dtype: Any = None, **_: Any) -> Tensor:
         """All elements."""
         count, dense = Size(self._size[: self.sparse_dim()]).numel(), self._size[self.sparse_dim() :]
-        flat = _weft.zeros((count, *dense), dtype=self.dtype).index_add(0, self._places(), self._v)
+        flat = self._v.new_zeros((count, *dense)).index_add(0, self._places(), self._v)
         flat = flat.reshape(tuple(self._size))
         return flat if dtype is None else flat.to(dtype)
 
@@ -124,9 +124,9 @@ class SparseTensor:
         return SparseTensor(self._i, values, self._size, self._is_coalesced)
 
     def to(self, *args: Any, **kwargs: Any) -> SparseTensor:
-        """The same values in another type."""
+        """The same values in another type, or on another device."""
         values = self._v.to(*args, **kwargs)
-        return self if values is self._v else self._with(values)
+        return self if values is self._v else SparseTensor(self._i.to(values.device), values, self._size, self._is_coalesced)
 
     def detach(self) -> SparseTensor:
         """The same values without their history."""
@@ -142,8 +142,8 @@ class SparseTensor:
         return self
 
     def cpu(self) -> SparseTensor:
-        """The tensor itself."""
-        return self
+        """The same values on the CPU."""
+        return self.to("cpu")
 
     def float(self) -> SparseTensor:
         """The same values as float32."""
@@ -161,7 +161,7 @@ class SparseTensor:
             raise RuntimeError("transpose(): only sparse axes can be exchanged")
         axes[dim0], axes[dim1] = axes[dim1], axes[dim0]
         size[dim0], size[dim1] = size[dim1], size[dim0]
-        return SparseTensor(self._i[_weft.tensor(axes)], self._v, size)
+        return SparseTensor(self._i[_weft.tensor(axes, device=self._i.device)], self._v, size)
 
     def t(self) -> SparseTensor:
         """The transposed matrix."""
@@ -256,8 +256,8 @@ def sparse_coo_tensor(indices: Any, values: Any = None, size: Any = None, *, dty
     if values is None:  # sparse_coo_tensor(size): nothing is stored
         size = tuple(indices)
         return SparseTensor(_weft.zeros(len(size), 0, dtype=_weft.int64), _weft.zeros(0, dtype=dtype), size, True)
-    places = _weft.as_tensor(indices).to(_weft.int64)
     stored = _weft.as_tensor(values, dtype=dtype)
+    places = _weft.as_tensor(indices).to(stored.device, _weft.int64)
     if places.ndim != 2 or stored.ndim < 1 or places.shape[1] != stored.shape[0]:
         raise RuntimeError(
             f"sparse_coo_tensor(): indices of shape {tuple(places.shape)} do not fit values of shape {tuple(stored.shape)}; each value needs a column"
@@ -297,7 +297,7 @@ def mm(mat1: Any, mat2: Any) -> Any:
         return _to_sparse(dense)
     values = mat1._v if mat2.ndim == 1 else mat1._v.unsqueeze(1)
     terms = values * mat2[mat1._i[1]]
-    return _weft.zeros((mat1.shape[0], *mat2.shape[1:]), dtype=terms.dtype).index_add(0, mat1._i[0], terms)
+    return terms.new_zeros((mat1.shape[0], *mat2.shape[1:])).index_add(0, mat1._i[0], terms)
 
 
 spmm = mm
@@ -320,9 +320,9 @@ def _along_rows(input: SparseTensor, dim: int, log: bool) -> SparseTensor:
         raise RuntimeError("softmax(): only sparse matrices are supported")
     axis = 1 - dim % 2  # of the coordinate that stays
     group, count = whole._i[axis], whole.shape[axis]
-    top = _weft.full((count,), float("-inf"), dtype=whole.dtype).scatter_reduce(0, group, whole._v, "amax")
+    top = whole._v.new_full((count,), float("-inf")).scatter_reduce(0, group, whole._v, "amax")
     moved = whole._v - top.detach()[group]
-    total = _weft.zeros(count, dtype=whole.dtype).index_add(0, group, moved.exp())[group]
+    total = whole._v.new_zeros(count).index_add(0, group, moved.exp())[group]
     return whole._with(moved - total.log() if log else moved.exp() / total)
 
 

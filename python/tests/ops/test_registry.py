@@ -27,7 +27,7 @@ NOT_OPS = {
     "Tensor.stride Tensor.type is_complex is_nonzero is_same_size is_signed can_cast result_type "
     "Tensor.is_conj Tensor.is_inference Tensor.is_neg is_conj is_inference is_neg",
     "autograd": "Tensor.backward Tensor.detach_ Tensor.register_hook Tensor.register_post_accumulate_grad_hook Tensor.requires_grad_ Tensor.retain_grad",
-    "storage": "Tensor.apply_ Tensor.is_pinned Tensor.is_shared Tensor.map_ Tensor.new Tensor.pin_memory Tensor.resize_ Tensor.resize_as_ Tensor.set_ Tensor.share_memory_ "
+    "storage": "Tensor.apply_ Tensor.cuda Tensor.is_pinned Tensor.is_shared Tensor.map_ Tensor.new Tensor.pin_memory Tensor.resize_ Tensor.resize_as_ Tensor.set_ Tensor.share_memory_ "
     "Tensor.storage Tensor.untyped_storage is_storage",
     "sparse": "Tensor.to_dense Tensor.to_sparse Tensor.to_sparse_coo",  # test_sparse.py
     "exit": "Tensor.item Tensor.numpy Tensor.realize Tensor.tolist",

@@ -314,7 +314,7 @@ def repeat(x: Tensor, repeats: builtins.int | Tensor, /, *, axis: builtins.int |
         return _weft.repeat_interleave(flat, repeats, along)
     size = flat.shape[along]
     counts = repeats.broadcast_to((size,)).tolist()
-    return _weft.index_select(flat, along, _weft.tensor([i for i in range(size) for _ in range(counts[i])], dtype=int64))
+    return _weft.index_select(flat, along, _weft.tensor([i for i in range(size) for _ in range(counts[i])], dtype=int64, device=x.device))
 
 
 def reshape(x: Tensor, /, shape: tuple[builtins.int, ...], *, copy: builtins.bool | None = None) -> Tensor:
@@ -458,7 +458,7 @@ def _running(name: str, x: Tensor, axis: builtins.int | None, dtype: DType | Non
         return result
     shape = list(result.shape)
     shape[axis] = 1
-    return _weft.cat([_weft.full(shape, start, dtype=result.dtype), result], axis)
+    return _weft.cat([result.new_full(shape, start), result], axis)
 
 
 def cumulative_sum(

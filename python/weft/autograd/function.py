@@ -134,7 +134,7 @@ class Function:
 def _rule(cls: Any, ctx: FunctionCtx, args: tuple[Any, ...], results: list[Any], places: list[int]) -> Callable[..., list[Any]]:
     """backward() as the graph wants it: gradients of differentiable outputs in, gradients of tensors out."""
     is_input = [isinstance(arg, Tensor) for arg in args]
-    likes = [(tuple(r.shape), r.dtype) if isinstance(r, Tensor) else None for r in results]
+    likes = [(tuple(r.shape), r.dtype, r.device) if isinstance(r, Tensor) else None for r in results]
 
     def rule(gradients: tuple[Tensor | None, ...], outputs: tuple[Tensor, ...]) -> list[Any]:
         given: list[Tensor | None] = [None] * len(likes)
@@ -143,7 +143,7 @@ def _rule(cls: Any, ctx: FunctionCtx, args: tuple[Any, ...], results: list[Any],
         if ctx._materialize:
             for i, like in enumerate(likes):
                 if given[i] is None and like is not None:
-                    given[i] = _weft.zeros(like[0], dtype=like[1])
+                    given[i] = _weft.zeros(like[0], dtype=like[1], device=like[2])
         ctx._outputs = outputs
         try:
             found = cls.backward(ctx, *given)

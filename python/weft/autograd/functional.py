@@ -69,7 +69,7 @@ def jacobian(
             for column, g in zip(columns, _grad([flat[i]], leaves, [None], create_graph, strict)):
                 column.append(g)
         parts = [
-            _weft.stack(column).reshape(*output.shape, *leaf.shape) if column else _weft.zeros(*output.shape, *leaf.shape)
+            _weft.stack(column).reshape(*output.shape, *leaf.shape) if column else leaf.new_zeros(*output.shape, *leaf.shape)
             for column, leaf in zip(columns, leaves)
         ]
         rows.append(_same(parts, inputs))

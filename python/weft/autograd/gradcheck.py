@@ -58,7 +58,7 @@ def gradcheck(
                 for step in (eps, -eps):
                     moved = list(values)
                     moved[e] += step
-                    at = _weft.tensor(moved, dtype=_weft.float64).reshape(leaf.shape)
+                    at = _weft.tensor(moved, dtype=_weft.float64, device=leaf.device).reshape(leaf.shape)
                     with no_grad():
                         ends.append(_outputs(func, [at if n == i else x for n, x in enumerate(given)])[o].reshape(-1).tolist())
                 for k, (right, left) in enumerate(zip(*ends)):

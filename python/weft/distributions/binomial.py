@@ -85,7 +85,7 @@ class Binomial(Distribution):
         shape = self._extended_shape(sample_shape)
         with weft.no_grad():
             left, p = self.total_count.double().expand(shape), self.probs.double().expand(shape)
-            successes = weft.zeros(shape, dtype=weft.float64)
+            successes = weft.zeros_like(p)
             for _ in range(self._largest().bit_length()):
                 half = ((left + 1) / 2).floor().clamp(min=1)
                 middle = dirichlet_sample(weft.stack([half, (left + 1 - half).clamp(min=1)], -1))[..., 0]
@@ -111,5 +111,5 @@ class Binomial(Distribution):
         most = self._largest()
         if self.total_count.numel() and not bool((self.total_count == most).all()):
             raise NotImplementedError("enumerate_support(): the elements of 'total_count' must be equal")
-        values = weft.arange(1 + most, dtype=given(self).dtype).reshape(-1, *[1] * len(self._batch_shape))
+        values = weft.arange(1 + most, dtype=given(self).dtype, device=given(self).device).reshape(-1, *[1] * len(self._batch_shape))
         return values.expand(1 + most, *self._batch_shape) if expand else values

@@ -68,7 +68,7 @@ class Categorical(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        return weft.full(self._batch_shape, weft.nan, dtype=self.probs.dtype)
+        return weft.full_like(self.probs[..., 0], weft.nan)
 
     @property
     def mode(self) -> Tensor:
@@ -76,7 +76,7 @@ class Categorical(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        return weft.full(self._batch_shape, weft.nan, dtype=self.probs.dtype)
+        return weft.full_like(self.probs[..., 0], weft.nan)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """The class whose part of the running sum of the probabilities a uniform number falls into; in float64."""
@@ -85,7 +85,7 @@ class Categorical(Distribution):
         running = self.probs.detach().double().reshape(-1, self._num_events).cumsum(-1)
         total = running[:, -1:]
         last = (running == total).int().argmax(-1, True)  # the last that can be drawn, if a product rounds up to the total
-        places = weft.rand(running.shape[0], samples.numel(), dtype=weft.float64) * total
+        places = weft.rand(running.shape[0], samples.numel(), dtype=weft.float64, device=total.device) * total
         return weft.minimum(weft.searchsorted(running, places, right=True), last).t().reshape(shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -99,5 +99,5 @@ class Categorical(Distribution):
         return -(logits * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        values = weft.arange(self._num_events).reshape(-1, *[1] * len(self._batch_shape))
+        values = weft.arange(self._num_events, device=self._param.device).reshape(-1, *[1] * len(self._batch_shape))
         return values.expand(self._num_events, *self._batch_shape) if expand else values

@@ -8,7 +8,7 @@ import weft
 
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all
+from .utils import broadcast_all, rand_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Cauchy(Distribution):
         return weft.full_like(self.loc, weft.inf)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        uniform = weft.rand(self._extended_shape(sample_shape), dtype=self.loc.dtype)
+        uniform = rand_at(self.loc, self._extended_shape(sample_shape))
         return self.loc + self.scale * weft.tan((uniform - 0.5) * math.pi)
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -88,7 +88,7 @@ class _IndependentConstraint(Constraint):
         if self.reinterpreted_batch_ndims == 0:
             return result
         kept = result.shape[: result.dim() - self.reinterpreted_batch_ndims]
-        return result.reshape(*kept, -1).all(-1) if result.numel() else weft.ones(kept, dtype=weft.bool)
+        return result.reshape(*kept, -1).all(-1) if result.numel() else result.new_ones(kept)
 
     def __repr__(self) -> str:
         return f"Independent({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
@@ -232,7 +232,7 @@ class _Square(Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         fits = value.shape[-2] == value.shape[-1]
-        return weft.full(value.shape[:-2], fits, dtype=weft.bool)
+        return weft.full(value.shape[:-2], fits, dtype=weft.bool, device=value.device)
 
 
 class _Symmetric(_Square):

@@ -6,7 +6,7 @@ import weft
 
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all
+from .utils import broadcast_all, rand_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Exponential(Distribution):
         return self.rate.pow(-2)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        uniform = weft.rand(self._extended_shape(sample_shape), dtype=self.rate.dtype)
+        uniform = rand_at(self.rate, self._extended_shape(sample_shape))
         return -weft.log1p(-uniform) / self.rate
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -57,7 +57,7 @@ class Geometric(Distribution):
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape, probs = self._extended_shape(sample_shape), self.probs.detach()
-        uniform = 1 - weft.rand(shape, dtype=weft.float64)  # in (0, 1]
+        uniform = 1 - weft.rand(shape, dtype=weft.float64, device=probs.device)  # in (0, 1]
         tries = weft.floor(uniform.log() / weft.log1p(-probs.double().clamp(max=1 - 1e-300)))
         return weft.where(probs == 1, 0.0, tries).to(probs.dtype)
 

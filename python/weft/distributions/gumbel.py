@@ -8,7 +8,7 @@ import weft
 
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all, euler_constant
+from .utils import broadcast_all, euler_constant, rand_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Gumbel(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape, limits = self._extended_shape(sample_shape), weft.finfo(self.loc.dtype)
-        uniform = weft.rand(shape, dtype=self.loc.dtype).clamp(limits.tiny, 1 - limits.eps)
+        uniform = rand_at(self.loc, shape).clamp(limits.tiny, 1 - limits.eps)
         return self.loc - self.scale * (-uniform.log()).log()
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import weft
 
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all
+from .utils import broadcast_all, rand_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class HalfCauchy(Distribution):
         return weft.full_like(self.scale, weft.inf)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        uniform = weft.rand(self._extended_shape(sample_shape), dtype=self.scale.dtype)
+        uniform = rand_at(self.scale, self._extended_shape(sample_shape))
         return self.scale * weft.tan(uniform * (math.pi / 2))
 
     def log_prob(self, value: Tensor) -> Tensor:

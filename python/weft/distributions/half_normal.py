@@ -8,7 +8,7 @@ import weft
 
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all
+from .utils import broadcast_all, randn_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class HalfNormal(Distribution):
         return self.scale.square() * (1 - 2 / math.pi)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        return weft.randn(self._extended_shape(sample_shape), dtype=self.scale.dtype).abs() * self.scale
+        return randn_at(self.scale, self._extended_shape(sample_shape)).abs() * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:
         z = self._checked(value) / self.scale

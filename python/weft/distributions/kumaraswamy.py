@@ -6,7 +6,7 @@ import weft
 
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all, euler_constant
+from .utils import broadcast_all, euler_constant, rand_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Kumaraswamy(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         limits = weft.finfo(self.concentration1.dtype)
-        uniform = weft.rand(self._extended_shape(sample_shape), dtype=self.concentration1.dtype).clamp(limits.tiny, 1 - limits.eps)
+        uniform = rand_at(self.concentration1, self._extended_shape(sample_shape)).clamp(limits.tiny, 1 - limits.eps)
         return self.icdf(uniform)
 
     def log_prob(self, value: Tensor) -> Tensor:

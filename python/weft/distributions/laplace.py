@@ -6,7 +6,7 @@ import weft
 
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all
+from .utils import broadcast_all, rand_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Laplace(Distribution):
         return 2**0.5 * self.scale
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        uniform = weft.rand(self._extended_shape(sample_shape), dtype=self.loc.dtype)
+        uniform = rand_at(self.loc, self._extended_shape(sample_shape))
         side = 1 - 2 * uniform  # in (-1, 1], the magnitude's logarithm must be finite
         return self.loc - self.scale * side.sign() * weft.log1p(-side.abs().clamp(max=1 - weft.finfo(side.dtype).eps / 2))
 

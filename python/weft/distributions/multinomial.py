@@ -71,8 +71,8 @@ class Multinomial(Distribution):
         shape = self._extended_shape(sample_shape)
         draws = self._categorical.sample((*sample_shape, self.total_count))  # the draws stand before the batch shape
         draws = draws.movedim(len(shape) - 1 - len(self._batch_shape), -1)
-        counts = weft.zeros(shape, dtype=self.probs.dtype)
-        return counts.scatter_add(-1, draws, weft.ones(draws.shape, dtype=counts.dtype))
+        counts = self.probs.new_zeros(shape)
+        return counts.scatter_add(-1, draws, counts.new_ones(draws.shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         logits, value = broadcast_all(self.logits, self._checked(value))
@@ -83,8 +83,8 @@ class Multinomial(Distribution):
 
     def entropy(self) -> Tensor:
         """From the entropy of one draw, and the mean of log(count!) of each class, whose count is binomial."""
-        n, dtype = self.total_count, self.probs.dtype
-        counts = weft.arange(n + 1, dtype=dtype).reshape(-1, *[1] * self.probs.dim())
+        n = self.total_count
+        counts = weft.arange(n + 1, dtype=self.probs.dtype, device=self.probs.device).reshape(-1, *[1] * self.probs.dim())
         log_factorials = weft.lgamma(counts + 1)
         log_choose = math.lgamma(n + 1) - log_factorials - weft.lgamma(n - counts + 1)
         chances = (log_choose + weft.xlogy(counts, self.probs) + weft.special.xlog1py(n - counts, -self.probs)).exp()

@@ -8,7 +8,7 @@ import weft
 
 from . import constraints
 from .distribution import Distribution
-from .utils import lazy_property
+from .utils import lazy_property, randn_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def precision_to_scale_tril(precision: Tensor) -> Tensor:
     """The lower Cholesky factor of the inverse of a matrix, without that inverse: of the matrix read backwards the factor is upper."""
     flipped = weft.linalg.cholesky(weft.flip(precision, (-2, -1)))
     upper = _transposed(weft.flip(flipped, (-2, -1)))
-    return weft.linalg.solve_triangular(upper, weft.eye(precision.shape[-1], dtype=precision.dtype), upper=False)
+    return weft.linalg.solve_triangular(upper, weft.eye(precision.shape[-1], dtype=precision.dtype, device=precision.device), upper=False)
 
 
 def squared_distance(scale_tril: Tensor, difference: Tensor) -> Tensor:
@@ -103,7 +103,7 @@ class MultivariateNormal(Distribution):
     @lazy_property
     def precision_matrix(self) -> Tensor:
         tril = self._unbroadcasted_scale_tril
-        identity = weft.eye(tril.shape[-1], dtype=tril.dtype).expand(tril.shape)
+        identity = weft.eye(tril.shape[-1], dtype=tril.dtype, device=tril.device).expand(tril.shape)
         inverse = weft.linalg.solve_triangular(tril, identity, upper=False)
         return (_transposed(inverse) @ inverse).expand(*self._batch_shape, *self._event_shape, *self._event_shape)
 
@@ -121,7 +121,7 @@ class MultivariateNormal(Distribution):
         return squares.expand(*self._batch_shape, *self._event_shape)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        noise = weft.randn(self._extended_shape(sample_shape), dtype=self.loc.dtype)
+        noise = randn_at(self.loc, self._extended_shape(sample_shape))
         return self.loc + (self._unbroadcasted_scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import weft
 
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all
+from .utils import broadcast_all, randn_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Normal(Distribution):
         return self.scale.square()
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        noise = weft.randn(self._extended_shape(sample_shape), dtype=self.loc.dtype)
+        noise = randn_at(self.loc, self._extended_shape(sample_shape))
         return self.loc + noise * self.scale
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -73,7 +73,7 @@ class OneHotCategorical(Distribution):
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         n = self._event_shape[0]
-        values = weft.eye(n, dtype=self.probs.dtype).reshape(n, *[1] * len(self._batch_shape), n)
+        values = weft.eye(n, dtype=self.probs.dtype, device=self.probs.device).reshape(n, *[1] * len(self._batch_shape), n)
         return values.expand(n, *self._batch_shape, n) if expand else values
 
     def __repr__(self) -> str:

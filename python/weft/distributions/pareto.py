@@ -6,7 +6,7 @@ import weft
 
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all
+from .utils import broadcast_all, rand_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Pareto(Distribution):
         return self.scale.square() * a / ((a - 1).square() * (a - 2))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        uniform = weft.rand(self._extended_shape(sample_shape), dtype=self.scale.dtype)
+        uniform = rand_at(self.scale, self._extended_shape(sample_shape))
         return self.scale * (-weft.log1p(-uniform) / self.alpha).exp()
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from . import constraints
 from .distribution import Distribution
 from .transformed_distribution import TransformedDistribution
 from .transforms import SigmoidTransform
-from .utils import broadcast_all, clamp_probs, given, lazy_property, logits_to_probs, probs_to_logits, set_parameter
+from .utils import broadcast_all, clamp_probs, given, lazy_property, logits_to_probs, number_at, probs_to_logits, rand_at, set_parameter
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class LogitRelaxedBernoulli(Distribution):
         validate_args: bool | None = None,
     ) -> None:
         set_parameter(self, probs, logits)
-        (self.temperature,) = broadcast_all(temperature)
+        self.temperature = number_at(given(self), temperature)
         super().__init__(given(self).shape, validate_args=validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
@@ -56,8 +56,7 @@ class LogitRelaxedBernoulli(Distribution):
         return given(self).shape
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        shape, dtype = self._extended_shape(sample_shape), given(self).dtype
-        noise = probs_to_logits(weft.rand(shape, dtype=dtype), is_binary=True)
+        noise = probs_to_logits(rand_at(given(self), self._extended_shape(sample_shape)), is_binary=True)
         own = probs_to_logits(clamp_probs(self.probs), is_binary=True) if "probs" in self.__dict__ else self.logits
         return (noise + own) / self.temperature
 

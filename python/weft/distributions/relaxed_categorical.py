@@ -11,7 +11,7 @@ from .categorical import Categorical
 from .distribution import Distribution
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
-from .utils import broadcast_all, clamp_probs
+from .utils import broadcast_all, clamp_probs, number_at, rand_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class ExpRelaxedCategorical(Distribution):
         self, temperature: Tensor | float, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
     ) -> None:
         self._categorical = Categorical(probs, logits, validate_args=validate_args)
-        (self.temperature,) = broadcast_all(temperature)
+        self.temperature = number_at(self._categorical._param, temperature)
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=False)
         self._validate_args = self._categorical._validate_args
 
@@ -56,7 +56,7 @@ class ExpRelaxedCategorical(Distribution):
         return self._categorical.probs
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        uniform = clamp_probs(weft.rand(self._extended_shape(sample_shape), dtype=self.logits.dtype))
+        uniform = clamp_probs(rand_at(self.logits, self._extended_shape(sample_shape)))
         return weft.log_softmax((self.logits - (-uniform.log()).log()) / self.temperature, -1)
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import weft
 
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all
+from .utils import broadcast_all, randn_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class StudentT(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        normal = weft.randn(shape, dtype=self.df.dtype)
+        normal = randn_at(self.df, shape)
         log_half_chi2 = weft._weft._log_standard_gamma(self.df.expand(shape) * 0.5)
         ratio = (0.5 * ((0.5 * self.df.double()).log() - log_half_chi2)).exp()  # √(df / chi²)
         return self.loc + self.scale * (normal * ratio).to(self.df.dtype)

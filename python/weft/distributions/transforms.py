@@ -300,7 +300,7 @@ class ReshapeTransform(Transform):
         return y.reshape(self._batch(y.shape, self.out_shape) + self.in_shape)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return weft.zeros(self._batch(x.shape, self.in_shape), dtype=x.dtype)
+        return x.new_zeros(self._batch(x.shape, self.in_shape))
 
     def forward_shape(self, shape: Sequence[int]) -> Size:
         return self._batch(shape, self.in_shape) + self.out_shape
@@ -415,7 +415,7 @@ class PowerTransform(Transform):
 
     def __init__(self, exponent: Tensor | float, cache_size: int = 0) -> None:
         super().__init__(cache_size)
-        self.exponent = exponent if isinstance(exponent, weft.Tensor) else weft.tensor(exponent)
+        self.exponent = exponent if isinstance(exponent, weft.Tensor) else weft.tensor(exponent, device="cpu")  # goes along with any device
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PowerTransform) and bool((self.exponent == other.exponent).all())
@@ -510,20 +510,20 @@ class StickBreakingTransform(_Elementwise):
     codomain = constraints.simplex
 
     def _call(self, x: Tensor) -> Tensor:
-        left = x.size(-1) - weft.arange(x.shape[-1], dtype=x.dtype)
+        left = x.size(-1) - weft.arange(x.shape[-1], dtype=x.dtype, device=x.device)
         z = weft.sigmoid(x - left.log()).clamp(weft.finfo(x.dtype).tiny, 1 - weft.finfo(x.dtype).eps)
         rest = (1 - z).cumprod(-1)
-        one = weft.ones(*x.shape[:-1], 1, dtype=x.dtype)
+        one = x.new_ones(*x.shape[:-1], 1)
         return weft.cat([z, one], -1) * weft.cat([one, rest], -1)
 
     def _inverse(self, y: Tensor) -> Tensor:
         cropped = y[..., :-1]
-        left = cropped.size(-1) - weft.arange(cropped.shape[-1], dtype=y.dtype)
+        left = cropped.size(-1) - weft.arange(cropped.shape[-1], dtype=y.dtype, device=y.device)
         rest = (1 - cropped.cumsum(-1)).clamp(min=weft.finfo(y.dtype).tiny)
         return cropped.log() - rest.log() + left.log()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        left = x.size(-1) - weft.arange(x.shape[-1], dtype=x.dtype)
+        left = x.size(-1) - weft.arange(x.shape[-1], dtype=x.dtype, device=x.device)
         shifted = x - left.log()
         return (-shifted + weft.nn.functional.logsigmoid(shifted) + y[..., :-1].log()).sum(-1)
 

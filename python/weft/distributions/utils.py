@@ -6,7 +6,7 @@ import weft
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from weft import Tensor
@@ -20,14 +20,38 @@ euler_constant = 0.57721566490153286060
 
 
 def broadcast_all(*values: Tensor | float) -> tuple[Tensor, ...]:
-    """Tensors of one shape; numbers take the type of the first float tensor, or the default type."""
+    """Tensors of one shape on one device; numbers take the type of the first float tensor, or the default type."""
     for value in values:
         if not isinstance(value, (weft.Tensor, int, float)):
             raise TypeError(f"broadcast_all(): parameters must be numbers or Tensors, not {type(value).__name__}")
     dtype = next((v.dtype for v in values if isinstance(v, weft.Tensor) and v.is_floating_point()), weft.get_default_dtype())
-    tensors = [v if isinstance(v, weft.Tensor) else weft.tensor(v, dtype=dtype) for v in values]
+    device = _device(*values)
+    tensors = [v if isinstance(v, weft.Tensor) else weft.tensor(v, dtype=dtype, device=device) for v in values]
+    tensors = [t.to(device) if device is not None and not t.dim() and t.is_cpu else t for t in tensors]  # expanded, it would not go along
     shape = weft.broadcast_shapes(*(t.shape for t in tensors))
     return tuple(t.expand(shape) for t in tensors)
+
+
+def _device(*values: Tensor | float) -> Any:
+    """The device of parameters: that of the first tensor, but a 0-d one on the CPU goes along. None for numbers: the default device."""
+    tensors = [v for v in values if isinstance(v, weft.Tensor)]
+    return next((t.device for t in tensors if t.dim() or not t.is_cpu), tensors[0].device if tensors else None)
+
+
+def rand_at(parameter: Tensor, shape: Sequence[int]) -> Tensor:
+    """Uniform numbers in [0, 1), of the type of a parameter and on its device."""
+    return weft.rand(shape, dtype=parameter.dtype, device=parameter.device)
+
+
+def randn_at(parameter: Tensor, shape: Sequence[int]) -> Tensor:
+    """Standard normal numbers, of the type of a parameter and on its device."""
+    return weft.randn(shape, dtype=parameter.dtype, device=parameter.device)
+
+
+def number_at(parameter: Tensor, value: Tensor | float) -> Tensor:
+    """A Tensor as it is, or a number as one of the default type, on the device of a parameter."""
+    with parameter.device:
+        return broadcast_all(value)[0]
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
@@ -74,8 +98,8 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     if round(n) - n > 1e-6:
         raise ValueError(f"vec_to_tril_matrix(): {count} elements are no lower triangle of a square matrix")
     size = round(n)
-    rows, columns = weft.tril_indices(size, size, diag)
-    matrix = weft.zeros(*vec.shape[:-1], size * size, dtype=vec.dtype)
+    rows, columns = weft.tril_indices(size, size, diag, device=vec.device)
+    matrix = vec.new_zeros(*vec.shape[:-1], size * size)
     places = (rows * size + columns).expand(vec.shape)
     return matrix.scatter(-1, places, vec).reshape(*vec.shape[:-1], size, size)
 
@@ -85,7 +109,7 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     n = mat.shape[-1]
     if diag < -n or diag >= n:
         raise ValueError(f"tril_matrix_to_vec(): argument 'diag' is {diag}, but must be from {-n} to {n - 1}")
-    rows, columns = weft.tril_indices(n, n, diag)
+    rows, columns = weft.tril_indices(n, n, diag, device=mat.device)
     return mat.reshape(*mat.shape[:-2], n * n).index_select(-1, rows * n + columns)
 
 

@@ -6,7 +6,7 @@ import weft
 
 from . import constraints
 from .distribution import Distribution
-from .utils import broadcast_all, euler_constant
+from .utils import broadcast_all, euler_constant, rand_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Weibull(Distribution):
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         limits = weft.finfo(self.scale.dtype)
-        uniform = weft.rand(self._extended_shape(sample_shape), dtype=self.scale.dtype).clamp(limits.tiny, 1 - limits.eps)
+        uniform = rand_at(self.scale, self._extended_shape(sample_shape)).clamp(limits.tiny, 1 - limits.eps)
         return self.scale * (-weft.log1p(-uniform)) ** self.concentration.reciprocal()
 
     def log_prob(self, value: Tensor) -> Tensor:

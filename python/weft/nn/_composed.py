@@ -48,7 +48,7 @@ def _alpha_dropped(call: str, x: Any, shape: Sequence[int], p: float, training: 
     if p == 1:
         result = x * 0.0
     else:
-        kept = _weft.rand(shape) >= p
+        kept = _weft.rand(shape, device=x.device) >= p
         scale = ((1 - p) * (1 + p * _SATURATION**2)) ** -0.5
         result = _weft.where(kept, x, _SATURATION) * scale - scale * _SATURATION * p
         result = result.to(x.dtype)
@@ -166,15 +166,16 @@ def _fractional(
         if size < 1 or size + k - 1 > n:
             raise RuntimeError(f"{call}(): {size} windows of {k} do not fit a size of {n}")
     batch = tuple(x.shape[:2])
-    drawn = _weft.rand(*batch, axes, dtype=x.dtype) if samples is None else samples
-    values, places = x, _weft.zeros((*batch, *[1] * axes), dtype=_weft.int64)
+    drawn = _weft.rand(*batch, axes, dtype=x.dtype, device=x.device) if samples is None else samples
+    values, places = x, _weft.zeros((*batch, *[1] * axes), dtype=_weft.int64, device=x.device)
     for axis in range(axes):
         n, k, size = x.shape[2 + axis], window[axis], outputs[axis]
         start = drawn[..., 1 - axis if axes == 2 else axis].unsqueeze(-1)  # the first number is an image's width, a volume's depth
         step = (n - k) / (size - 1) if size > 1 else 0.0
-        first = ((_weft.arange(size) + start) * step).to(_weft.int64) - (start * step).to(_weft.int64)
-        first = _weft.where(_weft.arange(size) == size - 1, n - k, first)
-        at = (first.unsqueeze(-1) + _weft.arange(k)).reshape(*batch, size * k)  # all elements of all windows along this axis
+        windows, inside = _weft.arange(size, device=x.device), _weft.arange(k, device=x.device)
+        first = ((windows + start) * step).to(_weft.int64) - (start * step).to(_weft.int64)
+        first = _weft.where(windows == size - 1, n - k, first)
+        at = (first.unsqueeze(-1) + inside).reshape(*batch, size * k)  # all elements of all windows along this axis
         along = [size * k if d == axis else 1 for d in range(axes)]
         wanted = (*batch, *[size * k if d == axis else m for d, m in enumerate(values.shape[2:])])
         values = values.gather(2 + axis, at.reshape(*batch, *along).expand(wanted))

@@ -6,6 +6,7 @@ from .. import _weft
 from .._modes import no_grad
 from .._tensor import Tensor
 from .._types import device as _device
+from .._types import device_of_type
 from .parameter import Parameter, UninitializedParameter
 
 TYPE_CHECKING = False
@@ -422,6 +423,10 @@ class Module:
 
     def cpu(self) -> Self:
         return self._convert(None, "cpu")
+
+    def cuda(self, device: Any = None) -> Self:
+        """Moves parameters and buffers to a device of the type cuda: to("cuda")."""
+        return self._convert(None, device_of_type("cuda", "cuda", device))
 
     def share_memory(self) -> Self:
         """Moves parameters and buffers into memory that processes forked later share: Tensor.share_memory_()."""

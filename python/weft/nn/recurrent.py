@@ -193,7 +193,7 @@ class _Cell(Module):
         fan_in_uniform_(self.hidden_size, *self.parameters())
 
     def _start(self, input: Any) -> Any:
-        return _weft.zeros(*input.shape[:-1], self.hidden_size, dtype=input.dtype)
+        return input.new_zeros(*input.shape[:-1], self.hidden_size)
 
     def _weights(self) -> Any:
         return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh

@@ -47,7 +47,7 @@ class _Updates(Optimizer):
                     continue
                 state = self.state[param]
                 if not state:
-                    state.update({"step": _weft.tensor(0.0)} if self._counts_steps else {}, **self._start(param, group))
+                    state.update({"step": _weft.tensor(0.0, device="cpu")} if self._counts_steps else {}, **self._start(param, group))
                 if self._counts_steps:
                     state["step"] = state["step"] + 1
                 self._update(param, -param.grad if group.get("maximize") else param.grad, state, group)
@@ -83,7 +83,7 @@ class Adafactor(_Updates):
         if param.ndim < 2:
             return {"variance": _weft.zeros_like(param)}
         rows, columns = (*param.shape[:-1], 1), (*param.shape[:-2], 1, param.shape[-1])
-        return {"row_var": _weft.zeros(rows, dtype=param.dtype), "col_var": _weft.zeros(columns, dtype=param.dtype)}
+        return {"row_var": param.new_zeros(rows), "col_var": param.new_zeros(columns)}
 
     def _update(self, param: Any, grad: Any, state: Any, group: Any) -> None:
         least, smallest = group["eps"]
@@ -128,7 +128,7 @@ class ASGD(_Updates):
         super().__init__(params, {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "maximize": maximize})
 
     def _start(self, param: Any, group: Any) -> dict[str, Any]:
-        return {"eta": _weft.tensor(float(group["lr"])), "mu": _weft.tensor(1.0), "ax": _weft.zeros_like(param)}
+        return {"eta": _weft.tensor(float(group["lr"]), device="cpu"), "mu": _weft.tensor(1.0, device="cpu"), "ax": _weft.zeros_like(param)}
 
     def _update(self, param: Any, grad: Any, state: Any, group: Any) -> None:
         if group["weight_decay"]:

@@ -201,7 +201,7 @@ class Optimizer:
         return {"state": self._state_by_number(), "param_groups": groups}
 
     def load_state_dict(self, state_dict: Any) -> None:
-        """Continues from a state of state_dict(). Tensors are copied, as floats of the type of their parameter."""
+        """Continues from a state of state_dict(). Tensors are copied to their parameter's device, as floats of its type."""
         groups = check_groups(self, state_dict)
         self.state = defaultdict(dict)
         for own, saved in zip(self.param_groups, groups):
@@ -231,7 +231,8 @@ def _registered(hooks: dict[int, Any], hook: Any) -> Any:
 
 def _copied(value: Any, name: str, param: Tensor) -> Any:
     if isinstance(value, Tensor):
-        value = value.detach().clone()
+        # A count of steps stays a number on the CPU, which goes along with any device; all else belongs where the parameter is.
+        value = value.detach().clone().to("cpu" if name == "step" and not value.ndim else param.device)
         return value.to(param.dtype) if name != "step" and param.is_floating_point() and value.is_floating_point() else value
     if isinstance(value, dict):
         return {key: _copied(item, name, param) for key, item in value.items()}

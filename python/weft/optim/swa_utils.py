@@ -86,7 +86,10 @@ class AveragedModel(Module):
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("AveragedModel(): give avg_fn or multi_avg_fn, not both")
         self.module = copy.deepcopy(model)
-        self.register_buffer("n_averaged", _weft.tensor(0))
+        if device is not None:
+            self.module.to(device)
+        place = next((param.device for param in self.module.parameters()), None)
+        self.register_buffer("n_averaged", _weft.tensor(0, device=place))
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:

@@ -94,7 +94,7 @@ def kaiser(
 
     def weights(k: Tensor, last: float) -> Tensor:
         arguments = beta * ((k * (last - k)).sqrt() * (2 / last))  # 1 - z² = 4 k (last - k) / last², without cancellation
-        whole = weft.tensor(beta, dtype=weft.float64)
+        whole = weft.tensor(beta, dtype=weft.float64, device=k.device)
         return weft.special.i0e(arguments) / weft.special.i0e(whole) * (arguments - whole).exp()
 
     return _window("kaiser", M, sym, dtype, device, requires_grad, weights)

@@ -106,7 +106,7 @@ def spectral_norm(module: Any, name: str = "weight", n_power_iterations: int = 1
     module.register_parameter(name + "_orig", weight)
     setattr(module, name, weight.detach())
     for end, size in (("_u", matrix.shape[0]), ("_v", matrix.shape[1])):
-        module.register_buffer(name + end, F.normalize(_weft.randn(size, dtype=weight.dtype), dim=0, eps=eps).clone())
+        module.register_buffer(name + end, F.normalize(_weft.randn(size, dtype=weight.dtype, device=weight.device), dim=0, eps=eps).clone())
     return module
 
 

@@ -53,7 +53,8 @@ def fuse_linear_bn_weights(
 ) -> tuple[Parameter, Parameter]:
     """Weight and bias of a linear layer with the norm in them."""
     if bn_rm.numel() == 1:  # one channel for all outputs
-        bn_rm, bn_rv, bn_w, bn_b = (None if each is None else each + _weft.zeros(linear_w.shape[0]) for each in (bn_rm, bn_rv, bn_w, bn_b))
+        of_norm = (bn_rm, bn_rv, bn_w, bn_b)
+        bn_rm, bn_rv, bn_w, bn_b = (None if each is None else each.expand(linear_w.shape[0]) for each in of_norm)
     return _scaled(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, 0)
 
 

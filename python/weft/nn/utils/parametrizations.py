@@ -81,7 +81,8 @@ class _SpectralNorm(Module):
             self.n_power_iterations = n_power_iterations
             matrix = matrix_of(weight.detach(), self.dim)
             for buffer, size in (("_u", matrix.shape[0]), ("_v", matrix.shape[1])):
-                self.register_buffer(buffer, F.normalize(_weft.randn(size, dtype=weight.dtype), dim=0, eps=eps).clone())
+                start = _weft.randn(size, dtype=weight.dtype, device=weight.device)
+                self.register_buffer(buffer, F.normalize(start, dim=0, eps=eps).clone())
             power_steps(matrix, self._u, self._v, 15, eps)
 
     def forward(self, weight: Any) -> Any:
@@ -112,7 +113,7 @@ def _reflections(a: Any) -> Any:
     n, k = a.shape[-2:]
     below = a.tril(-1)
     tau = 2.0 / (1.0 + (below * below).sum(-2))
-    unit = _weft.eye(n, k, dtype=a.dtype)
+    unit = _weft.eye(n, k, dtype=a.dtype, device=a.device)
     vectors = below + unit
     q = unit.expand(a.shape)
     for i in reversed(range(k)):
@@ -124,7 +125,7 @@ def _reflections(a: Any) -> Any:
 def _reflection_vectors(q: Any) -> Any:
     """The vectors of the reflections that _reflections() makes `q` of, below the diagonal; on it, the signs of the columns."""
     n, k = q.shape[-2:]
-    rows, columns, r = _weft.arange(n).unsqueeze(-1), [], q
+    rows, columns, r = _weft.arange(n, device=q.device).unsqueeze(-1), [], q
     for i in range(k):
         x = _weft.where(rows >= i, r[..., i : i + 1], 0)
         first, size = r[..., i : i + 1, i : i + 1], linalg.vector_norm(x, 2, -2, keepdim=True)
@@ -132,7 +133,7 @@ def _reflection_vectors(q: Any) -> Any:
         end = _weft.where(first > 0, -size, size)  # the sign that does not cancel
         v = _weft.where(rows == i, 1.0, _weft.where(rows > i, x / _weft.where(below, first - end, 1.0), 0.0)).to(q.dtype)
         tau = 2.0 / (v * v).sum(-2, keepdim=True)
-        # Without anything below, no reflection would be needed; the one that there is turns the sign round.
+        # Without anything below, no reflection would be needed; the one that there is flips the sign.
         sign = _weft.where(below, end.sign(), -first.sign())
         columns.append(_weft.where(rows == i, sign, _weft.where(rows > i, v, 0.0)).to(q.dtype))
         r = r - tau * (v @ (v.mT @ r))
@@ -161,7 +162,7 @@ class _Orthogonal(Module):
         else:
             x = F.pad(x.tril(), [0, n - k])
             a = x - x.mT
-            unit = _weft.eye(n, dtype=a.dtype)
+            unit = _weft.eye(n, dtype=a.dtype, device=a.device)
             exponential = self.orthogonal_map == "matrix_exp"
             q = linalg.matrix_exp(a) if exponential else linalg.solve(unit - a * 0.5, unit + a * 0.5)
             q = q[..., :k]
@@ -182,9 +183,9 @@ class _Orthogonal(Module):
                 vectors = _reflection_vectors(tall)
                 return vectors.mT.clone() if q.shape[-2] < q.shape[-1] else vectors
             n, k = tall.shape[-2:]
-            more = _weft.randn(*tall.shape[:-2], n, n - k, dtype=q.dtype)
+            more = _weft.randn(*tall.shape[:-2], n, n - k, dtype=q.dtype, device=q.device)
             self.base = _orthogonal_columns(_weft.cat([tall, more], -1)).clone()
-            return -_weft.eye(*self.shape[-2:], dtype=q.dtype).expand(self.shape).clone()
+            return -_weft.eye(*self.shape[-2:], dtype=q.dtype, device=q.device).expand(self.shape).clone()
 
 
 def orthogonal(module: Any, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True) -> Any:

@@ -24,7 +24,8 @@ class PackedSequence(_Fields):
     """Sequences without padding: the first elements of all, then the second ones …, the longest sequence first.
 
     `batch_sizes` says how many sequences have an element at each time, `sorted_indices` which sequence of the batch comes where,
-    and `unsorted_indices` the way back. pack_padded_sequence() and pack_sequence() make them.
+    and `unsorted_indices` the way back. The sizes are on the CPU, the indices on the device of the data.
+    pack_padded_sequence() and pack_sequence() make them.
     """
 
     __slots__ = ()
@@ -39,11 +40,13 @@ class PackedSequence(_Fields):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """The same sequences with the elements in another type."""
-        return self._replace(data=self.data.to(*args, **kwargs))
+        """The same sequences with the elements in another type, or on another device."""
+        data = self.data.to(*args, **kwargs)
+        orders = (None if order is None else order.to(data.device) for order in self[2:])
+        return PackedSequence(data, self.batch_sizes, *orders)
 
     def cpu(self) -> PackedSequence:
-        return self
+        return self.to("cpu")
 
     def pin_memory(self) -> PackedSequence:
         return self
@@ -84,7 +87,7 @@ def invert_permutation(permutation: Tensor | None) -> Any:
     """Where each index stands in a permutation."""
     if permutation is None:
         return None
-    return _weft.empty_like(permutation).scatter_(0, permutation, _weft.arange(permutation.numel()))
+    return _weft.empty_like(permutation).scatter_(0, permutation, _weft.arange(permutation.numel(), device=permutation.device))
 
 
 # ---- rows with and without padding -----------------------------------------------------------------------------------
@@ -97,8 +100,8 @@ def _beside(valid: Any, x: Any) -> Any:
 
 def padded_rows(data: Any, batch_sizes: Any) -> Any:
     """Packed data (rows, …) as (time, n, …) with zeros where a sequence has ended, and bools (time, n) that say where it has not."""
-    sizes = batch_sizes.to(_weft.int64).unsqueeze(1)
-    columns = _weft.arange(int(batch_sizes[0]))
+    sizes = batch_sizes.to(data.device, _weft.int64).unsqueeze(1)
+    columns = _weft.arange(int(batch_sizes[0]), device=data.device)
     valid = columns < sizes
     # Masks, not slices of each time's size: those would be as many kernels as there are sizes.
     rows = _weft.where(valid, sizes.cumsum(0) - sizes + columns, 0)
@@ -145,18 +148,18 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
     order = None
     if not enforce_sorted:
         places = sorted(range(len(numbers)), key=lambda i: -numbers[i])
-        order, numbers = _weft.tensor(places), [numbers[i] for i in places]
+        order, numbers = _weft.tensor(places, device=x.device), [numbers[i] for i in places]
         x = x.index_select(1, order)
     elif any(a < b for a, b in zip(numbers, numbers[1:])):
         raise RuntimeError(f"{name}(): the lengths must go down: sort the sequences, or pass enforce_sorted=False")
-    valid = _weft.arange(numbers[0]).unsqueeze(1) < _weft.tensor(numbers)
-    return PackedSequence(packed_rows(x[: numbers[0]], valid), valid.sum(1).clone(), order)
+    valid = _weft.arange(numbers[0], device=x.device).unsqueeze(1) < _weft.tensor(numbers, device=x.device)
+    return PackedSequence(packed_rows(x[: numbers[0]], valid), valid.sum(1).clone().cpu(), order)
 
 
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """The sequences of a PackedSequence, padded to (time, n, …), and their lengths."""
+    """The sequences of a PackedSequence, padded to (time, n, …), and their lengths, on the CPU."""
     if not isinstance(sequence, PackedSequence):
         raise TypeError(f"pad_packed_sequence(): argument 'sequence' must be a PackedSequence, not {type(sequence).__name__}")
     padded, valid = padded_rows(sequence.data, sequence.batch_sizes)
@@ -165,14 +168,14 @@ def pad_packed_sequence(
         raise ValueError(f"pad_packed_sequence(): total_length {total_length} is less than the longest sequence, {longest}")
     if total_length is not None and total_length > longest:
         more = total_length - longest
-        padded = _weft.cat([padded, _weft.zeros(more, *padded.shape[1:], dtype=padded.dtype)])
-        valid = _weft.cat([valid, _weft.zeros(more, valid.shape[1], dtype=_weft.bool)])
+        padded = _weft.cat([padded, padded.new_zeros(more, *padded.shape[1:])])
+        valid = _weft.cat([valid, valid.new_zeros(more, valid.shape[1])])
     if padding_value != 0:
         padded = padded.masked_fill(~_beside(valid, padded), padding_value)
     lengths = valid.sum(0)
     if sequence.unsorted_indices is not None:
         padded, lengths = padded.index_select(1, sequence.unsorted_indices), lengths.index_select(0, sequence.unsorted_indices)
-    return (padded.transpose(0, 1) if batch_first else padded), lengths
+    return (padded.transpose(0, 1) if batch_first else padded), lengths.cpu()
 
 
 # ---- padding ---------------------------------------------------------------------------------------------------------

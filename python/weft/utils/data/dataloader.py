@@ -230,20 +230,21 @@ class DataLoader:
         """Batches of tensors: slices, or rows picked by a part of one permutation; nothing is copied before a kernel reads it."""
         if not self._whole:
             for batch in self.batch_sampler:
-                rows = _weft.tensor(list(batch), dtype=_weft.int64)
+                rows = _weft.tensor(list(batch), dtype=_weft.int64, device="cpu")
                 rows = rows if chosen is None else chosen[rows]
-                yield [tensor[rows] for tensor in tensors]
+                yield [tensor[index] for tensor, index in zip(tensors, _beside(tensors, rows))]
             return
         order = chosen
         if isinstance(self.sampler, RandomSampler):
-            order = _weft.randperm(len(self.dataset), generator=self.generator)
+            order = _weft.randperm(len(self.dataset), generator=self.generator, device="cpu")
             order = order if chosen is None else chosen[order].realize()
+        orders = [None] * len(tensors) if order is None else _beside(tensors, order)
         for i in range(len(self)):
             part = slice(i * self.batch_size, min((i + 1) * self.batch_size, len(self.dataset)))
-            yield [tensor[part if order is None else order[part]] for tensor in tensors]
+            yield [tensor[part if index is None else index[part]] for tensor, index in zip(tensors, orders)]
 
     def _tasks(self) -> Iterator[Any]:
-        """What is loaded one by one: lists of indices, indices, or for streams nothing but a turn."""
+        """What is loaded one by one: lists of indices, or indices; for streams None, once for each batch."""
         if isinstance(self.dataset, IterableDataset):
             return itertools.repeat(None)
         return iter(self.sampler if self.batch_sampler is None else self.batch_sampler)
@@ -282,30 +283,30 @@ class DataLoader:
         """Task i goes to worker i modulo their number, and its result is taken in that order."""
         workers = self._workers
         if not workers:
-            seed = int(_weft.randint(0, 2**31, (), generator=self.generator))
+            seed = int(_weft.randint(0, 2**31, (), generator=self.generator, device="cpu"))
             workers = [_Worker(WorkerInfo(i, self.num_workers, seed + i, self.dataset), self._loader) for i in range(self.num_workers)]
             if self.persistent_workers and not isinstance(self.dataset, IterableDataset):
                 self._workers = workers
         pending: deque[_Worker] = deque()
         try:
-            tasks, turns = self._tasks(), deque(workers)
+            tasks, active = self._tasks(), deque(workers)  # the first of these gets the next task
             more = True
             while more or pending:
-                while more and turns and len(pending) < self.prefetch_factor * self.num_workers:
+                while more and active and len(pending) < self.prefetch_factor * self.num_workers:
                     task = next(tasks, _END)
                     more = task is not _END
                     if more:
-                        turns[0].tasks.put((task,))
-                        pending.append(turns[0])
-                        turns.rotate(-1)
+                        active[0].tasks.put((task,))
+                        pending.append(active[0])
+                        active.rotate(-1)
                 if not pending:
                     return
                 worker = pending.popleft()
                 batch = worker.result(self.timeout)
                 if batch is not _END:
                     yield batch
-                elif worker in turns:  # this worker's part of a stream is at its end
-                    turns.remove(worker)
+                elif worker in active:  # this worker's part of a stream is at its end
+                    active.remove(worker)
         finally:
             if workers is self._workers:
                 for worker in pending:  # what was asked for and not taken
@@ -326,11 +327,18 @@ class _End:
 _END = _End()
 
 
+def _beside(tensors: tuple[Tensor, ...], index: Tensor) -> list[Tensor]:
+    """An index on the CPU, for each tensor on that tensor's device; copied once to each device."""
+    moved = {device: index.to(device) for device in {tensor.device for tensor in tensors}}
+    return [moved[tensor.device] for tensor in tensors]
+
+
 def _table(dataset: Any) -> tuple[tuple[Tensor, ...], Tensor | None] | None:
     """The tensors behind a TensorDataset, and behind Subsets of one the rows chosen (None: all); None for other data sets."""
     if type(dataset) is TensorDataset:
         return dataset.tensors, None
     if type(dataset) is not Subset or (inner := _table(dataset.dataset)) is None:
         return None
-    chosen = _weft.tensor(list(dataset.indices), dtype=_weft.int64)
+    indices = dataset.indices.tolist() if isinstance(dataset.indices, Tensor) else list(dataset.indices)
+    chosen = _weft.tensor(indices, dtype=_weft.int64, device="cpu")
     return inner[0], chosen if inner[1] is None else inner[1][chosen].realize()

@@ -63,7 +63,7 @@ class TensorDataset(Dataset):
 
 
 class StackDataset(Dataset):
-    """Data sets of the same length side by side: item i is the tuple (or the dict, by name) of their items i."""
+    """Data sets of the same length, zipped: item i is the tuple (or the dict, by name) of their items i."""
 
     def __init__(self, *args: Dataset, **kwargs: Dataset) -> None:
         if bool(args) == bool(kwargs):
@@ -146,7 +146,7 @@ def random_split(dataset: Dataset, lengths: Sequence[float], generator: Generato
         lengths = sizes
     if sum(lengths) != len(dataset):
         raise ValueError(f"random_split(): the lengths add up to {sum(lengths)}, the data set has {len(dataset)} items")
-    order, parts, start = _weft.randperm(len(dataset), generator=generator).tolist(), [], 0
+    order, parts, start = _weft.randperm(len(dataset), generator=generator, device="cpu").tolist(), [], 0
     for length in lengths:
         parts.append(Subset(dataset, order[start : start + length]))
         start += length

@@ -1,4 +1,4 @@
-"""Samplers: in which order the items of a data set come, and in which batches."""
+"""Samplers: in which order the items of a data set come, and in which batches. Indices are numbers, so they are drawn on the CPU."""
 
 from __future__ import annotations
 
@@ -56,12 +56,13 @@ class RandomSampler(Sampler):
             return self._drawn(count, wanted)
         order: list[int] = []
         while len(order) < wanted and count:  # more samples than items: one permutation after the other
-            order += _weft.randperm(count, generator=self.generator).tolist()
+            order += _weft.randperm(count, generator=self.generator, device="cpu").tolist()
         return iter(order[:wanted])
 
     def _drawn(self, count: int, wanted: int) -> Iterator[Any]:
         for start in range(0, wanted, 4096):  # as they are needed: programs ask for 10**10, and stop when they have enough
-            yield from _weft.randint(0, count, (min(4096, wanted - start),), generator=self.generator).tolist()
+            drawn = _weft.randint(0, count, (min(4096, wanted - start),), generator=self.generator, device="cpu")
+            yield from drawn.tolist()
 
     def __len__(self) -> int:
         return self.num_samples
@@ -74,7 +75,7 @@ class SubsetRandomSampler(Sampler):
         self.indices, self.generator = indices, generator
 
     def __iter__(self) -> Iterator[Any]:
-        return (self.indices[i] for i in _weft.randperm(len(self.indices), generator=self.generator).tolist())
+        return (self.indices[i] for i in _weft.randperm(len(self.indices), generator=self.generator, device="cpu").tolist())
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -86,7 +87,7 @@ class WeightedRandomSampler(Sampler):
     def __init__(self, weights: Any, num_samples: int, replacement: bool = True, generator: Generator | None = None) -> None:
         if isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples < 1:
             raise ValueError(f"WeightedRandomSampler(): argument 'num_samples' must be a positive int, not {num_samples!r}")
-        self.weights = _weft.as_tensor(weights, dtype=_weft.float64)
+        self.weights = _weft.as_tensor(weights, dtype=_weft.float64, device="cpu")
         if self.weights.ndim != 1 or not bool((self.weights >= 0).all()) or not self.weights.sum().item() > 0:
             raise ValueError("WeightedRandomSampler(): argument 'weights' must be numbers that are not negative, and not all 0")
         if not replacement and num_samples > int((self.weights > 0).sum()):
@@ -96,11 +97,11 @@ class WeightedRandomSampler(Sampler):
     def __iter__(self) -> Iterator[Any]:
         if self.replacement:  # where a uniform number falls among the running sums
             edges = self.weights.cumsum(0)
-            drawn = _weft.rand(self.num_samples, 1, dtype=_weft.float64, generator=self.generator) * edges[-1]
+            drawn = _weft.rand(self.num_samples, 1, dtype=_weft.float64, generator=self.generator, device="cpu") * edges[-1]
             last = max(i for i, weight in enumerate(self.weights.tolist()) if weight > 0)  # for a product rounded up to the sum
             return iter((drawn >= edges).sum(1).clamp(max=last).tolist())
         # The first to come of exponential waiting times: the order of draws without replacement.
-        chance = _weft.rand(len(self.weights), dtype=_weft.float64, generator=self.generator)
+        chance = _weft.rand(len(self.weights), dtype=_weft.float64, generator=self.generator, device="cpu")
         waits = (-(1 - chance).log() / self.weights).tolist()
         return iter(sorted(range(len(waits)), key=waits.__getitem__)[: self.num_samples])
 
@@ -150,7 +151,7 @@ class DistributedSampler(Sampler):
     def __iter__(self) -> Iterator[Any]:
         size = len(self.dataset)
         generator = Generator().manual_seed(self.seed + self.epoch)
-        order = _weft.randperm(size, generator=generator).tolist() if self.shuffle else list(range(size))
+        order = _weft.randperm(size, generator=generator, device="cpu").tolist() if self.shuffle else list(range(size))
         while order and len(order) < self.total_size:  # every process takes as many items
             order += order[: self.total_size - len(order)]
         return iter(order[self.rank : self.total_size : self.num_replicas])
