@@ -230,6 +230,8 @@ TENSOR = '''
         """The tensor itself."""
     def conj_physical(self) -> Tensor:
         """A copy."""
+    def cuda(self, device: Any = None, non_blocking: _bool = False, memory_format: Any = None) -> Tensor:
+        """to('cuda')."""
     def histogram(self, bins: _int | Tensor, *, range: Sequence[_float] | None = None, weight: Tensor | None = None, density: _bool = False) -> tuple[Tensor, Tensor]:
         """How many elements lie in each bin, and the edges."""
     def is_conj(self) -> _bool: ...

@@ -204,6 +204,7 @@ Converter<std::vector<MaybeTensor>>::Converter(PyObject* object, const Site& sit
 }
 
 Device to_device(PyObject* object, const Site& site) {
+    if (is_tensor(object) || PyBool_Check(object)) wrong_type(site, "a device such as 'cpu'", object);
     const nb::object text = nb::steal(PyObject_Str(object));
     if (!text.is_valid()) throw nb::python_error();
     try {
