@@ -33,7 +33,9 @@ def namespace(torch, dtype: str, shown: list, captured: bool = True, stored: str
         return torch.tensor(np.random.default_rng([high, *shape]).integers(0, high, shape))
 
     def apart(x):
-        """Which of equal elements is the largest, nobody says: there are none."""
+        """Which of equal elements is the largest, nobody says: there are none. A half type has too few numbers to tell them apart."""
+        if x.dtype in (torch.float16, torch.bfloat16):
+            x = x.float()
         count = max(int(np.prod(x.shape)), 1)
         return x + torch.tensor(np.linspace(0, 0.37, count).reshape(tuple(x.shape)) if x.numel() else np.zeros(tuple(x.shape))).to(x.dtype)
 
