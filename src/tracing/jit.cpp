@@ -32,11 +32,24 @@ int first_with_cell(std::span<const Tensor> inputs, std::size_t i) {
     return static_cast<int>(i);
 }
 
+// As strides_in_base() has them, which for most inputs needs no walk along their views: an array of its own counts as row-major, and in a
+// base that is, a view's strides are those of its memory.
+Dims strides_seen(const Tensor& input, const Memory& memory) {
+    const std::lock_guard lock(ir::graph_lock());
+    const Cell& cell = *input.cell();
+    if (!cell.view) return cell.shared ? memory.strides : row_major_strides(memory.shape);
+    const std::optional<Memory> base = schedule::memory_of(current_node(*cell.view->base));
+    if (base && base->strides == row_major_strides(base->shape)) return memory.strides;
+    return strides_in_base(input).value_or(memory.strides);
+}
+
 tracing::Signature signature_of(std::span<const Tensor> inputs, std::span<const Memory> memory) {
-    tracing::Signature result{.inputs = {}, .same_as = {}, .mode = graph_mode(), .target = device::current_target()};
+    tracing::Signature result{
+        .inputs = {}, .same_as = {}, .in_base = {}, .mode = graph_mode(), .target = device::current_target()};
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         result.inputs.push_back(layout_of(memory[i]));
         result.same_as.push_back(first_with_cell(inputs, i));
+        result.in_base.push_back(strides_seen(inputs[i], memory[i]));
     }
     return result;
 }
@@ -48,7 +61,8 @@ bool matches(const tracing::Signature& signature, std::span<const Tensor> inputs
         const tracing::Layout& layout = signature.inputs[i];
         if (layout.device != memory[i].storage->device || layout.dtype != memory[i].dtype ||
             !(layout.shape == memory[i].shape) || !(layout.strides == memory[i].strides) ||
-            signature.same_as[i] != first_with_cell(inputs, i))
+            signature.same_as[i] != first_with_cell(inputs, i) ||
+            !(signature.in_base[i] == strides_seen(inputs[i], memory[i])))
             return false;
     }
     return signature.target == device::current_target();

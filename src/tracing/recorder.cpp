@@ -47,8 +47,6 @@ Recorder::Recorder(std::span<const Tensor> inputs, std::span<const StorageView> 
     : Capturing(ir::fresh_id()), memory_(memory.begin(), memory.end()), offsets_(inputs.size(), 0) {
     recording_->signature = std::move(signature);
     const std::lock_guard lock(ir::graph_lock());
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-        strides_.push_back(strides_in_base(inputs[i]).value_or(recording_->signature.inputs[i].strides));
     const Capture capture(this);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         const int first = recording_->signature.same_as[i];
@@ -113,7 +111,7 @@ Recorder::StandIn& Recorder::find(Cell& cell) {
 
 const Dims* Recorder::strides_of(const Cell& cell) const {
     const int input = input_of(cell);
-    return input < 0 ? nullptr : &strides_[static_cast<std::size_t>(input)];
+    return input < 0 ? nullptr : &recording_->signature.in_base[static_cast<std::size_t>(input)];
 }
 
 const ir::NodeRef* Recorder::stand_in(Cell& cell) {

@@ -72,7 +72,6 @@ private:
     std::vector<Tensor> inputs_;  // placeholders
     std::vector<schedule::StorageView> memory_;
     std::vector<std::int64_t> offsets_;
-    std::vector<Dims> strides_;  // of the inputs in their bases, as a plain call sees them
     std::deque<StandIn> stand_ins_;
     std::unordered_map<const Cell*, int> index_, gradients_of_;
     std::vector<ir::NodeRef> roots_;

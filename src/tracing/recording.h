@@ -30,7 +30,8 @@ struct Layout {
 // What calls must have in common to be served by one recording, besides the state of the cells.
 struct Signature {
     std::vector<Layout> inputs;
-    std::vector<int> same_as;  // per input: the first input with the same cell
+    std::vector<int> same_as;   // per input: the first input with the same cell
+    std::vector<Dims> in_base;  // per input: its strides in its base, which contiguous() and reshape() ask for
     GraphMode mode;
     TargetRef target;  // equal ones are one object
     friend bool operator==(const Signature&, const Signature&) = default;
