@@ -4,7 +4,7 @@
 
 #include "backend/device.h"
 #include "cells/companions.h"
-#include "device/pool.h"
+#include "core/leaf_mutex.h"
 #include "device/threads.h"
 #include "ir/build.h"
 #include "ir/custom.h"
@@ -24,26 +24,26 @@ namespace {
 using cells::state;
 
 // ---- fork ------------------------------------------------------------------------------------------------------------
-// A fork waits until nobody builds, runs, compiles, hands out work or allocates: every other lock of the library is only taken by
-// somebody who holds one of these four. Code and memory are the child's own copies. In the child the locks are made anew: a recursive mutex
+// A fork waits until nobody builds, runs, compiles or hands out work, and then for the leaf mutexes: every other lock of the library is
+// only taken by somebody who holds one of these. Code and memory are the child's own copies. In the child the locks are made anew: a recursive mutex
 // remembers its owner by a number that the child's thread does not have.
 
 void before_fork() {
     if (!cells::running()) cells::run_lock().lock();  // a backend may start a compiler from inside a run
     ir::graph_lock().lock();
     device::lock_threads();
-    device::lock_pool();
+    lock_leaves();
 }
 
 void after_fork_in_parent() {
-    device::unlock_pool();
+    unlock_leaves();
     device::unlock_threads();
     ir::graph_lock().unlock();
     if (!cells::running()) cells::run_lock().unlock();
 }
 
 void after_fork_in_child() {
-    device::reset_pool_lock_in_child();
+    reset_leaves_in_child();
     device::reset_threads_in_child();
     new (&ir::graph_lock()) std::recursive_mutex;
     state().adopt_outbox();

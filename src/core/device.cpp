@@ -6,48 +6,42 @@
 #include <weft/error.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <charconv>
-#include <deque>
-#include <mutex>
+#include <memory>
 
 namespace weft {
 namespace {
 
 struct Name {
-    std::string type;
+    std::string_view type;  // one of device_types()
     int index = 0;
 };
 
-struct Names {
-    std::mutex mutex;
-    std::deque<Name> known{{"any", 0}, {"cpu", 0}};  // by number; never moves
-};
+constexpr Name kAnyName{"any", 0}, kCpuName{"cpu", 0};
+// By number; what is there stays. The first that is not there ends the list.
+constinit std::array<std::atomic<const Name*>, 201> names{&kAnyName, &kCpuName};
 
-Names& names() {
-    static Names& instance = *new Names;
-    return instance;
-}
-
-const Name& name_of_number(std::uint8_t number) {
-    Names& all = names();
-    const std::lock_guard lock(all.mutex);
-    return all.known.at(number);
-}
+const Name& name_of_number(std::uint8_t number) { return *names[number].load(std::memory_order_acquire); }
 
 std::uint8_t number_of(std::string_view type, int index) {
-    Names& all = names();
-    const std::lock_guard lock(all.mutex);
-    if (std::ranges::find(device_types(), type) == device_types().end()) {
+    const auto known_type = std::ranges::find(device_types(), type);
+    if (known_type == device_types().end()) {
         std::string list;
         for (const std::string_view known : device_types()) list += str(list.empty() ? "" : ", ", known);
         throw ValueError(str("there is no device of the type \"", type, "\"; the types are ", list));
     }
-    for (std::size_t i = 1; i < all.known.size(); ++i)
-        if (all.known[i].type == type && all.known[i].index == index) return static_cast<std::uint8_t>(i);
-    if (all.known.size() > 200) throw ValueError("more than 200 devices were named");
-    all.known.push_back({std::string(type), index});
-    return static_cast<std::uint8_t>(all.known.size() - 1);
+    std::unique_ptr<const Name> mine;
+    for (std::size_t i = kCpu; i < names.size(); ++i) {
+        const Name* there = names[i].load(std::memory_order_acquire);
+        if (!there) {
+            if (!mine) mine = std::make_unique<const Name>(Name{*known_type, index});
+            if (names[i].compare_exchange_strong(there, mine.get())) there = mine.release();
+        }
+        if (there->type == type && there->index == index) return static_cast<std::uint8_t>(i);
+    }
+    throw ValueError(str("more than ", names.size() - 1, " devices were named"));
 }
 
 std::atomic<std::uint8_t> default_number{kCpu};
@@ -78,7 +72,7 @@ int Device::index() const { return name_of_number(number_).index; }
 
 std::string Device::name() const {
     const Name& name = name_of_number(number_);
-    return number_ == kCpu ? name.type : str(name.type, ":", name.index);
+    return number_ == kCpu ? std::string(name.type) : str(name.type, ":", name.index);
 }
 
 Device Device::of_number(std::uint8_t number) {

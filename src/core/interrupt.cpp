@@ -1,12 +1,13 @@
 // core/interrupt.cpp: the callback, and when it is asked.
 #include "core/interrupt.h"
 
+#include "core/leaf_mutex.h"
+
 #include <weft/error.h>
 
 #include <chrono>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <utility>
 
 namespace weft {
@@ -16,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kPollEvery = std::chrono::milliseconds(5);
 
 struct Interrupts {
-    std::mutex mutex;
+    LeafMutex mutex;
     std::shared_ptr<const std::function<bool()>> wanted;
     std::atomic<bool> any{false};
 };
@@ -63,14 +64,12 @@ Uninterrupted::~Uninterrupted() { uninterrupted = before_; }
 StopWith::StopWith(const std::atomic<bool>& stop) : before_(std::exchange(stop_flag, &stop)) {}
 StopWith::~StopWith() { stop_flag = before_; }
 
-void lock_interrupts() { interrupts().mutex.lock(); }
-void unlock_interrupts() { interrupts().mutex.unlock(); }
-void reset_interrupts_in_child() { new (&interrupts().mutex) std::mutex; }
-
 void set_interrupt(std::function<bool()> wanted) {
+    std::shared_ptr<const std::function<bool()>> next;
+    if (wanted) next = std::make_shared<const std::function<bool()>>(std::move(wanted));
     const std::lock_guard lock(interrupts().mutex);
-    interrupts().any = static_cast<bool>(wanted);
-    interrupts().wanted = wanted ? std::make_shared<const std::function<bool()>>(std::move(wanted)) : nullptr;
+    interrupts().any = next != nullptr;
+    interrupts().wanted.swap(next);  // what it was is destroyed without the lock
 }
 
 }  // namespace weft

@@ -41,9 +41,4 @@ private:
     const std::atomic<bool>* const before_;
 };
 
-// Around fork(): nobody else may be setting the callback.
-void lock_interrupts();
-void unlock_interrupts();
-void reset_interrupts_in_child();
-
 }  // namespace weft

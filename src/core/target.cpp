@@ -1,6 +1,8 @@
 // core/target.cpp: what follows from the processor's level; one object for each target.
 #include "core/target.h"
 
+#include "core/leaf_mutex.h"
+
 #include <algorithm>
 #include <mutex>
 #include <vector>
@@ -22,7 +24,7 @@ Target cpu_target(CpuLevel level) {
 }
 
 TargetRef interned(const Target& target) {
-    static std::mutex& mutex = *new std::mutex;
+    static LeafMutex& mutex = *new LeafMutex;
     static std::vector<TargetRef>& all = *new std::vector<TargetRef>;  // never forgotten: there are few
     const std::lock_guard lock(mutex);
     for (const TargetRef& known : all)

@@ -11,7 +11,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <mutex>
+#include <memory>
 
 namespace weft {
 namespace device {
@@ -25,28 +25,18 @@ struct DeviceType {
 constexpr std::array kTypes = {DeviceType{"cpu", nullptr}, DeviceType{"cuda", nullptr},
                                DeviceType{"guarded", open_guarded}};
 
-struct Registry {
-    std::mutex mutex;
-    std::array<std::atomic<DeviceRuntime*>, 256> open{};  // by number; never closed. The CPU is always there
-};
-
-Registry& registry() {
-    static Registry& instance = *new Registry;
-    return instance;
-}
+constinit std::array<std::atomic<DeviceRuntime*>, 256> open{};  // by number; never closed. The CPU is always there
 
 DeviceRuntime& opened(std::uint8_t number) {
-    Registry& all = registry();
-    const std::lock_guard lock(all.mutex);
-    if (DeviceRuntime* const open = all.open[number].load()) return *open;
     const Device device = Device::of_number(number);
     const auto type = std::ranges::find(kTypes, device.type(), &DeviceType::name);
     if (!type->open)
         throw ValueError(
             str("there is no device ", device.name(), ": this build of Weft has none of the type ", device.type()));
-    all.open[number] = type->open(device.index()).release();
+    std::unique_ptr<DeviceRuntime> runtime = type->open(device.index());
     note_other_device();
-    return *all.open[number].load();
+    DeviceRuntime* first = nullptr;  // another thread may have been faster
+    return open[number].compare_exchange_strong(first, runtime.get()) ? *runtime.release() : *first;
 }
 
 }  // namespace
@@ -58,8 +48,8 @@ double DeviceRuntime::time() {
 
 DeviceRuntime& runtime_of(std::uint8_t number) {
     if (number == kCpu || number == kAnyDevice) return cpu_runtime();
-    DeviceRuntime* const open = registry().open[number].load(std::memory_order_acquire);
-    return open ? *open : opened(number);
+    DeviceRuntime* const runtime = open[number].load(std::memory_order_acquire);
+    return runtime ? *runtime : opened(number);
 }
 
 void transfer(const ir::Storage& from, std::int64_t from_offset, const ir::Storage& to, std::size_t bytes) {

@@ -1,6 +1,7 @@
 // device/guarded.cpp: mappings of their own, opened for as long as the device works.
 #include "device/guarded.h"
 
+#include "core/leaf_mutex.h"
 #include "core/str.h"
 #include "device/cpu.h"
 #include "device/target.h"
@@ -47,7 +48,7 @@ private:
     void protect(int how) {
         for (const auto& [start, bytes] : all_) ::mprotect(start, bytes, how);
     }
-    std::mutex mutex_;
+    LeafMutex mutex_;
     std::unordered_map<void*, std::size_t> all_;
     int users_ = 0;
 };

@@ -1,6 +1,7 @@
 // device/pool.cpp: size classes, huge pages, staggered starts and bounded retention. Why each matters: docs/architecture.md.
 #include "device/pool.h"
 
+#include "core/leaf_mutex.h"
 #include "core/str.h"
 
 #include <weft/error.h>
@@ -142,7 +143,6 @@ public:
         fail_in_ = n;
     }
     std::int64_t in_use() const { return in_use_.load(std::memory_order_relaxed); }
-    std::mutex& mutex() { return mutex_; }
 
 private:
     struct Kept {
@@ -218,7 +218,7 @@ private:
         }
     }
 
-    std::mutex mutex_;
+    LeafMutex mutex_;
     std::array<std::vector<Kept>, kClasses> kept_;  // by size class, oldest first
     std::uint64_t clock_ = 0, made_ = 0, releases_ = 0;
     std::int64_t limit_ = 0, retention_ = kRetention, recent_peak_ = 0, earlier_peak_ = 0, fail_in_ = 0;
@@ -255,9 +255,5 @@ std::int64_t pool_limit() { return pool().limit(); }
 void set_pool_limit(std::int64_t bytes) { pool().set_limit(bytes); }
 void set_pool_retention(std::int64_t bytes) { pool().set_retention(bytes); }
 void fail_allocation_after(std::int64_t n) { pool().fail_after(n); }
-
-void lock_pool() { pool().mutex().lock(); }
-void unlock_pool() { pool().mutex().unlock(); }
-void reset_pool_lock_in_child() { new (&pool().mutex()) std::mutex; }
 
 }  // namespace weft::device

@@ -29,9 +29,4 @@ void set_pool_retention(std::int64_t bytes);  // blocks kept for reuse, at least
 // For tests: the n-th allocation from now on throws MemoryError, once (1: the next one; 0: none).
 void fail_allocation_after(std::int64_t n);
 
-// Around fork(): nobody else may be in the middle of an allocation.
-void lock_pool();
-void unlock_pool();
-void reset_pool_lock_in_child();
-
 }  // namespace weft::device

@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "core/config.h"
+#include "core/leaf_mutex.h"
 #include "core/str.h"
 #include "device/threads.h"
 
@@ -44,19 +45,23 @@ Target make(const Config& c, int threads) {
 }  // namespace
 
 TargetRef current_target() {
-    static std::mutex& mutex = *new std::mutex;
+    static LeafMutex& mutex = *new LeafMutex;
     static std::vector<Made>& made =
         *new std::vector<Made>;  // one per configuration that was ever set; the latest last
-    const std::lock_guard lock(mutex);
     const Config& c = config();
     const int threads = thread_count();
-    for (std::size_t i = made.size(); i-- > 0;)
-        if (made[i].is_for(c, threads)) {
-            std::swap(made[i], made.back());
-            return made.back().target;
-        }
-    made.push_back({c.backend, c.cpu, c.off, c.keep_denormals, c.donate, threads, interned(make(c, threads))});
-    return made.back().target;
+    {
+        const std::lock_guard lock(mutex);
+        for (std::size_t i = made.size(); i-- > 0;)
+            if (made[i].is_for(c, threads)) {
+                std::swap(made[i], made.back());
+                return made.back().target;
+            }
+    }
+    TargetRef target = interned(make(c, threads));  // two threads may both make it: it is one target
+    const std::lock_guard lock(mutex);
+    made.push_back({c.backend, c.cpu, c.off, c.keep_denormals, c.donate, threads, target});
+    return target;
 }
 
 }  // namespace weft::device

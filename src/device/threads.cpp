@@ -246,20 +246,13 @@ void run_chunks(std::int64_t chunks, ChunkFn f, const ChunkOptions& given) {
     d.helpers->run(chunks, f, options);
 }
 
-void lock_threads() {
-    door().mutex.lock();
-    lock_interrupts();
-}
-void unlock_threads() {
-    unlock_interrupts();
-    door().mutex.unlock();
-}
+void lock_threads() { door().mutex.lock(); }
+void unlock_threads() { door().mutex.unlock(); }
 
 void reset_threads_in_child() {
     [[maybe_unused]] Helpers* const gone =
         door().helpers.release();  // its threads are the parent's; they cannot be joined
     new (&door().mutex) std::mutex;
-    reset_interrupts_in_child();
 }
 
 }  // namespace weft::device

@@ -49,8 +49,9 @@ void Checker::make_constants_there() {
     const auto look_at = [&](const Tensor& operand) {
         if (!operand.defined() || (operand.rank() == 0 && operand.device() == cpu)) return;
         if (!first) first = &operand;
-        value(operand.device() == first->device(), "one operand is on ", first->device().name(), " and another on ",
-              operand.device().name(), "; move one of them with to()");
+        if (const Device there = first->device(), here = operand.device(); here != there)
+            value(false, "one operand is on ", there.name(), " and another on ", here.name(),
+                  "; move one of them with to()");
     };
     for (const Argument& argument : arguments_) {
         if (const auto* tensor = std::get_if<const Tensor*>(&argument.value); tensor && *tensor) look_at(**tensor);

@@ -227,6 +227,7 @@ TEST_CASE("a forked child starts helpers of its own, and computes with its paren
     for (int i = 0; i < 20; ++i) {
         const pid_t child = fork();
         if (child == 0) {
+            alarm(20);  // a lock that nobody will open
             std::atomic<int> total{0};
             run_chunks(50, [&](std::int64_t, std::int64_t, int) { ++total; });
             x *= 2;
@@ -255,6 +256,7 @@ TEST_CASE("parent and child compile and free programs of their own after a fork"
         const pid_t child = fork();
         REQUIRE(child >= 0);
         if (child == 0) {
+            alarm(60);
             pipeline::clear_plan_cache();
             pipeline::clear_program_cache();
             bool all = true;
@@ -300,6 +302,13 @@ TEST_CASE(
             str(w);
         }
     });
+    others.emplace_back([&] {
+        const Tensor there = ones({2}).to("guarded");
+        for (int i = 0; !stop; ++i) {
+            set_threads(1 + i % 3);
+            (there * Device("guarded").index() + i).to_vector<float>();
+        }
+    });
     std::atomic<bool> wrote{false};
     others.emplace_back([&] {
         Tensor handle = written;
@@ -317,8 +326,9 @@ TEST_CASE(
             const Tensor w = ones({2}).set_requires_grad();
             const HookHandle hook = register_hook(w, [](const Tensor& g) { return g * 2; });
             (w * rand({2}) * 0 + w).sum().backward();
-            const bool right = doubled(std::vector{ones({3})})[0].sum().item() == 6 && w.grad().sum().item() == 4 &&
-                               written.sum().item() == 4 && !str(w).empty();
+            const bool there = (ones({3}).to("guarded:1") * 2).sum().item() == 6;
+            const bool right = there && doubled(std::vector{ones({3})})[0].sum().item() == 6 &&
+                               w.grad().sum().item() == 4 && written.sum().item() == 4 && !str(w).empty();
             _exit(right ? 0 : 1);
         }
         int status = -1;
@@ -328,6 +338,7 @@ TEST_CASE(
     }
     stop = true;
     for (std::thread& other : others) other.join();
+    set_threads(0);
 }
 
 TEST_CASE("a fork may come while other threads draw from the generator that the child draws from") {
