@@ -44,6 +44,28 @@ Body replace_loops(const Body& body, const std::function<std::optional<Body>(con
 // Asks of each loop whether it is taken, outermost first. Where one is not, those inside are asked, but for vectors and unrolled loops.
 void choose_loops(const Body& body, const std::function<bool(const Loop&)>& takes);
 
+// The decisions that f makes for loops (one, or none), asked as choose_loops() asks.
+template <class F>
+Decisions decide_for_loops(const Body& body, F f) {
+    Decisions chosen;
+    choose_loops(body, [&](const Loop& loop) {
+        auto decision = f(loop);
+        if (decision) chosen.emplace_back(std::move(*decision));
+        return decision.has_value();
+    });
+    return chosen;
+}
+
+// The body with the loops of such decisions replaced by what f(loop, decision) makes of them.
+template <class Kind, class F>
+Body replace_chosen(const Body& body, const Decisions& chosen, F f) {
+    return replace_loops(body, [&](const Loop& loop) -> std::optional<Body> {
+        const Kind* const decision = find_decision<Kind>(chosen, loop.id());
+        if (!decision) return {};
+        return f(loop, *decision);
+    });
+}
+
 // Calls f for each store, with the loops around it.
 void for_each_store(const Body& body, const std::function<void(const Store&, std::span<const Loop* const>)>& f);
 

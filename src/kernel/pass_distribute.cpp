@@ -34,20 +34,16 @@ bool stores_are_apart(const Kernel& kernel, const Loop& loop) {
 }  // namespace
 
 Decisions choose_distribution(const Kernel& kernel, const Target&) {
-    Decisions chosen;
     if (kernel.body.size() != 1 || !kernel.body[0].loop() || kernel.body[0].loop()->kind != LoopKind::Parallel)
-        return chosen;  // small: its memory is in the cache
-    choose_loops(kernel.body, [&](const Loop& loop) {
-        const bool apart = stores_are_apart(kernel, loop);
-        if (apart) chosen.emplace_back(Distribute{loop.id(), loop.body.size()});
-        return apart;
+        return {};  // small: its memory is in the cache
+    return decide_for_loops(kernel.body, [&](const Loop& loop) -> std::optional<Distribute> {
+        if (!stores_are_apart(kernel, loop)) return {};
+        return Distribute{loop.id(), loop.body.size()};
     });
-    return chosen;
 }
 
 Kernel distribute_stores(Kernel kernel, const Decisions& chosen) {
-    kernel.body = replace_loops(kernel.body, [&](const Loop& loop) -> std::optional<Body> {
-        if (!find_decision<Distribute>(chosen, loop.id())) return {};
+    kernel.body = replace_chosen<Distribute>(kernel.body, chosen, [&](const Loop& loop, const Distribute&) {
         Body result;
         for (const Stmt& stmt : loop.body) {
             const NodeRef var = kernel.new_var(loop.extent());

@@ -196,23 +196,18 @@ private:
 }  // namespace
 
 Decisions choose_jammed_rows(const Kernel& kernel, const Target& target) {
-    Decisions chosen;
     if (kernel.body.size() != 1 || !kernel.body[0].loop() || kernel.body[0].loop()->kind != LoopKind::Parallel)
-        return chosen;  // too small to be worth a larger program
+        return {};  // too small to be worth a larger program
     const ChooseRows choose(kernel, target);
-    choose_loops(kernel.body, [&](const Loop& loop) {
-        const bool takes = choose.worth_it(loop);
-        if (takes) chosen.emplace_back(JamRows{loop.id(), kRows});
-        return takes;
+    return decide_for_loops(kernel.body, [&](const Loop& loop) -> std::optional<JamRows> {
+        if (!choose.worth_it(loop)) return {};
+        return JamRows{loop.id(), kRows};
     });
-    return chosen;
 }
 
 Kernel jam_rows(Kernel kernel, const Decisions& chosen) {
-    kernel.body = replace_loops(kernel.body, [&](const Loop& loop) -> std::optional<Body> {
-        const JamRows* const jam = find_decision<JamRows>(chosen, loop.id());
-        if (!jam) return {};
-        return JammedRows(kernel, loop, jam->rows)(loop);
+    kernel.body = replace_chosen<JamRows>(kernel.body, chosen, [&](const Loop& loop, const JamRows& jam) {
+        return JammedRows(kernel, loop, jam.rows)(loop);
     });
     return kernel;
 }

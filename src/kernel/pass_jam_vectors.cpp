@@ -72,22 +72,17 @@ Body jammed(Kernel& kernel, const Loop& loop, std::int64_t vectors) {
 }  // namespace
 
 Decisions choose_jammed_vectors(const Kernel& kernel, const Target& target) {
-    Decisions chosen;
-    if (target.level == CpuLevel::Baseline) return chosen;  // too few registers for two
+    if (target.level == CpuLevel::Baseline) return {};  // too few registers for two
     const std::int64_t vectors = vectors_at_once(target);
-    choose_loops(kernel.body, [&](const Loop& loop) {
-        const bool takes = takes_long(kernel, loop, vectors);
-        if (takes) chosen.emplace_back(JamVectors{loop.id(), vectors});
-        return takes;
+    return decide_for_loops(kernel.body, [&](const Loop& loop) -> std::optional<JamVectors> {
+        if (!takes_long(kernel, loop, vectors)) return {};
+        return JamVectors{loop.id(), vectors};
     });
-    return chosen;
 }
 
 Kernel jam_vectors(Kernel kernel, const Decisions& chosen) {
-    kernel.body = replace_loops(kernel.body, [&](const Loop& loop) -> std::optional<Body> {
-        const JamVectors* const jam = find_decision<JamVectors>(chosen, loop.id());
-        if (!jam) return {};
-        return jammed(kernel, loop, jam->vectors);
+    kernel.body = replace_chosen<JamVectors>(kernel.body, chosen, [&](const Loop& loop, const JamVectors& jam) {
+        return jammed(kernel, loop, jam.vectors);
     });
     return kernel;
 }

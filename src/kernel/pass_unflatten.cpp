@@ -46,23 +46,18 @@ std::unordered_map<int, std::int64_t> rows_of(const Kernel& kernel) {
 Decisions choose_rows(const Kernel& kernel, const Target&) {
     if (has_contraction(kernel.body)) return {};
     const std::unordered_map<int, std::int64_t> rows = rows_of(kernel);
-    Decisions chosen;
-    if (rows.empty()) return chosen;
-    choose_loops(kernel.body, [&](const Loop& loop) {
+    if (rows.empty()) return {};
+    return decide_for_loops(kernel.body, [&](const Loop& loop) -> std::optional<Unflatten> {
         const auto found = rows.find(loop.id());
-        if (found == rows.end() || loop.kind != LoopKind::Serial || !loop.independent || loop.count) return false;
-        chosen.emplace_back(Unflatten{loop.id(), found->second});
-        return true;
+        if (found == rows.end() || loop.kind != LoopKind::Serial || !loop.independent || loop.count) return {};
+        return Unflatten{loop.id(), found->second};
     });
-    return chosen;
 }
 
 Kernel unflatten_loops(Kernel kernel, const Decisions& chosen) {
-    kernel.body = replace_loops(kernel.body, [&](const Loop& loop) -> std::optional<Body> {
-        const Unflatten* const rows = find_decision<Unflatten>(chosen, loop.id());
-        if (!rows) return {};
-        const NodeRef row = kernel.new_var(loop.extent() / rows->row), column = kernel.new_var(rows->row);
-        const NodeRef element = kernel.add(kernel.mul(row, kernel.index(rows->row)), column);
+    kernel.body = replace_chosen<Unflatten>(kernel.body, chosen, [&](const Loop& loop, const Unflatten& rows) {
+        const NodeRef row = kernel.new_var(loop.extent() / rows.row), column = kernel.new_var(rows.row);
+        const NodeRef element = kernel.add(kernel.mul(row, kernel.index(rows.row)), column);
         return nested({row, column}, substitute(kernel, loop.body, {{loop.id(), element}}), true);
     });
     return kernel;

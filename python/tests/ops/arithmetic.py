@@ -260,22 +260,15 @@ def shifted(left):
     return call
 
 
-pairwise(
-    "bitwise_left_shift",
-    shifted(True),
-    forms="weft Tensor Tensor_",
-    samples=shifts,
-    gradient=False,
-    errors=[Error(TypeError, "f32", floats(3), 1)],
-)
-pairwise(
-    "bitwise_right_shift",
-    shifted(False),
-    forms="weft Tensor Tensor_",
-    samples=shifts,
-    gradient=False,
-    errors=[Error(TypeError, "f32", floats(3), 1)],
-)
+for name, left in (("bitwise_left_shift", True), ("bitwise_right_shift", False)):
+    pairwise(
+        name,
+        shifted(left),
+        forms="weft Tensor Tensor_",
+        samples=shifts,
+        gradient=False,
+        errors=[Error(TypeError, "f32", floats(3), 1)],
+    )
 
 
 # ---- limits, choices, closeness --------------------------------------------------------------------------------------

@@ -57,25 +57,17 @@ move(
     torch=lambda torch, x, *shape: x.reshape(shape),
     errors=[Error(RuntimeError, "shape", floats(3), 2, 2)],
 )
-move(
-    "reshape_as",
-    lambda x, y: x.reshape(y.shape),
-    (floats(4, 6),),
-    forms="Tensor",
-    more=[Sample(floats(), floats(1, 1)), Sample(floats(0, 3), floats(3, 0))],
-    gradient=(0,),
-    gradients=[Sample(floats(2, 3, dtype="float64"), floats(3, 2))],
-)
-move(
-    "view_as",
-    lambda x, y: x.reshape(y.shape),
-    (floats(4, 6),),
-    forms="Tensor",
-    more=[Sample(floats(), floats(1, 1)), Sample(floats(0, 3), floats(3, 0))],
-    gradient=(0,),
-    gradients=[Sample(floats(2, 3, dtype="float64"), floats(3, 2))],
-    torch=lambda torch, x, y: x.reshape(y.shape),
-)
+for name, kind in (("reshape_as", {}), ("view_as", {"torch": lambda torch, x, y: x.reshape(y.shape)})):
+    move(
+        name,
+        lambda x, y: x.reshape(y.shape),
+        (floats(4, 6),),
+        forms="Tensor",
+        more=[Sample(floats(), floats(1, 1)), Sample(floats(0, 3), floats(3, 0))],
+        gradient=(0,),
+        gradients=[Sample(floats(2, 3, dtype="float64"), floats(3, 2))],
+        **kind,
+    )
 move(
     "permute",
     lambda x, dims: x.transpose(dims),

@@ -61,28 +61,18 @@ op(
     result="same",
     errors=[*BAD_AXIS, Error(RuntimeError, "i64", integers(3))],
 )
-op(
-    "any",
-    "weft Tensor",
-    lambda: reduction(),
-    reduced(np.any),
-    result="bool",
-    promotes=False,
-    gradient=False,
-    errors=BAD_AXIS,
-    torch=lambda torch, x, **k: torch.any(x.bool(), **k),
-)
-op(
-    "all",
-    "weft Tensor",
-    lambda: reduction(),
-    reduced(np.all),
-    result="bool",
-    promotes=False,
-    gradient=False,
-    errors=BAD_AXIS,
-    torch=lambda torch, x, **k: torch.all(x.bool(), **k),
-)
+for name in ("any", "all"):
+    op(
+        name,
+        "weft Tensor",
+        lambda: reduction(),
+        reduced(getattr(np, name)),
+        result="bool",
+        promotes=False,
+        gradient=False,
+        errors=BAD_AXIS,
+        torch=lambda torch, x, name=name, **k: getattr(torch, name)(x.bool(), **k),
+    )
 
 
 def spread(function):
