@@ -45,7 +45,6 @@ TYPES = {
     "promote_types": {"return": "dtype"},
     "arange": {"start": "Number", "end": "Number | None"},
     "randint": {"high": "int | Sequence[int] | None", "size": "Sequence[int] | None"},
-    "explain": {"return": "Explanation"},
     "counters": {"return": "dict[str, int]"},
     "realize": {"tensors": "Tensor"},
     "clamp": {"min": "Tensor | Number | None", "max": "Tensor | Number | None"},
@@ -169,6 +168,9 @@ class Kernel:
     """One kernel of an Explanation."""
 
     name: str
+    ops: list[str]
+    lines: list[str]
+    function: str
     reason: str
     compute: str
     schedule: list[str]
@@ -178,6 +180,8 @@ class Kernel:
     writes: _int
     scratch: _int
     multiply_adds: _int
+    estimate: _float
+    measured: _float
 
 class Explanation:
     """What computing a tensor would do, stage by stage."""
@@ -185,6 +189,8 @@ class Explanation:
     graph: str
     kernels: list[Kernel]
     arena_bytes: _int
+    _repr_html_: Any
+    def text(self, stage: str = "kernels") -> str: ...
 '''
 
 OPERATORS = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"]

@@ -135,11 +135,14 @@ void trim_memory();
 void set_memory_limit(std::int64_t bytes);  // what tensors may take together; 0: what the machine has
 std::int64_t memory_limit();
 
-// What computing a tensor would do, stage by stage; nothing is run.
+// What computing a tensor would do, stage by stage; the tensor is not computed.
 //   std::cout << explain(softmax(x @ w));
 struct Explanation {
     struct Kernel {
-        std::string name;
+        std::string name;                                 // "linear+relu 128×784×128"
+        std::vector<std::string> ops;                     // that were called for it; of an Inspection (weft/profile.h)
+        std::vector<std::string> lines;                   // … and where: "train.py:12"
+        std::string function;                             // its name in the source
         std::string reason;                               // why it is a kernel of its own
         std::string compute;                              // what it computes, node by node
         std::vector<std::string> inside;                  // which results lie inside a larger array, a line each
@@ -149,11 +152,14 @@ struct Explanation {
         std::string source;                               // what the backend made of it
         std::int64_t reads = 0, writes = 0, scratch = 0;  // bytes
         std::int64_t multiply_adds = 0;
+        double estimate = 0;  // seconds that this machine needs at least, about
+        double measured = 0;  // the shortest launch that a Profile saw; 0: none
     };
     std::string graph;             // the simplified graph
     std::vector<Kernel> kernels;   // in run order
     std::int64_t arena_bytes = 0;  // memory between kernels
-    std::string text() const;      // all of it but the loops and the source
+    // "kernels": a line for each. "details": what each computes, why, how it runs. "graph", "schedule", "loops", "source": that stage.
+    std::string text(std::string_view stage = "kernels") const;
 };
 Explanation explain(const Tensor& tensor);
 std::ostream& operator<<(std::ostream& out, const Explanation& explanation);

@@ -15,6 +15,7 @@
 #include <weft/nn.h>
 #include <weft/ops.h>
 #include <weft/optim.h>
+#include <weft/profile.h>
 #include <weft/shape.h>
 #include <weft/shared_memory.h>
 #include <weft/tensor.h>

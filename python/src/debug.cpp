@@ -12,6 +12,9 @@ namespace weft::python {
 void bind_debug(nb::module_& m) {
     nb::class_<Explanation::Kernel>(m, "Kernel", "One kernel of an Explanation.")
         .def_ro("name", &Explanation::Kernel::name)
+        .def_ro("ops", &Explanation::Kernel::ops)
+        .def_ro("lines", &Explanation::Kernel::lines)
+        .def_ro("function", &Explanation::Kernel::function)
         .def_ro("reason", &Explanation::Kernel::reason)
         .def_ro("compute", &Explanation::Kernel::compute)
         .def_ro("inside", &Explanation::Kernel::inside)
@@ -23,15 +26,17 @@ void bind_debug(nb::module_& m) {
         .def_ro("writes", &Explanation::Kernel::writes)
         .def_ro("scratch", &Explanation::Kernel::scratch)
         .def_ro("multiply_adds", &Explanation::Kernel::multiply_adds)
+        .def_ro("estimate", &Explanation::Kernel::estimate)
+        .def_ro("measured", &Explanation::Kernel::measured)
         .def("__repr__", [](const Explanation::Kernel& self) { return "<kernel " + self.name + ">"; });
     nb::class_<Explanation>(m, "Explanation", "What computing a tensor would do, stage by stage.")
         .def_ro("graph", &Explanation::graph)
         .def_ro("kernels", &Explanation::kernels)
         .def_ro("arena_bytes", &Explanation::arena_bytes)
-        .def("__repr__", &Explanation::text);
-    function(m, "explain", "tensor",
-             "What computing a tensor would do: kernels, why they are cut there, how they loop. Nothing is run.",
-             [](const Tensor& tensor) { return nb::cast(explain(tensor)); });
+        .def("text", &Explanation::text, nb::arg("stage") = "kernels")
+        .def("__repr__", [](const Explanation& self) { return self.text(); });
+    function(m, "_explain", "tensor", "What computing a tensor would do; weft.explain() wraps it.",
+             [](const Tensor& tensor) { return nb::cast(without_gil([&] { return explain(tensor); })); });
     function(m, "_described_functions", "", "What the stubs are made from.", [] { return described_functions(); });
     function(m, "counters", "",
              "Totals since the program started, as a dict: kernels launched and compiled, bytes allocated …", [] {

@@ -14,9 +14,22 @@ void watch_for_interrupts();      // once, when the module is imported
 bool handle_interrupt();          // with the GIL: runs Python's signal handlers; true if one raised
 void raise_interrupt() noexcept;  // sets what the handler raised, else KeyboardInterrupt
 
+// Ops that are called without the GIL are shown at the line of the call that let it go.
+class CallLine {
+public:
+    CallLine();
+    ~CallLine();
+    CallLine(const CallLine&) = delete;
+    CallLine& operator=(const CallLine&) = delete;
+
+private:
+    const int before_;
+};
+
 // Runs f, which computes, without the GIL. A run that was stopped for a signal whose handler raises nothing is run again.
 template <class F>
 auto without_gil(F&& f) {
+    const CallLine line;
     for (;;) {
         try {
             const nb::gil_scoped_release released;

@@ -44,6 +44,7 @@ NB_MODULE(_weft, m) {
     bind_data(m);
     bind_files(m);
     bind_debug(m);
+    bind_profile(m);
     bind_autocast(m);
     watch_for_interrupts();
 }

@@ -45,6 +45,7 @@ void bind_jit(nb::module_& m);
 void bind_data(nb::module_& m);
 void bind_files(nb::module_& m);
 void bind_debug(nb::module_& m);
+void bind_profile(nb::module_& m);
 void bind_autocast(nb::module_& m);
 
 }  // namespace weft::python

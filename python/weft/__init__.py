@@ -87,6 +87,7 @@ _LATER = {
     "onnx", "profiler", "random", "signal", "sparse", "xpu",
 }  # fmt: skip
 _NAMES_LATER = {
+    "_profile": ("explain", "inspection", "profile"),
     "_torch": ("install_as_torch",),
     "sparse": ("sparse_coo_tensor", "spmm"),
     "amp": ("autocast", "get_autocast_dtype", "is_autocast_enabled"),
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
         get_float32_matmul_precision as get_float32_matmul_precision, seed as seed,
         set_float32_matmul_precision as set_float32_matmul_precision, use_deterministic_algorithms as use_deterministic_algorithms,
     )  # fmt: skip
+    from ._profile import explain as explain, inspection as inspection, profile as profile
     from ._torch import install_as_torch as install_as_torch
     from .amp import autocast as autocast, get_autocast_dtype as get_autocast_dtype, is_autocast_enabled as is_autocast_enabled
     from .sparse import sparse_coo_tensor as sparse_coo_tensor, spmm as spmm

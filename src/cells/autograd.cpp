@@ -3,6 +3,7 @@
 #include "core/str.h"
 #include "grad/gradient.h"
 #include "ir/build.h"
+#include "ir/origins.h"
 #include "ir/walk.h"
 #include "schedule/capture.h"
 #include "tensor/hooks.h"
@@ -224,6 +225,7 @@ void backward(std::span<const Tensor> outputs, const BackwardOptions& options) {
         }
     }
     const GraphScope scope(options.create_graph);
+    const ir::CallOrigin origin("backward");
     const grad::Gradients found = grad::differentiate(starts, {.targets = targets, .leaves = true, .hooks = hooks});
     std::vector<std::pair<std::shared_ptr<Cell>, NodeRef>> gradients;
     for (const auto& [id, value] : found.leaves)

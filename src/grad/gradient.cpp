@@ -5,6 +5,7 @@
 #include "core/str.h"
 #include "grad/rules.h"
 #include "ir/build.h"
+#include "ir/origins.h"
 #include "ir/print.h"
 #include "ir/walk.h"
 
@@ -76,6 +77,7 @@ public:
             if (!reached_[i]) continue;
             const NodeRef g = seen_by_hooks(*tape_.order[i], std::exchange(gradients_[i], nullptr));
             note(*tape_.order[i], g);
+            const BackwardOrigin origin(*tape_.order[i]);
             if (passes(*tape_.order[i])) hand_on(i, g);
         }
     }

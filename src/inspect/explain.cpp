@@ -2,6 +2,9 @@
 #include "cells/companions.h"
 #include "cells/state.h"
 #include "core/str.h"
+#include "inspect/calls.h"
+#include "inspect/limits.h"
+#include "inspect/provenance.h"
 #include "ir/build.h"
 #include "ir/print.h"
 #include "ir/walk.h"
@@ -11,8 +14,10 @@
 #include "schedule/simplify.h"
 
 #include <weft/debug.h>
+#include <weft/error.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <mutex>
 #include <ostream>
@@ -72,19 +77,32 @@ std::vector<ir::NodeRef> roots_of(const Tensor& tensor) {
     return roots;
 }
 
-Explanation::Kernel explain_kernel(const schedule::Plan& plan, const schedule::PlanStep& step,
-                                   const pipeline::Compiled* compiled, const Target& target) {
-    Explanation::Kernel result;
-    if (!compiled) {
-        result.name = str("custom ", ir::to_string(step.kernel.custom->arg, step.kernel.custom->dtype));
-        return result;
+std::vector<std::string> lines_behind(std::span<const ir::OriginId> origins) {
+    std::vector<std::string> lines;
+    for (const ir::OriginId id : origins) {
+        const SourceLine line = inspect::calls().line(inspect::calls().site(inspect::site_of(id)).line);
+        if (line.file.empty()) continue;
+        std::string text = str(line.file.substr(line.file.rfind('/') + 1), ":", line.line);
+        if (std::find(lines.begin(), lines.end(), text) == lines.end()) lines.push_back(std::move(text));
     }
+    return lines;
+}
+
+Explanation::Kernel explain_kernel(const schedule::Plan& plan, const schedule::PlanStep& step,
+                                   const pipeline::Compiled* compiled, const Target& target,
+                                   std::span<const ir::OriginId> origins) {
+    Explanation::Kernel result;
+    result.name = inspect::name_of_step(step, origins);
+    result.ops = inspect::ops_behind(origins);
+    result.lines = lines_behind(origins);
+    if (!compiled) return result;
     const ir::KernelGraph& graph = step.kernel.graph;
     const kernel::Kernel lowered = kernel::proven_kernel(graph, target).kernel;
     std::vector<ir::NodeRef> values;
     for (const ir::KernelGraph::Output& output : graph.outputs) values.push_back(output.value);
     const pipeline::Traffic traffic = pipeline::traffic_of(graph);
-    result.name = compiled->name;
+    result.function = compiled->name;
+    result.measured = 1e-9 * static_cast<double>(compiled->best_time);
     result.reason = graph.reasons.empty() ? "" : graph.reasons[0];
     result.compute = ir::print_graph(values);
     result.inside = places_of(plan, step);
@@ -143,9 +161,13 @@ private:
         const schedule::CanonicalGraph canonical = schedule::canonical_graph(captured, {});
         result_.graph += ir::print_graph(schedule::simplify(canonical.outputs).roots);
         const auto plan = pipeline::plan_for(captured, pipeline::target_of(device), lock_);
-        for (std::size_t s = 0; s < plan->plan.steps.size(); ++s)
-            result_.kernels.push_back(
-                explain_kernel(plan->plan, plan->plan.steps[s], plan->kernels[s].get(), *plan->target));
+        const inspect::ItemOrigins origins = inspect::origins_of_items(captured);
+        const inspect::PlanItems items = inspect::items_of(captured, *plan);
+        for (std::size_t s = 0; s < plan->plan.steps.size(); ++s) {
+            const ir::OriginIds calls = inspect::origins_of_step(items, captured, origins, s);
+            result_.kernels.push_back(explain_kernel(plan->plan, plan->plan.steps[s], plan->kernels[s].get(),
+                                                     *plan->target, {calls.data(), calls.size()}));
+        }
         result_.arena_bytes += static_cast<std::int64_t>(plan->plan.arena_bytes);
     }
 
@@ -157,33 +179,133 @@ private:
 }  // namespace
 
 Explanation explain(const Tensor& tensor) {
-    const std::lock_guard queue(cells::run_lock());
-    std::unique_lock lock(ir::graph_lock());
     Explanation result;
-    Explainer(result, lock).run(roots_of(tensor));
+    {
+        const std::lock_guard queue(cells::run_lock());
+        std::unique_lock lock(ir::graph_lock());
+        Explainer(result, lock).run(roots_of(tensor));
+    }
+    const bool ran = std::any_of(result.kernels.begin(), result.kernels.end(),
+                                 [](const Explanation::Kernel& kernel) { return kernel.measured > 0; });
+    const inspect::MachineLimits limits = inspect::machine_limits(ran);
+    for (Explanation::Kernel& kernel : result.kernels)
+        kernel.estimate = inspect::seconds_at_least(kernel.reads + kernel.writes, kernel.multiply_adds, limits);
     return result;
 }
 
-std::string Explanation::text() const {
-    if (kernels.empty()) return "nothing to compute: the value is in memory, or is a view of it\n";
-    std::string out = str(kernels.size(), kernels.size() == 1 ? " kernel" : " kernels", ", ", megabytes(arena_bytes),
-                          " between them\n");
-    for (const Kernel& kernel : kernels) {
-        out += str("\nkernel ", kernel.name, "    cut here: ", kernel.reason, "\n");
-        for (std::size_t at = 0, end; at < kernel.compute.size(); at = end + 1) {
-            end = kernel.compute.find('\n', at);
-            out += str(at == 0 ? "  compute   " : "            ", kernel.compute.substr(at, end - at), "\n");
+// ---- text ------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+std::string count_of(double count, std::string_view unit) {
+    char text[48];
+    const char* const prefix = count >= 1e9 ? "G" : count >= 1e6 ? "M" : count >= 1e3 ? "k" : "";
+    const double scale = count >= 1e9 ? 1e-9 : count >= 1e6 ? 1e-6 : count >= 1e3 ? 1e-3 : 1;
+    std::snprintf(text, sizeof text, "%.*f %s", *prefix ? 1 : 0, count * scale, prefix);
+    return str(text, unit);
+}
+
+std::string time_of(double seconds) {
+    char text[48];
+    if (seconds < 1e-3) std::snprintf(text, sizeof text, "%.1f µs", seconds * 1e6);
+    else std::snprintf(text, sizeof text, "%.2f ms", seconds * 1e3);
+    return text;
+}
+
+// Characters, where most are one column wide.
+std::size_t width_of(std::string_view text) {
+    return static_cast<std::size_t>(
+        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+std::string padded(std::string text, std::size_t width) {
+    const std::size_t own = width_of(text);
+    return own < width ? text.append(width - own, ' ') : text;
+}
+std::string right(std::string text, std::size_t width) {
+    const std::size_t own = width_of(text);
+    return own < width ? std::string(width - own, ' ') + text : text;
+}
+
+std::string lines_text(const Explanation::Kernel& kernel) {
+    constexpr std::size_t kShown = 3;
+    std::string text;
+    for (std::size_t i = 0; i < std::min(kernel.lines.size(), kShown); ++i)
+        text += str(i == 0 ? "" : " ", kernel.lines[i]);
+    return kernel.lines.size() > kShown ? str(text, " …") : text;
+}
+
+std::string kernel_lines(const Explanation& plan) {
+    std::size_t name = 6, lines = 0;
+    for (const Explanation::Kernel& kernel : plan.kernels) {
+        name = std::max(name, std::min<std::size_t>(width_of(kernel.name), 48));
+        lines = std::max(lines, width_of(lines_text(kernel)));
+    }
+    std::string out = str(padded("kernel", name + 4), lines > 0 ? padded("  from", lines + 2) : "",
+                          "       bytes       FLOP   at least   measured\n");
+    for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
+        const Explanation::Kernel& kernel = plan.kernels[i];
+        out += str(right(std::to_string(i), 3), " ", padded(kernel.name, name));
+        if (lines > 0) out += str("  ", padded(lines_text(kernel), lines));
+        out += str("  ", right(count_of(static_cast<double>(kernel.reads + kernel.writes), "B"), 10), " ",
+                   right(kernel.multiply_adds ? count_of(2.0 * static_cast<double>(kernel.multiply_adds), "") : "", 10),
+                   " ", right(kernel.estimate > 0 ? time_of(kernel.estimate) : "", 10));
+        if (kernel.measured > 0) {
+            char percent[16];
+            std::snprintf(percent, sizeof percent, "%.0f %%", 100 * std::min(1.0, kernel.estimate / kernel.measured));
+            out += str(" ", right(time_of(kernel.measured), 10), "  ", percent, " of the limit");
         }
-        for (std::size_t i = 0; i < kernel.inside.size(); ++i)
-            out += str(i == 0 ? "  inside    " : "            ", kernel.inside[i], "\n");
-        for (std::size_t i = 0; i < kernel.stored.size(); ++i)
-            out += str(i == 0 ? "  stored    " : "            ", kernel.stored[i], "\n");
-        for (std::size_t i = 0; i < kernel.schedule.size(); ++i)
-            out += str(i == 0 ? "  schedule  " : "            ", kernel.schedule[i], "\n");
-        out += str("  traffic   reads ", megabytes(kernel.reads), ", writes ", megabytes(kernel.writes), ", scratch ",
-                   megabytes(kernel.scratch));
-        if (kernel.multiply_adds) out += str(", ", kernel.multiply_adds, " multiply-adds");
         out += "\n";
+    }
+    return out;
+}
+
+std::string indented(std::string_view first, const std::string& text) {
+    std::string out;
+    for (std::size_t at = 0, end; at < text.size(); at = end + 1) {
+        end = std::min(text.find('\n', at), text.size());
+        out += str(at == 0 ? first : "            ", text.substr(at, end - at), "\n");
+    }
+    return out;
+}
+
+std::string details_of(const Explanation::Kernel& kernel) {
+    std::string out = str("\nkernel ", kernel.name, "    cut here: ", kernel.reason, "\n");
+    const auto list = [&](std::string_view title, const std::vector<std::string>& items) {
+        for (std::size_t i = 0; i < items.size(); ++i) out += str(i == 0 ? title : "            ", items[i], "\n");
+    };
+    list("  lines     ", kernel.lines);
+    out += indented("  compute   ", kernel.compute);
+    list("  inside    ", kernel.inside);
+    list("  stored    ", kernel.stored);
+    list("  schedule  ", kernel.schedule);
+    out += str("  traffic   reads ", megabytes(kernel.reads), ", writes ", megabytes(kernel.writes), ", scratch ",
+               megabytes(kernel.scratch));
+    if (kernel.multiply_adds) out += str(", ", kernel.multiply_adds, " multiply-adds");
+    return out + "\n";
+}
+
+}  // namespace
+
+std::string Explanation::text(std::string_view stage) const {
+    if (stage == "graph") return graph;
+    const bool is_stage = stage == "schedule" || stage == "loops" || stage == "source";
+    if (!is_stage && stage != "kernels" && stage != "details")
+        throw ValueError(str("explain: there is no stage \"", stage,
+                             "\"; the stages are kernels, details, graph, schedule, loops, source"));
+    if (kernels.empty()) return "nothing to compute: the value is in memory, or is a view of it\n";
+    std::string out;
+    if (!is_stage)
+        out = str(kernels.size(), kernels.size() == 1 ? " kernel" : " kernels", ", ", megabytes(arena_bytes),
+                  " between them\n");
+    if (stage == "kernels") return out + kernel_lines(*this);
+    for (const Kernel& kernel : kernels) {
+        if (stage == "details") out += details_of(kernel);
+        if (!is_stage) continue;
+        out += str(out.empty() ? "" : "\n", "kernel ", kernel.name, "\n");
+        if (stage == "loops") out += kernel.loops;
+        if (stage == "source") out += kernel.source;
+        if (stage == "schedule")
+            for (const std::string& line : kernel.schedule) out += str("  ", line, "\n");
     }
     return out;
 }

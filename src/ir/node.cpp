@@ -4,6 +4,7 @@
 #include "core/checked.h"
 #include "core/str.h"
 #include "ir/custom.h"
+#include "ir/origins.h"
 
 #include <weft/error.h>
 
@@ -175,7 +176,10 @@ NodeRef Interner::make(Op op, DType dtype, Shape shape, Sources sources, Arg arg
         // A node whose count has reached zero is about to be freed by a thread that waits for the lock: leave it alone.
         std::uint32_t count = node->references_.load(std::memory_order_relaxed);
         while (count != 0)
-            if (node->references_.compare_exchange_weak(count, count + 1)) return NodeRef::adopt(node);
+            if (node->references_.compare_exchange_weak(count, count + 1)) {
+                if (shared_ && origins_are_kept()) note_made(*node);
+                return NodeRef::adopt(node);
+            }
     }
     if (count_ >= buckets_.size()) rehash();
     Node* node =
@@ -185,6 +189,7 @@ NodeRef Interner::make(Op op, DType dtype, Shape shape, Sources sources, Arg arg
     bucket = node;
     ++count_;
     ++live_;
+    if (shared_ && origins_are_kept()) note_made(*node);
     return NodeRef::adopt(node);
 }
 
@@ -282,6 +287,7 @@ void Node::destroy(const Node* node) noexcept {
             if (home->shared_) lock = std::unique_lock(graph_lock());
             home->unlink(dead);
             --home->live_;
+            if (home->shared_ && origins_are_kept()) note_freed(*dead);
         }
         dead->~Node();
         home->deallocate(dead);

@@ -4,6 +4,7 @@
 #include "core/interrupt.h"
 #include "core/str.h"
 #include "ir/build.h"
+#include "ir/origins.h"
 #include "ir/print.h"
 #include "ir/walk.h"
 
@@ -74,6 +75,7 @@ Rewritten rewrite(std::span<const NodeRef> roots, std::span<const Rule> rules, i
     };
     for (const Node* node : order) {
         poll_interrupt();
+        const OriginsOf origins(*node);
         Sources sources;
         bool changed = false;
         for (const NodeRef& source : node->sources) {
@@ -89,6 +91,7 @@ Rewritten rewrite(std::span<const NodeRef> roots, std::span<const Rule> rules, i
                                         ") does not come to an end at ", print_line(*now)));
             now = next;
         }
+        origins.hand_to(*now);
         if (now.get() != node) uses[now.get()] += uses[node];
         result.became.emplace(node, now);
     }

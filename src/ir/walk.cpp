@@ -2,6 +2,7 @@
 #include "ir/walk.h"
 
 #include "ir/node_table.h"
+#include "ir/origins.h"
 
 namespace weft::ir {
 
@@ -42,7 +43,9 @@ std::vector<NodeRef> rebuild(std::span<const NodeRef> roots,
     for (const Node* node : topological_order(roots)) {
         Sources sources;
         for (const NodeRef& source : node->sources) sources.push_back(done[source.get()]);
+        const OriginsOf origins(*node);
         NodeRef fresh = replace(*node, sources);
+        if (fresh) origins.hand_to(*fresh);
         done[node] = std::move(fresh);
     }
     std::vector<NodeRef> result;

@@ -3,6 +3,7 @@
 #include <weft/error.h>
 #include <weft/ops.h>
 #include <weft/optim.h>
+#include <weft/profile.h>
 #include <weft/write_group.h>
 
 #include <algorithm>
@@ -120,6 +121,7 @@ void Optimizer::set_lr(std::size_t group, double lr) {
 
 void Optimizer::step() {
     const NoGrad no_grad;
+    const NamedOp shown_as(name_);
     follow_parameters();
     drawn_.clear();
     turn_ = std::make_shared<Turn>();

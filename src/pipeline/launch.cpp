@@ -6,6 +6,7 @@
 #include "device/threads.h"
 #include "ir/custom.h"
 #include "pipeline/counters.h"
+#include "pipeline/observer.h"
 #include "pipeline/profile.h"
 
 #include <weft/error.h>
@@ -28,8 +29,8 @@ void check_there(const BufferBinding& leaf) {
 }  // namespace
 
 Launch::Launch(device::DeviceRuntime& device, const CachedPlan& plan, std::span<const BufferBinding> leaves,
-               std::span<const Word> constants, std::span<const Word> scalars)
-    : device_(device), plan_(plan), leaves_(leaves), constants_(constants), scalars_(scalars) {
+               std::span<const Word> constants, std::span<const Word> scalars, int observed)
+    : device_(device), plan_(plan), leaves_(leaves), constants_(constants), observed_(observed), scalars_(scalars) {
     for (const BufferBinding& leaf : leaves) check_there(leaf);
     if (plan.plan.arena_bytes) arena_ = device_.allocate(static_cast<std::int64_t>(plan.plan.arena_bytes));
     taken_.reserve(plan.plan.values.size());
@@ -80,12 +81,33 @@ void* Launch::pointer(int value) const {
 }
 
 void Launch::run() {
-    for (std::size_t s = 0; s < plan_.plan.steps.size(); ++s) {
-        const PlanStep& step = plan_.plan.steps[s];
-        if (step.kernel.custom) run_custom(step);
-        else run_kernel(step, *plan_.kernels[s]);
-    }
+    if (Observer* const watching = observer()) run_observed(*watching);
+    else run_steps();
     device_.synchronise();
+}
+
+void Launch::run_steps() {
+    for (std::size_t s = 0; s < plan_.plan.steps.size(); ++s) run_step(s);
+}
+
+void Launch::run_step(std::size_t s) {
+    const PlanStep& step = plan_.plan.steps[s];
+    if (step.kernel.custom) run_custom(step);
+    else run_kernel(step, *plan_.kernels[s]);
+}
+
+void Launch::run_observed(Observer& observer) {
+    for (std::size_t s = 0; s < plan_.plan.steps.size(); ++s) {
+        const std::int64_t start = now();
+        run_step(s);
+        device_.synchronise();
+        const std::int64_t end = now();
+        if (plan_.kernels[s]) plan_.kernels[s]->note_time(end - start);
+        observer.launched(observed_, s, start, end);
+    }
+    for (std::size_t v = 0; v < plan_.plan.values.size(); ++v)
+        if (plan_.plan.values[v].where == PlanValue::Where::Output)
+            observer.stored(observed_, static_cast<int>(v), taken_[v].storage);
 }
 
 // Host functions read and write the host's memory: on other devices, copies of it.
@@ -126,8 +148,7 @@ private:
 
 void Launch::run_custom(const PlanStep& step) {
     const ir::Node& node = *step.kernel.custom;
-    const std::string name = str("custom ", ir::to_string(node.arg, node.dtype));
-    const KernelTimer timer(device_, name, step, 1);
+    const KernelTimer timer(device_, step, 1);
     const HostValues values(*this, step, node.sources.size());
     std::vector<const void*> sources;
     std::vector<void*> results;
@@ -155,7 +176,7 @@ bool Launch::writes_donated(const PlanStep& step) const {
 }
 
 void Launch::run_kernel(const PlanStep& step, const Compiled& kernel) {
-    const KernelTimer timer(device_, kernel.name, step, kernel.chunks);
+    const KernelTimer timer(device_, step, kernel.chunks);
     pointers_.clear();
     for (const int value : step.values) pointers_.push_back(pointer(value));
     kernel_scalars_.clear();

@@ -10,6 +10,8 @@
 
 namespace weft::pipeline {
 
+class Observer;
+
 // Memory that a leaf of a plan is bound to: where its first element lies. Shape and strides are the plan's.
 struct BufferBinding {
     ir::StorageRef storage;
@@ -21,7 +23,7 @@ public:
     // Takes the memory; throws MemoryError, and ValueError for a leaf that only stands in for a value (see
     // tracing::Placeholder). The spans live as long as this.
     Launch(device::DeviceRuntime& device, const CachedPlan& plan, std::span<const BufferBinding> leaves,
-           std::span<const Word> constants, std::span<const Word> scalars);
+           std::span<const Word> constants, std::span<const Word> scalars, int observed = -1);
 
     void run();  // throws IndexError of a Check, or Interrupted
     schedule::StorageView view(int value) const;
@@ -33,6 +35,9 @@ private:
     BufferBinding take(const schedule::PlanValue& value) const;
     void* pointer(int value) const;
     bool writes_donated(const schedule::PlanStep& step) const;
+    void run_steps();
+    void run_observed(Observer& observer);
+    void run_step(std::size_t s);
     void run_custom(const schedule::PlanStep& step);
     void run_kernel(const schedule::PlanStep& step, const Compiled& kernel);
 
@@ -40,6 +45,7 @@ private:
     const CachedPlan& plan_;
     const std::span<const BufferBinding> leaves_;
     const std::span<const Word> constants_;
+    const int observed_;  // what an observer calls this run
     ir::StorageRef arena_, scratch_;
     InlineVector<BufferBinding, 16> taken_;  // per value of the plan; empty for a leaf
     bool committed_ = false;  // memory that was handed over has been written: from here on the run goes to its end

@@ -9,6 +9,7 @@
 #include "ir/walk.h"
 #include "pipeline/counters.h"
 #include "pipeline/launch.h"
+#include "pipeline/observer.h"
 #include "schedule/cost.h"
 #include "schedule/stored_roots.h"
 
@@ -16,7 +17,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <iostream>
 #include <map>
 #include <optional>
@@ -87,7 +87,7 @@ TargetRef target_of(std::uint8_t device) { return device::runtime_of(device).tar
 std::shared_ptr<const CachedPlan> plan_for(const Captured& captured, const TargetRef& target, GraphLock& graph) {
     Found found = find_plan(captured, target);
     if (found.plan) return found.plan;
-    const auto start = std::chrono::steady_clock::now();
+    const std::int64_t start = now();
     auto made = std::make_shared<CachedPlan>();
     made->target = target;
     schedule::PlanOptions options{.donate = target->donate};
@@ -99,8 +99,9 @@ std::shared_ptr<const CachedPlan> plan_for(const Captured& captured, const Targe
     made->constants.assign(captured.constants.begin(), captured.constants.end());
     keep_plan(made);
     count(counter_cells().plans_made);
-    const auto took = std::chrono::steady_clock::now() - start;
-    count(counter_cells().compile_nanoseconds, std::chrono::duration_cast<std::chrono::nanoseconds>(took).count());
+    const std::int64_t end = now();
+    count(counter_cells().compile_nanoseconds, end - start);
+    if (Observer* const watching = observer()) watching->planned(start, end);
     return made;
 }
 
@@ -113,10 +114,13 @@ Result evaluate_on(std::uint8_t number, const Request& request, GraphLock& graph
     static const schedule::Donatable none;
     device::DeviceRuntime& device = device::runtime_of(number);
     const TargetRef target = device.target();
+    Observer* const watching = observer();
+    const std::int64_t start = watching ? now() : 0;
     const Captured captured =
         schedule::capture(request.roots, target->donate ? request.donatable : none, request.keep, &memory);
     std::shared_ptr<const CachedPlan> plan;
     if (!captured.outputs.empty()) plan = plan_for(captured, target, graph);
+    const int observed = watching && plan ? watching->captured(captured, plan) : -1;
 
     std::pmr::vector<BufferBinding> leaves(&memory);
     std::optional<Launch> launch;
@@ -126,8 +130,9 @@ Result evaluate_on(std::uint8_t number, const Request& request, GraphLock& graph
         for (const Captured::Leaf& leaf : captured.leaves)
             leaves.push_back({captured.views[leaf.view].storage, captured.views[leaf.view].offset});
         count(counter_cells().runs);
-        launch.emplace(device, *plan, leaves, captured.constants, captured.scalars);
+        launch.emplace(device, *plan, leaves, captured.constants, captured.scalars, observed);
         launch->run();
+        if (watching) watching->ran(observed, start, now());
     }
     Result result;
     result.values.reserve(captured.roots.size());

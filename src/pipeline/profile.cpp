@@ -4,6 +4,7 @@
 #include "core/config.h"
 #include "core/str.h"
 #include "ir/walk.h"
+#include "pipeline/names.h"
 
 #include <cstdio>
 #include <iostream>
@@ -27,15 +28,18 @@ Traffic traffic_of(const ir::KernelGraph& graph) {
     return traffic;
 }
 
-KernelTimer::KernelTimer(device::DeviceRuntime& device, std::string_view name, const schedule::PlanStep& step,
-                         std::int64_t chunks)
-    : device_(device), name_(name), step_(step), chunks_(chunks), level_(config().debug) {
+KernelTimer::KernelTimer(device::DeviceRuntime& device, const schedule::PlanStep& step, std::int64_t chunks)
+    : device_(device), step_(step), chunks_(chunks), level_(config().debug) {
     if (level_ >= 2) start_ = device_.time();
 }
 
 KernelTimer::~KernelTimer() {
     if (level_ < 1) return;
-    std::string line = str("kernel ", name_);
+    std::string line;
+    {
+        const std::lock_guard lock(ir::graph_lock());  // a walk marks nodes
+        line = str("kernel ", name_of_step(step_));
+    }
     if (level_ >= 2) {
         const double seconds = device_.time() - start_;
         const Traffic traffic = traffic_of(step_.kernel.graph);

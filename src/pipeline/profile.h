@@ -5,21 +5,17 @@
 #include "pipeline/programs.h"
 #include "schedule/plan.h"
 
-#include <string_view>
-
 namespace weft::pipeline {
 
 class KernelTimer {
 public:
-    KernelTimer(device::DeviceRuntime& device, std::string_view name, const schedule::PlanStep& step,
-                std::int64_t chunks);
+    KernelTimer(device::DeviceRuntime& device, const schedule::PlanStep& step, std::int64_t chunks);
     ~KernelTimer();
     KernelTimer(const KernelTimer&) = delete;
     KernelTimer& operator=(const KernelTimer&) = delete;
 
 private:
     device::DeviceRuntime& device_;
-    const std::string_view name_;
     const schedule::PlanStep& step_;
     const std::int64_t chunks_;
     const int level_;

@@ -5,6 +5,7 @@
 #include "device/target.h"
 #include "ir/kernel_graph.h"
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -16,11 +17,16 @@ namespace weft::pipeline {
 // A compiled kernel, and what is worth knowing about it.
 struct Compiled {
     std::shared_ptr<const backend::Program> program;
-    std::string name;
+    std::string name;  // of the function
     std::vector<ir::CheckArg> checks;
     std::vector<std::string> schedule;
     std::int64_t chunks = 1;  // iterations of the parallel loop
     std::size_t scratch_bytes = 0;
+    // The shortest launch that was observed, in nanoseconds; 0: none was.
+    mutable std::atomic<std::int64_t> best_time{0};
+    void note_time(std::int64_t nanoseconds) const {
+        if (const std::int64_t best = best_time; best == 0 || nanoseconds < best) best_time = nanoseconds;
+    }
     std::vector<int> unordered;  // donated parameters that must not share memory after all (kernel/proven.h)
 };
 

@@ -33,7 +33,7 @@ Checker::Argument::Argument(std::string_view name, const Operand& operand) : nam
 }
 
 Checker::Checker(std::string_view function, std::initializer_list<Argument> arguments)
-    : function_(function), arguments_(arguments) {
+    : function_(function), arguments_(arguments), origin_(function) {
     for (const Argument& argument : arguments_) {
         if (const auto* tensor = std::get_if<const Tensor*>(&argument.value))
             value((*tensor)->defined() || argument.optional, argument.name, " is undefined");

@@ -5,6 +5,7 @@
 #include "core/checked.h"
 #include "core/str.h"
 #include "ir/node.h"
+#include "ir/origins.h"
 
 #include <weft/error.h>
 #include <weft/tensor.h>
@@ -82,6 +83,7 @@ private:
 
     std::string_view function_;
     InlineVector<Argument, 4> arguments_;
+    ir::CallOrigin origin_;
     std::optional<DeviceScope> there_;  // where the operands are: what the op makes besides belongs there, too
 };
 

@@ -4,6 +4,7 @@
 #include "cells/state.h"
 #include "core/str.h"
 #include "device/target.h"
+#include "ir/origins.h"
 #include "tracing/recorder.h"
 
 #include <weft/error.h>
@@ -44,8 +45,12 @@ Dims strides_seen(const Tensor& input, const Memory& memory) {
 }
 
 tracing::Signature signature_of(std::span<const Tensor> inputs, std::span<const Memory> memory) {
-    tracing::Signature result{
-        .inputs = {}, .same_as = {}, .in_base = {}, .mode = graph_mode(), .target = device::current_target()};
+    tracing::Signature result{.inputs = {},
+                              .same_as = {},
+                              .in_base = {},
+                              .mode = graph_mode(),
+                              .recorded_calls = ir::call_recorder() != nullptr,
+                              .target = device::current_target()};
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         result.inputs.push_back(layout_of(memory[i]));
         result.same_as.push_back(first_with_cell(inputs, i));
@@ -57,6 +62,7 @@ tracing::Signature signature_of(std::span<const Tensor> inputs, std::span<const 
 // The same as comparing with signature_of(), without making one.
 bool matches(const tracing::Signature& signature, std::span<const Tensor> inputs, std::span<const Memory> memory) {
     if (signature.inputs.size() != inputs.size() || !(signature.mode == graph_mode())) return false;
+    if (!signature.recorded_calls && ir::call_recorder()) return false;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         const tracing::Layout& layout = signature.inputs[i];
         if (layout.device != memory[i].storage->device || layout.dtype != memory[i].dtype ||

@@ -6,6 +6,7 @@
 #include "core/str.h"
 #include "ir/build.h"
 #include "ir/walk.h"
+#include "pipeline/observer.h"
 #include "pipeline/pipeline.h"
 
 #include <weft/error.h>
@@ -306,6 +307,8 @@ void Recorder::plan_it(std::unique_lock<std::recursive_mutex>& graph) {
     const schedule::Captured captured = schedule::capture(roots_, nullptr);
     if (!captured.outputs.empty())
         recording.plan = pipeline::plan_for(captured, device::runtime_of(recording.device).target(), graph);
+    if (pipeline::Observer* const watching = pipeline::observer(); watching && recording.plan)
+        recording.observed = watching->captured(captured, recording.plan);
     std::vector<bool> used(stand_ins_.size(), false);
     for (const schedule::Captured::Leaf& leaf : captured.leaves) {
         const StorageView& view = captured.views[leaf.view];

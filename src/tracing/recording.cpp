@@ -6,6 +6,7 @@
 #include "core/str.h"
 #include "ir/build.h"
 #include "pipeline/counters.h"
+#include "pipeline/observer.h"
 
 #include <weft/error.h>
 
@@ -197,8 +198,14 @@ std::vector<Tensor> replay(const Recording& recording, std::span<const Tensor> i
     std::optional<pipeline::Launch> launch;
     if (recording.plan) {
         pipeline::count(pipeline::counter_cells().runs);
-        launch.emplace(device::runtime_of(recording.device), *recording.plan, leaves, recording.constants, scalars);
+        pipeline::Observer* const watching = pipeline::observer();
+        const std::int64_t start = watching ? pipeline::now() : 0;
+        const int observed =
+            watching && recording.observed < 0 ? watching->captured_before(recording.plan) : recording.observed;
+        launch.emplace(device::runtime_of(recording.device), *recording.plan, leaves, recording.constants, scalars,
+                       observed);
         launch->run();
+        if (watching) watching->ran(observed, start, pipeline::now());
     }
     const std::lock_guard lock(ir::graph_lock());
     return Results(recording, inputs, binding, launch).bind();

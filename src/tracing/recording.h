@@ -33,7 +33,8 @@ struct Signature {
     std::vector<int> same_as;   // per input: the first input with the same cell
     std::vector<Dims> in_base;  // per input: its strides in its base, which contiguous() and reshape() ask for
     GraphMode mode;
-    TargetRef target;  // equal ones are one object
+    bool recorded_calls = false;  // captured while lines of the program were recorded: its kernels know theirs
+    TargetRef target;             // equal ones are one object
     friend bool operator==(const Signature&, const Signature&) = default;
 };
 
@@ -85,6 +86,7 @@ struct Recording {
     std::vector<Watched> watched;
     std::uint8_t device = kCpu;                        // that it runs on
     std::shared_ptr<const pipeline::CachedPlan> plan;  // null: nothing to compute
+    int observed = -1;                                 // what the observer of the capture calls its runs
     std::vector<MemoryRef> leaves;
     std::vector<Word> constants, scalars;
     std::vector<Redraw> redraws;  // in the order of the function's calls

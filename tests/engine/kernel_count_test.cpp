@@ -94,8 +94,8 @@ TEST_CASE("an expensive value that is used twice is stored before its product wi
     const Tensor h = tanh(a) * sigmoid(a);
     const Explanation plan = explain(matmul(h, w) + h[{Slice{}, Slice{0, 48}}]);
     REQUIRE(plan.kernels.size() == 2);
-    CHECK(plan.kernels[0].name == "map_32_64");
-    CHECK(plan.kernels[1].name == "contract_32_48_over_64");
+    CHECK(plan.kernels[0].function == "map_32_64");
+    CHECK(plan.kernels[1].function == "contract_32_48_over_64");
 }
 
 TEST_CASE("a contraction takes its bias and activation along") {

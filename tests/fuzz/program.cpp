@@ -234,14 +234,15 @@ private:
         return true;
     }
 
+    // No statement makes these values, but for sums: gradient() takes equal expressions for one value (docs/semantics.md).
     static std::string loss_text(const Statement& s, const std::string& x) {
         return s.k % 3 == 0   ? str("sum(", x, ") * 0.3")
-               : s.k % 3 == 1 ? str("mean(", x, " * ", x, ")")
+               : s.k % 3 == 1 ? str("mean(", x, " * 0.9371 * ", x, ")")
                               : str("sum(", x, " * filled(", x, ".dtype(), ", x, ".shape(), 1)) * 0.1");
     }
     static Tensor loss_of(const Statement& s, const Tensor& x) {
         if (s.k % 3 == 0) return sum(x) * 0.3;
-        return s.k % 3 == 1 ? mean(x * x) : sum(x * filled(x.dtype(), x.shape(), 1)) * 0.1;
+        return s.k % 3 == 1 ? mean(x * 0.9371 * x) : sum(x * filled(x.dtype(), x.shape(), 1)) * 0.1;
     }
 
     bool backward(const Statement& s, const Tensor& x) {

@@ -237,7 +237,7 @@ TEST_CASE("a large convolution takes fewer products, and is as exact as plain su
     const Tensor y = relu(conv2d(x, w, b, {.padding = 1}));
     const Explanation plan = explain(y);
     std::size_t contractions = 0;
-    for (const auto& kernel : plan.kernels) contractions += kernel.name.starts_with("contract_2_64_30_15_over_192");
+    for (const auto& kernel : plan.kernels) contractions += kernel.function.starts_with("contract_2_64_30_15_over_192");
     CHECK(contractions == 4);
     const Doubles got = values(y), exact = values(relu(conv2d(x.to(f64), w.to(f64), b.to(f64), {.padding = 1})));
     double squares = 0, errors = 0;

@@ -34,7 +34,7 @@ ABSENT = {
 OTHERS = {
     "source": "cell check contract correlate custom_gradient hooks indices mapped nodes windows",
     "binding": "arguments autocast autograd buffer convert custom data debug dlpack dtype errors file_objects files init "
-    "interrupt jit lifetime module operators optim out",
+    "interrupt jit lifetime module operators optim out profile",
     "test": "",
     "registry": "__init__ array_api pending registry test_registry",
 }

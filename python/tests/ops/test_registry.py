@@ -20,7 +20,7 @@ NOT_OPS = {
     "finfo iinfo layout memory_format BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor",
     "setting": "get_default_device set_default_device set_default_tensor_type counters enable_grad get_default_dtype get_num_threads get_rng_state inference_mode initial_seed is_grad_enabled "
     "manual_seed no_grad set_debug_level set_default_dtype set_printoptions set_grad_enabled set_memory_limit set_num_threads set_rng_state trim_memory",
-    "tool": "describe_api explain jit load realize save search_api",
+    "tool": "describe_api jit load realize save search_api",
     "property": "Tensor.data_ptr Tensor.dim Tensor.element_size Tensor.is_contiguous Tensor.is_floating_point Tensor.nelement "
     "Tensor.numel Tensor.size is_floating_point is_tensor isdtype numel promote_types "
     "Tensor.get_device Tensor.is_complex Tensor.is_nonzero Tensor.is_same_size Tensor.is_signed Tensor.ndimension Tensor.storage_offset "

@@ -1,0 +1,172 @@
+"""Profiles: lines, modules, files, and what beginners do wrong."""
+
+import json
+import sys
+
+import pytest
+import weft
+import weft.nn.functional as F
+from weft import nn
+from weft.utils.data import DataLoader, TensorDataset
+
+
+def here():
+    return sys._getframe(1).f_lineno
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = nn.Linear(16, 32)
+
+    def forward(self, x):
+        self.line = here() + 1
+        return F.gelu(self.up(x))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block()])
+        self.out = nn.Linear(32, 4)
+
+    def forward(self, x):
+        return self.out(self.blocks[0](x))
+
+
+def trained(steps=3):
+    model = Net()
+    optimizer = weft.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    data = DataLoader(TensorDataset(weft.rand(steps * 8, 16), weft.randint(0, 4, (steps * 8,))), batch_size=8)
+    with weft.profile("training") as p:
+        for x, y in data:
+            loss = F.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    return model, p
+
+
+def test_a_training_step_by_line_and_module():
+    model, p = trained()
+    run = json.loads(p.json())
+    assert run["format"] == "weft-profile" and run["version"] == 1 and run["title"] == "training"
+    sites = run["sites"]
+    up = [s for s in sites if s.get("module") == "model.blocks.0.up"]
+    assert up and all(run["files"][s["file"]]["path"] == __file__ and s["line"] == model.blocks[0].line for s in up)
+    assert {"linear", "gelu", "cross_entropy", "SGD"} <= {s["op"] for s in sites}
+    assert all(kernel["sites"] for kernel in run["kernels"])
+    names = [kernel["name"] for kernel in run["kernels"]]
+    assert any(name.startswith("linear+gelu") for name in names) and any("SGD" in name for name in names)
+    assert any(kernel.get("backward") for kernel in run["kernels"])
+    assert "def forward" in run["files"][0]["source"]
+
+    events = run["events"]
+    assert len({len(column) for column in events.values()}) == 1
+    assert events["start"] == sorted(events["start"]) and min(events["duration"]) >= 0
+    kinds = [events["kind"].count(kind) for kind in range(8)]
+    assert kinds[0] >= 3 and kinds[2] >= 3 and kinds[4] == 3 and kinds[6] == 3
+    for kind, what in zip(events["kind"], events["what"]):
+        assert what < len({0: run["kernels"], 2: run["plans"]}.get(kind, run["labels"]))
+    for plan in run["plans"]:
+        assert len(plan["kernels"]) == len(plan["steps"])
+        assert all(value["first"] <= value["last"] for value in plan["values"])
+    assert run["memory"]["peak"]["bytes"] >= max(run["memory"]["live"])
+
+
+def test_events_of_a_thread_nest():
+    _, p = trained()
+    events = json.loads(p.json())["events"]
+    open_until = []
+    for start, duration, track in zip(events["start"], events["duration"], events["track"]):
+        assert track == 0
+        while open_until and open_until[-1] <= start:
+            open_until.pop()
+        assert not open_until or start + duration <= open_until[-1]
+        open_until.append(start + duration)
+
+
+def test_looking_changes_nothing():
+    def loop():
+        weft.manual_seed(0)
+        model = Net()
+        optimizer = weft.optim.Adam(model.parameters(), lr=0.01)
+        x = weft.rand(8, 16)
+        for _ in range(4):
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+        return model.out.weight.detach().numpy().tobytes()
+
+    expected = loop()
+    before = weft.counters()
+    with weft.profile():
+        assert loop() == expected
+    after = weft.counters()
+    assert after["plans_made"] == before["plans_made"] and after["kernels_compiled"] == before["kernels_compiled"]
+    assert nn.Module.__call__.__name__ == "__call__"
+
+
+def test_explain_a_function_and_a_tensor():
+    model = Net()
+    weft.realize(*model.parameters())
+    plan = weft.explain(model, weft.rand(8, 16).realize())
+    assert any(kernel.lines == [f"test_profile.py:{model.blocks[0].line}"] for kernel in plan.kernels)
+    assert plan.kernels[0].name.startswith("linear+gelu") and len(repr(plan).splitlines()) == 2 + len(plan.kernels)
+    assert "<table>" in plan._repr_html_() and "linear+gelu" in plan._repr_html_()
+    y = weft.rand(20).realize().exp()
+    assert weft.explain(y, stage="loops") and "exp" in weft.explain(y, stage="graph")
+    with weft.inspection():
+        z = weft.rand(20).realize().sin()
+    assert weft.explain(z).kernels[0].lines == []  # what was recorded is forgotten with the scope
+    with weft.inspection():
+        z = weft.rand(20).realize().sin()
+        assert weft.explain(z).kernels[0].lines == [f"test_profile.py:{here() - 1}"]
+
+
+def test_mistakes(tmp_path):
+    with pytest.raises(TypeError, match="must be a Tensor, or a function that gives one, not int"):
+        weft.explain(3)
+    with pytest.raises(TypeError, match="the function must give a Tensor, not int"):
+        weft.explain(lambda: 3)
+    with pytest.raises(TypeError, match="pass a function"):
+        weft.explain(weft.ones(2), 3)
+    with pytest.raises(ValueError, match="there is no stage"):
+        weft.explain(weft.rand(3), stage="asm")
+    p = weft.profile()
+    for use in (p.stop, p.json, lambda: p.save(tmp_path / "run.json")):
+        with pytest.raises(RuntimeError, match="with `with`"):
+            use()
+    with p:
+        with pytest.raises(ValueError, match="another profile is recording"), weft.profile():
+            pass
+        weft.rand(3).sum().item()
+        assert "recording" in repr(p)
+    with pytest.raises(RuntimeError, match="already"):
+        p.start()
+    with pytest.raises(ValueError, match=r"written as \.html or \.json"):
+        p.save(tmp_path / "run.txt")
+    with pytest.raises(OSError):
+        p.save(tmp_path / "missing" / "run.json")
+
+
+def test_a_failed_program_leaves_nothing_behind():
+    with pytest.raises(ZeroDivisionError), weft.profile():
+        1 / 0
+    with weft.profile() as p:
+        weft.rand(3).sum().item()
+    assert "kernel" in repr(p)
+
+
+def test_hostile_names_stay_text(tmp_path):
+    class Hostile(nn.Module):
+        def forward(self, x):
+            return x.exp()
+
+    Hostile.__name__ = "</script><img onerror=alert(1)>"
+    with weft.profile("</script><script>alert(1)</script>") as p:
+        with p.region("<b>"):
+            Hostile()(weft.rand(4)).numpy()
+    assert "<" not in p.json()
+    assert json.loads(p.json())["title"].startswith("</script>")
+    assert any("onerror" in site.get("module", "") for site in json.loads(p.json())["sites"])

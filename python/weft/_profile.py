@@ -1,0 +1,291 @@
+"""Looking inside a running program: weft.profile(), and the lines that weft.explain() shows."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import weakref
+
+from . import _weft
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from typing_extensions import Self
+
+__all__ = ["explain", "inspection", "profile"]
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_DATA, _REGION, _STEP = 4, 5, 6  # kinds of events: docs/profile-format.md
+
+
+class _Modules:
+    """The path of the module whose forward() runs: "model.layers.1.attn". The outermost one is named as the caller names it."""
+
+    def __init__(self) -> None:
+        self.paths: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+        self.depth = threading.local()
+
+    def path_of(self, module: Any) -> str:
+        outermost = not getattr(self.depth, "value", 0)
+        if outermost or module not in self.paths:
+            root = self.paths.get(module) or self._name(module)
+            for name, inner in module.named_modules():
+                self.paths[inner] = f"{root}.{name}" if name else root
+        return self.paths[module]
+
+    def _name(self, module: Any) -> str:
+        frame = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+            frame = frame.f_back  # type: ignore[assignment]
+        for names in (frame.f_locals, frame.f_globals) if frame is not None else ():
+            for name, value in list(names.items()):
+                if value is module and name != "self":
+                    return str(name)
+        return type(module).__name__
+
+
+class _Watch:
+    """Lines and modules are recorded while one is open; they may be nested, and cost nothing otherwise."""
+
+    open = 0
+    calls: Any = None  # nn.Module.__call__ as it was
+    lock = threading.Lock()
+
+    def __init__(self) -> None:
+        with _Watch.lock:
+            self.inspection = _weft._Inspection()
+            _Watch.open += 1
+            if _Watch.open == 1:
+                _weft._record_lines(True, _PACKAGE)
+                _Watch._watch_modules()
+
+    def close(self) -> None:
+        with _Watch.lock:
+            self.inspection = None  # type: ignore[assignment]
+            _Watch.open -= 1
+            if _Watch.open == 0:
+                _weft._record_lines(False, _PACKAGE)
+                _module_class().__call__ = _Watch.calls
+
+    @staticmethod
+    def _watch_modules() -> None:
+        module_class = _module_class()
+        call = _Watch.calls = module_class.__call__
+        modules = _Modules()
+
+        def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
+            before = _weft._enter_module(modules.path_of(self))
+            modules.depth.value = getattr(modules.depth, "value", 0) + 1
+            try:
+                return call(self, *args, **kwargs)
+            finally:
+                modules.depth.value -= 1
+                _weft._leave_module(before)
+
+        module_class.__call__ = watched
+
+
+def _module_class() -> Any:
+    from .nn.module import Module
+
+    return Module
+
+
+def explain(what: Any, *args: Any, stage: str | None = None, **kwargs: Any) -> Any:
+    """What computing a tensor would do: its kernels, a line each: what they compute, from which lines, what they cost. It is not computed.
+
+    Of a function, it is called with the arguments that follow, and its lines are shown with the kernels. `stage` gives the text of one
+    stage: "details", "graph", "schedule", "loops" or "source".
+
+    >>> weft.explain(model, x)
+    >>> print(weft.explain(y, stage="loops"))
+    """
+    from ._weft import Tensor
+
+    if not isinstance(what, Tensor):
+        if not callable(what):
+            raise TypeError(f"explain(): argument 'what' must be a Tensor, or a function that gives one, not {type(what).__name__}")
+        with inspection():
+            result = what(*args, **kwargs)
+            first = result[0] if isinstance(result, (tuple, list)) and result else result
+            if not isinstance(first, Tensor):
+                raise TypeError(f"explain(): the function must give a Tensor, not {type(result).__name__}")
+            return explain(first, stage=stage)
+    if args or kwargs:
+        raise TypeError("explain(): arguments behind a Tensor mean nothing; pass a function to have it called with them")
+    explanation = _weft._explain(what)
+    return explanation if stage is None else explanation.text(stage)
+
+
+def _table(explanation: Any) -> str:
+    """What notebooks show."""
+    from html import escape
+
+    def row(cells: list[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag} style='text-align:left'>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    rows = [
+        row([kernel.name, " ".join(kernel.lines), f"{(kernel.reads + kernel.writes) / 1e6:.2f} MB", f"{2e-6 * kernel.multiply_adds:.1f}",
+             f"{1e6 * kernel.estimate:.1f} µs", f"{1e6 * kernel.measured:.1f} µs" if kernel.measured else ""], "td")
+        for kernel in explanation.kernels
+    ]  # fmt: skip
+    head = row(["kernel", "from", "memory", "MFLOP", "at least", "measured"], "th")
+    return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+_weft.Explanation._repr_html_ = _table
+
+
+class inspection:
+    """While it is open, ops remember where they were called, so that explain() says which lines a kernel came from.
+
+    >>> with weft.inspection():
+    ...     y = model(x)
+    >>> print(weft.explain(y))
+    """
+
+    def __enter__(self) -> Self:
+        self._watch = _Watch()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._watch.close()
+
+
+class profile:
+    """Records what the program does: which lines become which kernels, what they cost, and what memory is held.
+
+    >>> with weft.profile() as p:
+    ...     train()
+    >>> print(p)
+    >>> p.save("run.html")  # one file, opens in a browser; "run.json": the same as data
+    """
+
+    active: profile | None = None
+
+    def __init__(self, title: str | None = None) -> None:
+        self.title = title if title is not None else os.path.basename(sys.argv[0] if sys.argv and sys.argv[0] else "interactive")
+        self._profile: Any = None
+        self._undo: list[Callable[[], None]] = []
+
+    def start(self) -> Self:
+        """Begins; `with` does so."""
+        if self._profile is not None:
+            raise RuntimeError("profile: this one has been started already; make another one")
+        self._profile = _weft._Profile(self.title)
+        self._watch = _Watch()
+        profile.active = self
+        self._watch_loaders()
+        self._watch_steps()
+        return self
+
+    def stop(self) -> None:
+        """Ends; what was recorded stays."""
+        if self._profile is None:
+            raise RuntimeError("profile: it was never started; use it with `with`, or call start()")
+        if profile.active is not self:
+            return
+        profile.active = None
+        for undo in self._undo:
+            undo()
+        self._profile.stop()
+        self._watch.close()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def region(self, name: str) -> _Region:
+        """A part of the program with a name, on the timeline: `with p.region("evaluate"):`."""
+        return _Region(self._recorded(), name)
+
+    def json(self) -> str:
+        """What was recorded, as docs/profile-format.md says."""
+        return str(self._recorded().json())
+
+    def save(self, path: Any) -> None:
+        """Writes "run.html", a page that opens in a browser without a network, or "run.json", the same as data."""
+        from pathlib import Path
+
+        target = Path(path)
+        if target.suffix not in (".html", ".json"):
+            raise ValueError(f"save({str(path)!r}): a profile is written as .html or .json")
+        text = self.json()
+        if target.suffix == ".html":
+            page = Path(__file__).with_name("_page.html").read_text(encoding="utf-8")
+            before, _, after = page.partition("/*PROFILE*/")
+            text = before + text + after
+        target.write_text(text, encoding="utf-8")
+
+    def __repr__(self) -> str:
+        if self._profile is None:
+            return "<profile that was not started>"
+        if profile.active is self:
+            return "<profile that is recording>"
+        return str(self._profile.table()).rstrip("\n")
+
+    def _recorded(self) -> Any:
+        if self._profile is None:
+            raise RuntimeError("profile: nothing was recorded; use it with `with`, or call start() and stop()")
+        return self._profile
+
+    def _replace(self, owner: Any, name: str, replacement: Any) -> None:
+        before = getattr(owner, name)
+        setattr(owner, name, replacement(before))
+        self._undo.append(lambda: setattr(owner, name, before))
+
+    def _watch_loaders(self) -> None:
+        from .utils.data import DataLoader
+
+        recorded = self._profile
+
+        def watched(iterate: Any) -> Any:
+            def batches(loader: Any) -> Any:
+                found = iter(iterate(loader))
+                while True:
+                    start = recorded.now()
+                    try:
+                        batch = next(found)
+                    except StopIteration:
+                        return
+                    recorded.add(_DATA, "next batch", start, recorded.now())
+                    yield batch
+
+            return batches
+
+        self._replace(DataLoader, "__iter__", watched)
+
+    def _watch_steps(self) -> None:
+        from .optim.fused import FusedOptimizer
+
+        recorded = self._profile
+
+        def watched(step: Any) -> Any:
+            def stepped(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+                start = recorded.now()
+                try:
+                    return step(optimizer, *args, **kwargs)
+                finally:
+                    recorded.add(_STEP, f"{type(optimizer).__name__}.step", start, recorded.now())
+
+            return stepped
+
+        self._replace(FusedOptimizer, "step", watched)
+
+
+class _Region:
+    def __init__(self, recorded: Any, name: str) -> None:
+        self.recorded, self.name, self.start = recorded, name, 0
+
+    def __enter__(self) -> Self:
+        self.start = self.recorded.now()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.recorded.add(_REGION, self.name, self.start, self.recorded.now())

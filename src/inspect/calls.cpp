@@ -1,0 +1,99 @@
+// inspect/calls.cpp: the recorder of calls, which exists while somebody looks.
+#include "inspect/calls.h"
+
+#include "core/str.h"
+
+#include <atomic>
+#include <mutex>
+
+namespace weft {
+namespace inspect {
+namespace {
+
+std::atomic<int (*)()> where{nullptr};
+
+struct Recorder final : ir::CallRecorder {
+    ir::OriginId origin_of_call(std::string_view op) override {
+        int (*const ask)() = where.load(std::memory_order_relaxed);
+        return static_cast<ir::OriginId>(calls().site_of(ask ? ask() : -1, op)) << 1;
+    }
+};
+
+Recorder& recorder() {
+    static Recorder& instance = *new Recorder;
+    return instance;
+}
+int users = 0;  // under the graph lock
+
+}  // namespace
+
+Calls& calls() {
+    static Calls& instance = *new Calls;
+    return instance;
+}
+
+int Calls::add_line(const SourceLine& line) {
+    const std::lock_guard lock(mutex_);
+    lines_.push_back(line);
+    return static_cast<int>(lines_.size()) - 1;
+}
+
+int Calls::site_of(int line, std::string_view op) {
+    const std::string key = str(line, " ", op);
+    const std::lock_guard lock(mutex_);
+    const auto [found, fresh] = numbers_.try_emplace(key, static_cast<int>(sites_.size()));
+    if (fresh) sites_.push_back({line, std::string(op)});
+    return found->second;
+}
+
+Site Calls::site(int number) const {
+    const std::lock_guard lock(mutex_);
+    return sites_.at(static_cast<std::size_t>(number));
+}
+
+SourceLine Calls::line(int number) const {
+    if (number < 0) return {};
+    const std::lock_guard lock(mutex_);
+    return lines_.at(static_cast<std::size_t>(number));
+}
+
+Recording::Recording() {
+    const std::lock_guard lock(ir::graph_lock());
+    if (++users > 1) return;
+    recorder().origins.start();
+    ir::set_call_recorder(&recorder());
+}
+
+Recording::~Recording() {
+    const std::lock_guard lock(ir::graph_lock());
+    if (--users > 0) return;
+    ir::set_call_recorder(nullptr);
+    recorder().origins.stop();
+}
+
+std::string to_string(const Site& site) {
+    const SourceLine line = calls().line(site.line);
+    if (line.file.empty()) return site.op;
+    const std::string_view name = std::string_view(line.file).substr(line.file.rfind('/') + 1);
+    return str(name, ":", line.line, " ", site.op);
+}
+
+}  // namespace inspect
+
+Inspection::Inspection() : recording_(std::make_shared<inspect::Recording>()) {}
+Inspection::~Inspection() = default;
+
+struct NamedOp::Scope {
+    explicit Scope(std::string_view name) : origin(name) {}
+    ir::CallOrigin origin;
+};
+
+NamedOp::NamedOp(std::string_view name) {
+    if (ir::call_recorder()) scope_ = std::make_unique<Scope>(name);
+}
+NamedOp::~NamedOp() = default;
+
+int add_source_line(const SourceLine& line) { return inspect::calls().add_line(line); }
+void set_source_callback(int (*ask)()) { inspect::where = ask; }
+
+}  // namespace weft

@@ -1,0 +1,51 @@
+// inspect/calls.h: where ops were called. Sites are numbered for the life of the process: what jit captured while one profile recorded can be
+// shown by the next.
+#pragma once
+
+#include "core/leaf_mutex.h"
+#include "ir/origins.h"
+
+#include <weft/profile.h>
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace weft::inspect {
+
+struct Site {
+    int line = -1;  // of Calls::line()
+    std::string op;
+};
+
+// All that was ever recorded.
+class Calls {
+public:
+    int add_line(const SourceLine& line);
+    int site_of(int line, std::string_view op);
+    Site site(int number) const;
+    SourceLine line(int number) const;
+
+private:
+    mutable LeafMutex mutex_;
+    std::vector<SourceLine> lines_;
+    std::vector<Site> sites_;
+    std::unordered_map<std::string, int> numbers_;  // of sites, by line and op
+};
+Calls& calls();
+
+// Records while at least one is alive.
+class Recording {
+public:
+    Recording();
+    ~Recording();
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+};
+
+inline int site_of(ir::OriginId id) { return static_cast<int>(id >> 1); }
+inline bool is_backward(ir::OriginId id) { return id & ir::kBackward; }
+std::string to_string(const Site& site);  // "train.py:12 linear", or the op alone
+
+}  // namespace weft::inspect

@@ -1,0 +1,428 @@
+// inspect/profile_json.cpp: a profile as JSON (docs/profile-format.md), and as a table.
+#include "inspect/profile_data.h"
+
+#include "core/str.h"
+#include "inspect/json.h"
+#include "inspect/limits.h"
+#include "kernel/proven.h"
+#include "pipeline/profile.h"
+
+#include <weft/debug.h>
+
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <tuple>
+
+namespace weft::inspect {
+namespace {
+
+using schedule::PlanValue;
+
+constexpr std::size_t kWithLoops =
+    200;  // kernels whose loops are written, by time: a page holds a program, not a library
+
+// ---- sites -----------------------------------------------------------------------------------------------------------
+
+class Sites {
+public:
+    int number_of(int site) {
+        const auto [found, fresh] = numbers_.try_emplace(site, static_cast<int>(sites.size()));
+        if (fresh) add(calls().site(site));
+        return found->second;
+    }
+    Json files = Json::array(), sites = Json::array();
+
+private:
+    void add(const Site& site) {
+        const SourceLine line = calls().line(site.line);
+        Json entry;
+        if (!line.file.empty()) {
+            entry["file"] = file_number(line.file);
+            entry["line"] = line.line;
+        }
+        if (!line.function.empty()) entry["function"] = line.function;
+        if (!line.module.empty()) entry["module"] = line.module;
+        entry["op"] = site.op;
+        sites.push_back(std::move(entry));
+    }
+    int file_number(const std::string& path) {
+        const auto [found, fresh] = file_numbers_.try_emplace(path, static_cast<int>(files.size()));
+        if (fresh) {
+            std::ifstream file(path, std::ios::binary);
+            std::ostringstream text;
+            if (file) text << file.rdbuf();
+            files.push_back(Json{{"path", path}, {"source", text.str()}});
+        }
+        return found->second;
+    }
+    std::map<int, int> numbers_;
+    std::map<std::string, int> file_numbers_;
+};
+
+// ---- kernels and plans -----------------------------------------------------------------------------------------------
+
+struct KernelTimes {
+    std::int64_t calls = 0, time = 0, best = INT64_MAX;
+};
+
+struct KernelKey {
+    int run, step;
+    auto operator<=>(const KernelKey&) const = default;
+};
+
+std::string_view kind_of(const schedule::PlanStep& step) {
+    if (step.kernel.custom) return "custom";
+    if (step.kernel.contraction) return "contraction";
+    return step.kernel.graph.kind == ir::KernelGraph::Kind::Rows && step.kernel.graph.inner.empty() ? "map" : "row";
+}
+
+Json loops_of(const ir::KernelGraph& graph, const Target& target) {
+    Json passes = Json::array();
+    std::string before;
+    kernel::proven_kernel(graph, target, [&](std::string_view pass, const kernel::Kernel& kernel) {
+        std::string text = kernel::print(kernel);
+        if (text != before) passes.push_back(Json{{"name", pass}, {"loops", text}});
+        before = std::move(text);
+    });
+    return passes;
+}
+
+std::string_view where_name(PlanValue::Where where) {
+    switch (where) {
+        case PlanValue::Where::Leaf: return "leaf";
+        case PlanValue::Where::Output: return "output";
+        case PlanValue::Where::Donated: return "donated";
+        case PlanValue::Where::Arena: return "arena";
+        case PlanValue::Where::Inside: return "inside";
+    }
+    __builtin_unreachable();
+}
+
+std::string type_of(const PlanValue& value) { return str(value.dtype, value.shape); }
+
+std::int64_t bytes_of(const PlanValue& value) {
+    return value.bytes ? value.bytes : numel(value.shape) * static_cast<std::int64_t>(size_of(value.dtype));
+}
+
+class Writer {
+public:
+    explicit Writer(const ProfileData& data) : data_(data), limits_(machine_limits(true)) {
+        for (const ProfileData::Event& event : data.events) {
+            if (event.kind != Profile::Event::Kernel) continue;
+            KernelTimes& times = times_[same_as({event.what, event.step})];
+            ++times.calls;
+            times.time += event.duration;
+            times.best = std::min(times.best, event.duration);
+        }
+        std::vector<std::pair<std::int64_t, KernelKey>> by_time;
+        for (const auto& [key, times] : times_) by_time.emplace_back(-times.time, key);
+        std::sort(by_time.begin(), by_time.end());
+        for (std::size_t i = 0; i < std::min(by_time.size(), kWithLoops); ++i) with_loops_[by_time[i].second] = true;
+    }
+
+    std::string json() {
+        Json out{{"format", "weft-profile"}, {"version", 1}, {"title", data_.title}};
+        out["began"] = utc(data_.wall);
+        out["duration"] = data_.ended - data_.began;
+        out["overhead"] = data_.overhead;
+        out["machine"] = machine();
+        Json events = events_json();  // numbers the kernels and plans that it meets
+        Json memory = memory_json();
+        out["files"] = std::move(sites_.files);
+        out["sites"] = std::move(sites_.sites);
+        out["kernels"] = std::move(kernels_);
+        out["plans"] = std::move(plans_);
+        out["tracks"] = Json::array();
+        for (const std::string& name : data_.tracks) out["tracks"].push_back(Json{{"name", name}, {"kind", "thread"}});
+        out["labels"] = data_.labels;
+        out["events"] = std::move(events);
+        out["memory"] = std::move(memory);
+        return out.dump();
+    }
+
+    std::string table() {
+        struct Row {
+            std::int64_t time, calls;
+            std::string name, lines;
+            double fraction;
+        };
+        std::vector<Row> rows;
+        std::int64_t total = 0;
+        for (const auto& [key, times] : times_) {
+            const RunKind& run = run_kinds()[key.run];
+            const double limit = limit_of(run.plan->plan.steps[key.step]);
+            rows.push_back({times.time, times.calls, run.names[key.step], lines_of(run.origins[key.step]),
+                            limit > 0 ? limit / static_cast<double>(std::max<std::int64_t>(times.best, 1)) : 0});
+            total += times.time;
+        }
+        std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.time > b.time; });
+        std::string out = str(rows.size(), rows.size() == 1 ? " kernel" : " kernels", ", ", milliseconds(total), " of ",
+                              milliseconds(data_.ended - data_.began), "\n");
+        constexpr std::size_t kShown = 30;
+        for (std::size_t i = 0; i < std::min(rows.size(), kShown); ++i) {
+            char text[96];
+            std::snprintf(
+                text, sizeof text, "%10s  %5.1f %%  %7lld×  ", milliseconds(rows[i].time).c_str(),
+                100.0 * static_cast<double>(rows[i].time) / static_cast<double>(std::max<std::int64_t>(total, 1)),
+                static_cast<long long>(rows[i].calls));
+            out += str(text, rows[i].name);
+            if (rows[i].fraction > 0) {
+                std::snprintf(text, sizeof text, "  (%.0f %% of the limit)", 100 * std::min(rows[i].fraction, 1.0));
+                out += text;
+            }
+            out += str(rows[i].lines.empty() ? "" : "  ", rows[i].lines, "\n");
+        }
+        if (rows.size() > kShown) out += str("… and ", rows.size() - kShown, " more\n");
+        return out;
+    }
+
+private:
+    static std::string utc(std::chrono::system_clock::time_point time) {
+        const std::time_t seconds = std::chrono::system_clock::to_time_t(time);
+        std::tm parts{};
+        gmtime_r(&seconds, &parts);
+        char text[32];
+        std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+        return text;
+    }
+
+    static std::string milliseconds(std::int64_t nanoseconds) {
+        char text[32];
+        std::snprintf(text, sizeof text, "%.2f ms", 1e-6 * static_cast<double>(nanoseconds));
+        return text;
+    }
+
+    static std::string lines_of(const ir::OriginIds& origins) {
+        std::string text;
+        std::vector<std::string> seen;
+        for (const ir::OriginId id : origins) {
+            const SourceLine line = calls().line(calls().site(site_of(id)).line);
+            if (line.file.empty()) continue;
+            std::string place = str(line.file.substr(line.file.rfind('/') + 1), ":", line.line);
+            if (std::find(seen.begin(), seen.end(), place) != seen.end()) continue;
+            if (seen.size() == 3) return text + " …";
+            text += str(seen.empty() ? "" : " ", place);
+            seen.push_back(std::move(place));
+        }
+        return text;
+    }
+
+    Json machine() const {
+        const SystemInfo info = system_info();
+        Json out{{"cpu", info.cpu}, {"level", info.level}, {"backend", info.backend}, {"threads", info.threads}};
+        out["caches"] = std::vector{info.l1_bytes, info.l2_bytes, info.l3_bytes};
+        if (limits_.measured) {
+            out["bandwidth"] = limits_.bandwidth;
+            out["flops"] = limits_.flops;
+        }
+        return out;
+    }
+
+    // Nanoseconds that the machine needs at least; 0: not known.
+    double limit_of(const schedule::PlanStep& step) const {
+        if (step.kernel.custom || !limits_.measured) return 0;
+        const pipeline::Traffic traffic = pipeline::traffic_of(step.kernel.graph);
+        return 1e9 * seconds_at_least(traffic.reads + traffic.writes, traffic.multiply_adds, limits_);
+    }
+
+    // Steps of one plan that are there for the same calls are one kernel, also if the runs differ elsewhere.
+    KernelKey same_as(KernelKey key) {
+        const RunKind& run = run_kinds()[key.run];
+        std::vector<ir::OriginId> origins(run.origins[key.step].begin(), run.origins[key.step].end());
+        return first_.try_emplace({run.plan.get(), key.step, std::move(origins)}, key).first->second;
+    }
+
+    int kernel_number(KernelKey any) {
+        const KernelKey key = same_as(any);
+        const auto [found, fresh] = kernel_numbers_.try_emplace(key, static_cast<int>(kernels_.size()));
+        if (fresh) kernels_.push_back(kernel(key));
+        return found->second;
+    }
+
+    Json kernel(KernelKey key) {
+        const RunKind& run = run_kinds()[key.run];
+        const schedule::PlanStep& step = run.plan->plan.steps[key.step];
+        Json out{{"name", run.names[key.step]}, {"kind", kind_of(step)}};
+        Json sites = Json::array(), backward = Json::array();
+        for (const ir::OriginId id : run.origins[key.step]) {
+            const int site = sites_.number_of(site_of(id));
+            if (!sites.contains(site)) sites.push_back(site);
+            if (is_backward(id)) backward.push_back(site);
+        }
+        out["sites"] = std::move(sites);
+        if (backward.size() > 0) out["backward"] = std::move(backward);
+        out["step"] = key.step;
+        if (!step.kernel.graph.reasons.empty()) out["reason"] = step.kernel.graph.reasons[0];
+        if (!step.kernel.custom) describe(key, *run.plan, out);
+        const KernelTimes& times = times_.at(key);
+        out["calls"] = times.calls;
+        out["time"] = times.time;
+        out["best"] = times.best;
+        if (const double limit = limit_of(step); limit > 0) out["limit"] = static_cast<std::int64_t>(limit);
+        return out;
+    }
+
+    void describe(KernelKey key, const pipeline::CachedPlan& plan, Json& out) const {
+        const ir::KernelGraph& graph = plan.plan.steps[key.step].kernel.graph;
+        std::vector<ir::NodeRef> values;
+        for (const ir::KernelGraph::Output& output : graph.outputs) values.push_back(output.value);
+        out["compute"] = ir::print_graph(values);
+        out["schedule"] = plan.kernels[key.step]->schedule;
+        if (with_loops_.contains(key)) {
+            out["passes"] = loops_of(graph, *plan.target);
+            out["source"] = plan.kernels[key.step]->program->source();
+        }
+        const pipeline::Traffic traffic = pipeline::traffic_of(graph);
+        out["reads"] = traffic.reads;
+        out["writes"] = traffic.writes;
+        out["scratch"] = plan.kernels[key.step]->scratch_bytes;
+        out["flops"] = 2 * traffic.multiply_adds;
+    }
+
+    int plan_number(int number) {
+        const auto [found, fresh] = plan_numbers_.try_emplace(number, static_cast<int>(plans_.size()));
+        if (!fresh) return found->second;
+        const int place = found->second;
+        plans_.push_back(Json());
+        plans_[static_cast<std::size_t>(place)] = plan(run_kinds()[number], number, place);
+        return place;
+    }
+
+    Json plan(const RunKind& run, int number, int place) {
+        const schedule::Plan& plan = run.plan->plan;
+        Json out;
+        out["kernels"] = Json::array();
+        for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+            const KernelKey key = same_as({number, static_cast<int>(s)});
+            if (!times_.contains(key)) times_[key] = {0, 0, 0};  // the run ended before it
+            const int kernel = kernel_number(key);
+            out["kernels"].push_back(kernel);
+            Json& entry = kernels_[static_cast<std::size_t>(kernel)];
+            if (!entry.has("plan")) entry["plan"] = place;
+        }
+        out["runs"] = std::count_if(data_.events.begin(), data_.events.end(), [&](const ProfileData::Event& event) {
+            return event.kind == Profile::Event::Run && event.what == number;
+        });
+        if (!run.graph.empty()) out["graph"] = run.graph;
+        if (!run.simplified.empty()) out["simplified"] = run.simplified;
+        out["rules"] = run.rules;
+        out["arena"] = plan.arena_bytes;
+        add_values(run, out);
+        return out;
+    }
+
+    void add_values(const RunKind& run, Json& out) {
+        const schedule::Plan& plan = run.plan->plan;
+        const int steps = static_cast<int>(plan.steps.size());
+        std::vector<int> first(plan.values.size(), steps), last(plan.values.size(), -1);
+        Json io = Json::array();
+        for (int s = 0; s < steps; ++s) {
+            Json reads = Json::array(), writes = Json::array();
+            const schedule::PlanStep& step = plan.steps[s];
+            for (std::size_t p = 0; p < step.values.size(); ++p) {
+                const int value = step.values[p];
+                const bool written =
+                    step.kernel.custom ? p >= step.kernel.custom->sources.size() : step.kernel.graph.params[p].output;
+                (written ? writes : reads).push_back(value);
+                first[value] = std::min(first[value], s);
+                last[value] = std::max(last[value], s);
+            }
+            io.push_back(Json{{"reads", std::move(reads)}, {"writes", std::move(writes)}});
+        }
+        for (const int output : plan.outputs) last[output] = steps;
+        Json values = Json::array();
+        for (std::size_t v = 0; v < plan.values.size(); ++v) {
+            const PlanValue& value = plan.values[v];
+            const bool before = value.where == PlanValue::Where::Leaf || value.where == PlanValue::Where::Donated;
+            Json entry{{"type", type_of(value)}, {"bytes", bytes_of(value)}, {"where", where_name(value.where)}};
+            if (value.where == PlanValue::Where::Arena) entry["offset"] = value.arena_offset;
+            if (value.where == PlanValue::Where::Inside) {
+                entry["offset"] = value.offset * static_cast<std::int64_t>(size_of(value.dtype));
+                entry["whole"] = value.whole;
+            }
+            if (value.leaf >= 0) entry["leaf"] = value.leaf;
+            entry["first"] = before ? -1 : first[v];
+            entry["last"] = before && value.where == PlanValue::Where::Leaf ? steps : std::max(last[v], first[v]);
+            if (!run.value_origins[v].empty()) entry["site"] = sites_.number_of(site_of(run.value_origins[v].front()));
+            values.push_back(std::move(entry));
+        }
+        out["steps"] = std::move(io);
+        out["values"] = std::move(values);
+    }
+
+    Json events_json() {
+        std::vector<ProfileData::Event> events = data_.events;
+        std::stable_sort(events.begin(), events.end(), [](const auto& a, const auto& b) {
+            return a.start != b.start ? a.start < b.start : a.duration > b.duration;
+        });
+        std::vector<int> kinds, tracks, what;
+        std::vector<std::int64_t> starts, durations;
+        for (const ProfileData::Event& event : events) {
+            kinds.push_back(static_cast<int>(event.kind));
+            starts.push_back(event.start);
+            durations.push_back(event.duration);
+            tracks.push_back(event.track);
+            what.push_back(event.kind == Profile::Event::Kernel ? kernel_number({event.what, event.step})
+                           : event.kind == Profile::Event::Run  ? plan_number(event.what)
+                                                                : event.what);
+        }
+        return Json{{"kind", kinds}, {"start", starts}, {"duration", durations}, {"track", tracks}, {"what", what}};
+    }
+
+    Json memory_json() {
+        std::vector<std::int64_t> times, live, pool;
+        for (const ProfileData::MemoryPoint& point : data_.memory) {
+            times.push_back(point.time);
+            live.push_back(point.live);
+            pool.push_back(point.pool);
+        }
+        Json out{{"time", times}, {"live", live}, {"pool", pool}};
+        if (data_.peak_bytes == 0) return out;
+        std::vector<ProfileData::Holder> holders = data_.at_peak;
+        const auto value_of = [](const ProfileData::Holder& holder) -> const PlanValue& {
+            return run_kinds()[holder.run].plan->plan.values[holder.value];
+        };
+        std::stable_sort(holders.begin(), holders.end(),
+                         [&](const auto& a, const auto& b) { return bytes_of(value_of(a)) > bytes_of(value_of(b)); });
+        constexpr std::size_t kHolders = 50;
+        Json list = Json::array();
+        for (std::size_t i = 0; i < std::min(holders.size(), kHolders); ++i) {
+            const PlanValue& value = value_of(holders[i]);
+            Json entry{{"bytes", bytes_of(value)}, {"type", type_of(value)}};
+            const ir::OriginIds& origins = run_kinds()[holders[i].run].value_origins[holders[i].value];
+            if (!origins.empty()) entry["site"] = sites_.number_of(site_of(origins.front()));
+            list.push_back(std::move(entry));
+        }
+        out["peak"] = Json{{"time", data_.peak_time}, {"bytes", data_.peak_bytes}, {"holders", std::move(list)}};
+        return out;
+    }
+
+    const ProfileData& data_;
+    const MachineLimits limits_;
+    Sites sites_;
+    std::map<KernelKey, KernelTimes> times_;
+    std::map<KernelKey, bool> with_loops_;
+    std::map<std::tuple<const pipeline::CachedPlan*, int, std::vector<ir::OriginId>>, KernelKey> first_;
+    Json kernels_ = Json::array(), plans_ = Json::array();
+    std::map<KernelKey, int> kernel_numbers_;
+    std::map<int, int> plan_numbers_;
+};
+
+}  // namespace
+
+std::string to_json(const ProfileData& data) {
+    Writer writer(data);
+    const std::lock_guard lock(ir::graph_lock());  // printing walks nodes
+    return writer.json();
+}
+
+std::string to_table(const ProfileData& data) {
+    Writer writer(data);
+    const std::lock_guard lock(ir::graph_lock());
+    return writer.table();
+}
+
+}  // namespace weft::inspect

@@ -1,0 +1,226 @@
+// Which lines become which kernels: through gradients, rewrites, fusion, caches and jit; and that looking changes nothing.
+#include <weft/autograd.h>
+#include <weft/debug.h>
+#include <weft/error.h>
+#include <weft/jit.h>
+#include <weft/nn.h>
+#include <weft/ops.h>
+#include <weft/optim.h>
+#include <weft/profile.h>
+#include <weft/random.h>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <thread>
+
+using namespace weft;
+
+namespace {
+
+// Stands in for a front end: line(n) says that the program is at line n from now on.
+thread_local int current = -1;
+int where() { return current; }
+void line(int number) {
+    static std::map<int, int> numbers;
+    set_source_callback(where);
+    if (!numbers.contains(number)) numbers[number] = add_source_line({"net.py", number, "forward", "net"});
+    current = numbers[number];
+}
+
+bool has_line(const Explanation::Kernel& kernel, int number) {
+    return std::find(kernel.lines.begin(), kernel.lines.end(), "net.py:" + std::to_string(number)) !=
+           kernel.lines.end();
+}
+
+const Explanation::Kernel& kernel_with(const Explanation& plan, int number) {
+    for (const Explanation::Kernel& kernel : plan.kernels)
+        if (has_line(kernel, number)) return kernel;
+    FAIL("no kernel is from line ", number);
+    return plan.kernels[0];
+}
+
+}  // namespace
+
+TEST_CASE("a kernel knows the lines and ops that it came from, and has their names") {
+    const Tensor x = rand({32, 24}).realize(), w = rand({16, 24}).realize(), b = rand({16}).realize();
+    const Inspection inspection;
+    line(1);
+    const Tensor h = linear(x, w, b);
+    line(2);
+    const Tensor y = relu(h);
+    line(3);
+    const Tensor z = softmax(y, -1);
+    line(9);
+    const Explanation plan = explain(z);
+    REQUIRE(plan.kernels.size() == 2);
+    CHECK(plan.kernels[0].lines == std::vector<std::string>{"net.py:1", "net.py:2"});
+    CHECK(plan.kernels[0].name == "linear+relu 32×24×16");
+    CHECK(plan.kernels[0].ops == std::vector<std::string>{"linear", "relu"});
+    CHECK(plan.kernels[1].lines == std::vector<std::string>{"net.py:3"});
+    CHECK(plan.kernels[1].name == "softmax 32×16");
+    const std::string text = plan.text();
+    CHECK(std::count(text.begin(), text.end(), '\n') == 4);  // a line per kernel, the heading, and how many there are
+    CHECK(text.find("net.py:1 net.py:2") != std::string::npos);
+}
+
+TEST_CASE("backward work points at its forward line") {
+    Tensor w = (rand({24, 16}) - 0.5).realize();
+    w.set_requires_grad();
+    const Tensor x = rand({32, 24}).realize();
+    const Inspection inspection;
+    line(1);
+    const Tensor h = matmul(x, w);
+    line(2);
+    const Tensor loss = (tanh(h) * 2).sum();
+    line(3);
+    loss.backward();
+    const Explanation plan = explain(w.grad());
+    CHECK(std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const Explanation::Kernel& kernel) {
+        return kernel.name == "grad matmul 24×32×16" && has_line(kernel, 1);
+    }));
+    CHECK(std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const Explanation::Kernel& kernel) {
+        return std::find(kernel.ops.begin(), kernel.ops.end(), "grad tanh") != kernel.ops.end() && has_line(kernel, 2);
+    }));
+    for (const Explanation::Kernel& kernel : plan.kernels) CHECK_FALSE(kernel.lines.empty());
+}
+
+TEST_CASE("equal expressions show all their lines, and what a rewrite merges keeps both") {
+    const Tensor x = rand({50}).realize();
+    const Inspection inspection;
+    line(1);
+    const Tensor a = exp(x);
+    line(2);
+    const Tensor b = exp(x);
+    line(3);
+    CHECK(explain(a + b).kernels[0].lines == std::vector<std::string>{"net.py:1", "net.py:2", "net.py:3"});
+    line(4);
+    const Tensor c = x * 2;
+    line(5);
+    const Tensor d = c * 4;
+    const Explanation plan = explain(d);
+    CHECK(has_line(plan.kernels.at(0), 5));
+    CHECK(has_line(plan.kernels.at(0), 4));
+}
+
+TEST_CASE("layers that are equal but for their weights keep their lines apart, though they share one compiled kernel") {
+    const Tensor x = rand({16, 32}).realize(), w1 = rand({32, 32}).realize(), w2 = rand({32, 32}).realize();
+    const Inspection inspection;
+    line(1);
+    const Tensor h = relu(matmul(x, w1));
+    line(2);
+    const Tensor y = relu(matmul(h, w2));
+    const Explanation plan = explain(y);
+    REQUIRE(plan.kernels.size() == 2);
+    CHECK(plan.kernels[0].lines == std::vector<std::string>{"net.py:1"});
+    CHECK(plan.kernels[1].lines == std::vector<std::string>{"net.py:2"});
+    CHECK(plan.kernels[0].function == plan.kernels[1].function);
+}
+
+TEST_CASE("keys, caches and counters do not change, and a plan that is cached already gets its lines") {
+    const Tensor x = rand({40, 30}).realize();
+    const auto make = [&] { return (exp(x) * 3).sum(1); };
+    make().realize();
+    const CounterScope count;
+    make().realize();
+    const Inspection inspection;
+    line(7);
+    const Tensor y = make();
+    CHECK(kernel_with(explain(y), 7).name.starts_with("exp+mul+sum"));
+    y.realize();
+    CHECK(count.plans_made() == 0);
+    CHECK(count.kernels_compiled() == 0);
+}
+
+TEST_CASE("without an inspection there are no lines, but names") {
+    line(1);
+    const Tensor x = rand({8, 9}).realize();
+    const Explanation plan = explain(exp(x).sum(1));
+    CHECK(plan.kernels.at(0).lines.empty());
+    CHECK(plan.kernels[0].name == "exp+sum 8×9");
+    CHECK(explain(matmul(x, x.t())).kernels.at(0).name == "matmul 8×9×8");
+    {
+        const Inspection inspection;
+        exp(x);
+    }
+    line(2);
+    CHECK(explain(exp(x)).kernels.at(0).lines.empty());
+}
+
+TEST_CASE("an optimiser's step is one op") {
+    nn::Linear layer(20, 10);
+    optim::Adam adam(layer.parameters(), {.lr = 0.01});
+    const Tensor x = rand({5, 20}).realize();
+    Profile profile("test");
+    for (int i = 0; i < 3; ++i) {
+        line(1);
+        const Tensor loss = square(layer(x)).mean();
+        adam.zero_grad();
+        loss.backward();
+        line(2);
+        adam.step();
+    }
+    profile.stop();
+    const std::string table = profile.table();
+    CHECK(table.find("grad linear+Adam 10×5×20") != std::string::npos);
+    CHECK(table.find("net.py:1 net.py:2") != std::string::npos);
+}
+
+TEST_CASE("what jit captured before the profile has lines in it") {
+    const Tensor x = rand({30}).realize();
+    const Jit f([](std::span<const Tensor> in) {
+        line(4);
+        return std::vector<Tensor>{exp(in[0]) + 1};
+    });
+    f(std::vector{x})[0].realize();
+    Profile("measures the machine").table();
+    const CounterScope count;
+    for (int round = 0; round < 2; ++round) {  // a second profile shows what the first one has captured
+        Profile profile("jit");
+        for (int i = 0; i < 3; ++i) f(std::vector{x})[0].realize();
+        profile.stop();
+        CHECK(profile.table().find("net.py:4") != std::string::npos);
+        CHECK(profile.json().find("\"line\":4") != std::string::npos);
+    }
+    CHECK(count.plans_made() == 0);
+}
+
+TEST_CASE("one profile at a time; it can be stopped twice; other threads are recorded") {
+    const Tensor x = rand({1000}).realize();
+    Profile profile("threads");
+    CHECK_THROWS_AS(Profile("second"), ValueError);
+    CHECK_THROWS_AS(profile.add(Profile::Event::Kernel, "mine", 0, 1), ValueError);
+    std::vector<std::thread> others;
+    for (int t = 0; t < 3; ++t)
+        others.emplace_back([&, t] {
+            for (int i = 0; i < 20; ++i) {
+                line(10 + t);
+                (sin(x) + t).to_vector<float>();
+            }
+        });
+    for (std::thread& other : others) other.join();
+    const std::int64_t now = Profile::now();
+    profile.add(Profile::Event::Region, "</script><b>", now, now + 5);
+    profile.stop();
+    profile.stop();
+    const std::string json = profile.json();
+    for (const char* part :
+         {"\"line\":10", "\"line\":11", "\"line\":12", "\"format\":\"weft-profile\"", "\"bandwidth\":"})
+        CHECK(json.find(part) != std::string::npos);
+    CHECK(json.find("<") == std::string::npos);  // it can stand in a page
+    CHECK_THROWS_AS(profile.save("/nonexistent/folder/x.json"), IoError);
+    Profile next("next");  // now another one may
+}
+
+TEST_CASE("explain() gives each stage, and says which there are") {
+    const Explanation plan = explain(exp(rand({70}).realize()));
+    CHECK(plan.text("details").find("cut here") != std::string::npos);
+    CHECK_FALSE(plan.text("loops").empty());
+    CHECK(plan.text("graph").find("exp") != std::string::npos);
+    CHECK_FALSE(plan.text("source").empty());
+    CHECK_FALSE(plan.text("schedule").empty());
+    CHECK_THROWS_WITH_AS(plan.text("lops"), doctest::Contains("kernels, details, graph, schedule, loops, source"),
+                         ValueError);
+    CHECK(explain(ones({3}).realize()).text().find("nothing to compute") == 0);
+}
