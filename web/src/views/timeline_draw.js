@@ -1,0 +1,158 @@
+// web/src/views/timeline_draw.js: paints the lanes of the timeline and the strip above them. It decides nothing: a view is {from, to}.
+import { sharp } from "../dom.js";
+import * as format from "../format.js";
+import { Kind, eventName } from "../model.js";
+import { visibleSpans } from "../spans.js";
+
+export const kLabelWidth = 132, kAxis = 24, kRow = 19, kGap = 10;
+const kColors = ["kernel", "compile", "run", "wait", "data", "region", "step", "copy"];
+const kFont = "11px system-ui, 'DejaVu Sans', sans-serif";
+
+// Where each track begins: [{track, top, rows}] and the height of all.
+export function layout(model) {
+    let top = kAxis + 4;
+    const lanes = model.tracks.filter((track) => track.count > 0).map((track) => {
+        const lane = { track, top, rows: Math.max(1, track.rows.length) };
+        top += lane.rows * kRow + kGap;
+        return lane;
+    });
+    return { lanes, height: top };
+}
+
+// All colours of one theme, looked up once.
+export function paletteOf(color) {
+    const names = [...kColors, "kernel2", "kernel3", "text", "dim", "line", "soft", "card", "accent", "on-event", "on-region"];
+    return Object.fromEntries(names.map((name) => [name, color(name)]));
+}
+
+// Neighbouring kernels differ a little, so that two of them do not look like one.
+function fillOf(palette, events, i) {
+    const kind = events.kind[i];
+    if (kind === Kind.kernel) return palette[["kernel", "kernel2", "kernel3"][Math.abs(events.what[i]) % 3]];
+    return palette[kColors[kind] ?? "region"];
+}
+
+const widths = new Map(); // of names, in pixels: measuring is slow
+function fitted(context, text, room) {
+    let width = widths.get(text);
+    if (width === undefined) widths.set(text, (width = context.measureText(text).width));
+    if (width <= room) return text;
+    const keep = Math.floor((text.length * (room - 8)) / width);
+    return keep < 2 ? "" : text.slice(0, keep) + "…";
+}
+
+export function drawLanes({ canvas, model, lanes, height, view, width, palette, selected, hovered }) {
+    const context = sharp(canvas, width, height);
+    const { events } = model;
+    const room = width - kLabelWidth, scale = room / (view.to - view.from);
+    context.fillStyle = palette.card;
+    context.fillRect(0, 0, width, height);
+    context.font = kFont;
+    context.textBaseline = "middle";
+    drawAxis(context, view, room, height, palette);
+
+    context.save();
+    context.beginPath();
+    context.rect(kLabelWidth, kAxis, room, height - kAxis);
+    context.clip();
+    for (const { track, top } of lanes) {
+        track.rows.forEach((row, r) => {
+            const y = top + r * kRow;
+            const texts = [];
+            let fill;
+            visibleSpans(row, events, view.from, view.to, room, (x0, x1, event) => {
+                const next = fillOf(palette, events, event);
+                if (next !== fill) context.fillStyle = fill = next;
+                const wide = x1 - x0;
+                context.fillRect(kLabelWidth + x0, y, wide > 3 ? wide - 0.6 : wide, kRow - 2);
+                if (wide > 26) texts.push([x0, wide, event]);
+            });
+            for (const [x0, wide, event] of texts) {
+                context.fillStyle = palette[events.kind[event] === Kind.region ? "on-region" : "on-event"];
+                context.fillText(fitted(context, eventName(model, event), wide - 10), kLabelWidth + x0 + 5, y + kRow / 2 - 0.5);
+            }
+        });
+        drawMoments(context, track, top, view, scale, room, events, palette);
+    }
+    for (const [event, color] of [[hovered, palette.text], [selected, palette.accent]]) outline(context, event, color);
+    context.restore();
+
+    function outline(context, event, color) {
+        if (event === undefined || event < 0) return;
+        const lane = lanes.find(({ track }) => track.index === events.track[event]);
+        if (!lane) return;
+        const x0 = Math.max(-4, (events.start[event] - view.from) * scale), x1 = Math.min(room + 4, (events.end[event] - view.from) * scale);
+        if (x1 < 0 || x0 > room) return;
+        context.strokeStyle = color;
+        context.lineWidth = 2;
+        context.strokeRect(kLabelWidth + x0, lane.top + events.depth[event] * kRow, Math.max(2, x1 - x0), kRow - 2);
+    }
+    drawNames(context, lanes, palette, height);
+}
+
+// Ends of optimiser steps and other moments: a small triangle on the track's upper edge.
+function drawMoments(context, track, top, view, scale, room, events, palette) {
+    context.fillStyle = palette.step;
+    let last = -10;
+    for (const i of track.moments) {
+        const x = (events.start[i] - view.from) * scale;
+        if (x < -5 || x > room + 5 || x - last < 6) continue;
+        last = x;
+        context.beginPath();
+        context.moveTo(kLabelWidth + x - 4, top - 8);
+        context.lineTo(kLabelWidth + x + 4, top - 8);
+        context.lineTo(kLabelWidth + x, top - 2);
+        context.fill();
+    }
+}
+
+function drawAxis(context, view, room, height, palette) {
+    const range = view.to - view.from, step = format.niceStep((range / room) * 110);
+    context.textAlign = "left";
+    for (let t = Math.ceil(view.from / step) * step; t <= view.to; t += step) {
+        const x = Math.round(kLabelWidth + ((t - view.from) / range) * room) + 0.5;
+        context.strokeStyle = palette.soft;
+        context.lineWidth = 1;
+        context.beginPath();
+        context.moveTo(x, kAxis);
+        context.lineTo(x, height);
+        context.stroke();
+        context.fillStyle = palette.dim;
+        context.fillText(format.tick(t, step, Math.max(range, view.to / 1000)), x + 4, kAxis / 2);
+    }
+    context.strokeStyle = palette.line;
+    context.strokeRect(-1, -1, room + kLabelWidth + 2, kAxis + 0.5);
+}
+
+function drawNames(context, lanes, palette, height) {
+    context.fillStyle = palette.card;
+    context.fillRect(0, kAxis + 1, kLabelWidth - 1, height);
+    context.strokeStyle = palette.line;
+    context.lineWidth = 1;
+    context.beginPath();
+    context.moveTo(kLabelWidth - 0.5, 0);
+    context.lineTo(kLabelWidth - 0.5, height);
+    context.stroke();
+    for (const { track, top } of lanes) {
+        context.fillStyle = palette.text;
+        context.fillText(fitted(context, track.name, kLabelWidth - 24), 12, top + kRow / 2);
+        if (track.rows.length > 1) {
+            context.fillStyle = palette.dim;
+            context.fillText(track.kind, 12, top + kRow * 1.5 - 2);
+        }
+    }
+}
+
+// The whole profile in a few pixels: the busiest track's rows, painted over each other, the innermost last.
+export function drawStrip({ canvas, model, track, width, height, palette }) {
+    const context = sharp(canvas, width, height);
+    context.fillStyle = palette.card;
+    context.fillRect(0, 0, width, height);
+    if (!track || !model.duration) return;
+    for (const row of track.rows) {
+        visibleSpans(row, model.events, 0, model.duration, width - kLabelWidth, (x0, x1, event) => {
+            context.fillStyle = fillOf(palette, model.events, event);
+            context.fillRect(kLabelWidth + x0, 5, Math.max(0.6, x1 - x0), height - 10);
+        });
+    }
+}
