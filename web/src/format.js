@@ -14,6 +14,7 @@ export function significant(x, digits = 3) {
 function scaled(x, steps) {
     if (x === undefined || x === null || Number.isNaN(x)) return kNone;
     if (!Number.isFinite(x)) return "∞";
+    if (x === 0) return "0" + kSpace + (steps === kTime ? "s" : steps[steps.length - 1][0]);
     const size = Math.abs(x);
     // 999.6 would round up to 1000 of the smaller unit.
     const [unit, factor] = steps.find(([, f]) => size >= f * 0.9995) ?? steps[steps.length - 1];
@@ -57,6 +58,9 @@ export function tick(ns, step, range) {
     const decimals = Math.max(0, Math.ceil(-Math.log10(step / factor) - 1e-9));
     return (ns / factor).toFixed(Math.min(decimals, 9)) + kSpace + unit;
 }
+
+// A tick of an axis of bytes: a round number, without zeros behind the point.
+export const bytesTick = (n) => (n === 0 ? "0" : bytes(n).replace(/\.0+(?=\D)/, ""));
 
 // 1, 2 or 5 times a power of ten: the smallest of these that is at least `wanted`.
 export function niceStep(wanted) {

@@ -44,7 +44,7 @@ export function buildModel(raw) {
         title: raw.title ?? "a program",
         duration: raw.duration ?? lastEnd(events, memory),
         machine: raw.machine ?? {},
-        files: raw.files ?? [],
+        files: (raw.files ?? []).map((file) => ({ ...file })), // views add to them; what is saved again stays as it was read
         sites: raw.sites ?? [],
         labels: raw.labels ?? [],
     };

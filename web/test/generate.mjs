@@ -71,27 +71,27 @@ const kSites = [
     ["linear", "logits = model", "head", "step"],
 ];
 
-const kB = 16, kT = 128, kC = 256, kRows = kB * kT;
+const kB = 2, kT = 128, kC = 256, kRows = kB * kT;
 // [name, kind, sites, gradient?, reads (floats), writes (floats), operations, part of the limit that it reaches, spills]
 const kShapes = [
-    ["layer_norm 2048×256", "row", [5], false, kRows * kC, kRows * kC, 8 * kRows * kC, 0.82, 0],
-    ["linear 2048×256×768", "contraction", [0], false, kRows * kC + 3 * kC * kC, 3 * kRows * kC, 6 * kRows * kC * kC, 0.91, 0],
+    ["layer_norm 256×256", "row", [5], false, kRows * kC, kRows * kC, 8 * kRows * kC, 0.82, 0],
+    ["linear 256×256×768", "contraction", [0], false, kRows * kC + 3 * kC * kC, 3 * kRows * kC, 6 * kRows * kC * kC, 0.91, 0],
     ["matmul+scale 128×128×32", "contraction", [1], false, 2 * kRows * kC, kRows * 8 * kT, 2 * kRows * kT * kC, 0.55, 0],
-    ["masked_fill+softmax 16384×128", "row", [2], false, kRows * 8 * kT, kRows * 8 * kT, 24 * kRows * 8 * kT, 0.71, 0],
+    ["masked_fill+softmax 2048×128", "row", [2], false, kRows * 8 * kT, kRows * 8 * kT, 24 * kRows * 8 * kT, 0.71, 0],
     ["matmul 128×32×128", "contraction", [3], false, kRows * 8 * kT + kRows * kC, kRows * kC, 2 * kRows * kT * kC, 0.48, 0],
-    ["linear+add 2048×256×256", "contraction", [4], false, 2 * kRows * kC + kC * kC, kRows * kC, 2 * kRows * kC * kC, 0.84, 0],
-    ["layer_norm+linear+gelu 2048×256×1024", "contraction", [6, 7], false, kRows * kC + 4 * kC * kC, 4 * kRows * kC, 8 * kRows * kC * kC + 90 * kRows * kC, 0.31, 14],
-    ["linear+add 2048×1024×256", "contraction", [8], false, 5 * kRows * kC + 4 * kC * kC, kRows * kC, 8 * kRows * kC * kC, 0.88, 0],
-    ["linear 2048×256×512", "contraction", [11], false, kRows * kC + 2 * kC * kC, 2 * kRows * kC, 4 * kRows * kC * kC, 0.87, 0],
-    ["cross_entropy 2048×512", "row", [9], false, 2 * kRows * kC, 1, 40 * kRows * kC, 0.66, 0],
-    ["cross_entropy' 2048×512", "map", [9], true, 2 * kRows * kC, 2 * kRows * kC, 8 * kRows * kC, 0.78, 0],
-    ["linear' 512×2048×256", "contraction", [11], true, 3 * kRows * kC, 2 * kC * kC, 4 * kRows * kC * kC, 0.79, 0],
-    ["linear'+gelu' 2048×256×1024", "contraction", [8, 7], true, 5 * kRows * kC, 4 * kRows * kC, 8 * kRows * kC * kC + 120 * kRows * kC, 0.42, 6],
-    ["linear' 1024×2048×256", "contraction", [8], true, 5 * kRows * kC, 4 * kC * kC, 8 * kRows * kC * kC, 0.81, 0],
-    ["softmax' 16384×128", "row", [2], true, 2 * kRows * 8 * kT, kRows * 8 * kT, 8 * kRows * 8 * kT, 0.74, 0],
+    ["linear+add 256×256×256", "contraction", [4], false, 2 * kRows * kC + kC * kC, kRows * kC, 2 * kRows * kC * kC, 0.84, 0],
+    ["layer_norm+linear+gelu 256×256×1024", "contraction", [6, 7], false, kRows * kC + 4 * kC * kC, 4 * kRows * kC, 8 * kRows * kC * kC + 90 * kRows * kC, 0.31, 14],
+    ["linear+add 256×1024×256", "contraction", [8], false, 5 * kRows * kC + 4 * kC * kC, kRows * kC, 8 * kRows * kC * kC, 0.88, 0],
+    ["linear 256×256×512", "contraction", [11], false, kRows * kC + 2 * kC * kC, 2 * kRows * kC, 4 * kRows * kC * kC, 0.87, 0],
+    ["cross_entropy 256×512", "row", [9], false, 2 * kRows * kC, 1, 40 * kRows * kC, 0.66, 0],
+    ["cross_entropy' 256×512", "map", [9], true, 2 * kRows * kC, 2 * kRows * kC, 8 * kRows * kC, 0.78, 0],
+    ["linear' 512×256×256", "contraction", [11], true, 3 * kRows * kC, 2 * kC * kC, 4 * kRows * kC * kC, 0.79, 0],
+    ["linear'+gelu' 256×256×1024", "contraction", [8, 7], true, 5 * kRows * kC, 4 * kRows * kC, 8 * kRows * kC * kC + 120 * kRows * kC, 0.42, 6],
+    ["linear' 1024×256×256", "contraction", [8], true, 5 * kRows * kC, 4 * kC * kC, 8 * kRows * kC * kC, 0.81, 0],
+    ["softmax' 2048×128", "row", [2], true, 2 * kRows * 8 * kT, kRows * 8 * kT, 8 * kRows * 8 * kT, 0.74, 0],
     ["matmul' 128×128×32", "contraction", [1, 3], true, kRows * 8 * kT + 2 * kRows * kC, 2 * kRows * kC, 4 * kRows * kT * kC, 0.5, 0],
-    ["linear' 768×2048×256", "contraction", [0], true, 4 * kRows * kC, 3 * kC * kC, 6 * kRows * kC * kC, 0.8, 0],
-    ["layer_norm' 2048×256", "row", [5, 6], true, 3 * kRows * kC, kRows * kC, 20 * kRows * kC, 0.62, 0],
+    ["linear' 768×256×256", "contraction", [0], true, 4 * kRows * kC, 3 * kC * kC, 6 * kRows * kC * kC, 0.8, 0],
+    ["layer_norm' 256×256", "row", [5, 6], true, 3 * kRows * kC, kRows * kC, 20 * kRows * kC, 0.62, 0],
     ["copy 786432", "map", [0], true, 3 * kC * kC * 4, 3 * kC * kC * 4, 0, 0.9, 0],
     ["adamw ×14", "map", [10], false, 4 * 12 * kC * kC, 3 * 12 * kC * kC, 14 * 12 * kC * kC, 0.93, 0],
 ];
@@ -122,7 +122,7 @@ function makeKernels(slower) {
         const kernel = {
             name, kind, sites, plan: 0, step: index,
             reason: kind === "contraction" ? "a contraction starts a kernel" : kind === "row" ? "a reduction that is read along another axis" : "its inputs are results of other kernels",
-            compute: `%0 = param f32[2048, 256]\n%1 = param f32[${writes}]\n%2 = mul %0, %1\n%3 = sum %2, axis 1\n%4 = ${name.split(/[ +]/)[0].replace("'", "_grad")} %3`,
+            compute: `%0 = param f32[256, 256]\n%1 = param f32[${writes}]\n%2 = mul %0, %1\n%3 = sum %2, axis 1\n%4 = ${name.split(/[ +]/)[0].replace("'", "_grad")} %3`,
             stored: ["result 0: other kernels read it"],
             inside: kind === "map" ? ["result 0 in f32[64, 32] at [3, 0]"] : [],
             schedule: ["columns in lanes: 3 vectors of 16", "register tile 8 × 48", "32 chunks for 2 threads"],
@@ -144,7 +144,7 @@ function makeKernels(slower) {
 function makePlan(kernels, runs) {
     const count = kernels.length;
     const lastRead = (s) => Math.min(count - 1, s < 10 ? (s % 3 === 0 ? count - 2 - s : s + 1) : s + 1);
-    const values = [{ type: "f32[2048, 256]", bytes: 4 * kRows * kC, where: "leaf", leaf: 0, first: -1, last: count - 3 }, { type: "f32[786432]", bytes: 4 * 12 * kC * kC, where: "donated", leaf: 1, first: -1, last: count }];
+    const values = [{ type: "f32[256, 256]", bytes: 4 * kRows * kC, where: "leaf", leaf: 0, first: -1, last: count - 3 }, { type: "f32[786432]", bytes: 4 * 12 * kC * kC, where: "donated", leaf: 1, first: -1, last: count }];
     const steps = kernels.map(() => ({ reads: [], writes: [] }));
     steps[0].reads.push(0);
     steps[count - 1].reads.push(1);
@@ -168,12 +168,12 @@ function makePlan(kernels, runs) {
         }
         values.push(value);
     });
-    const whole = values.findIndex((value) => value.where === "arena" && value.bytes > 1e6);
-    values.push({ type: "f32[2048, 256]", bytes: Math.floor(values[whole].bytes / 4), where: "inside", whole, offset: 0, first: values[whole].first, last: values[whole].last, site: 0 });
+    const whole = values.findIndex((value) => value.where === "arena" && value.bytes > 1e5);
+    values.push({ type: "f32[256, 256]", bytes: Math.floor(values[whole].bytes / 4), where: "inside", whole, offset: 0, first: values[whole].first, last: values[whole].last, site: 0 });
     return {
         kernels: kernels.map((_, i) => i), runs, arena, values, steps,
-        graph: "%0 = param f32[2048, 256]\n%1 = const 1\n%2 = mul %0, %1\n%3 = reshape %2 [2048, 8, 32]\n%4 = add %3, 0\n%5 = transpose %4\n%6 = transpose %5\n%7 = sum %6, axis 1",
-        simplified: "%0 = param f32[2048, 256]\n%3 = reshape %0 [2048, 8, 32]\n%7 = sum %3, axis 1",
+        graph: "%0 = param f32[256, 256]\n%1 = const 1\n%2 = mul %0, %1\n%3 = reshape %2 [256, 8, 32]\n%4 = add %3, 0\n%5 = transpose %4\n%6 = transpose %5\n%7 = sum %6, axis 1",
+        simplified: "%0 = param f32[256, 256]\n%3 = reshape %0 [256, 8, 32]\n%7 = sum %3, axis 1",
         rules: [["mul-one", 3], ["add-zero", 2], ["transpose-transpose", 7]],
     };
 }
@@ -198,19 +198,19 @@ export function training({ steps = 40, seed = 7, slower, compiles = [0, 1], titl
     const next = random(seed), kernels = makeKernels(slower), events = recorder();
     const memory = { time: [], live: [], pool: [] };
     const peak = { time: 0, bytes: 0 };
-    const state = 48e6;
+    const state = 12e6;
     const note = (time, live) => {
         memory.time.push(Math.round(time));
         memory.live.push(Math.round(live));
-        memory.pool.push(Math.max(memory.pool[memory.pool.length - 1] ?? 0, Math.ceil(live / 16e6) * 16e6));
+        memory.pool.push(Math.max(memory.pool[memory.pool.length - 1] ?? 0, Math.ceil(live / 2e6) * 2e6));
         if (live > peak.bytes) Object.assign(peak, { time: Math.round(time), bytes: Math.round(live) });
     };
     let t = 2e6;
     note(0, 0);
     note(t, state);
     for (let s = 0; s < steps; ++s) {
-        events.add(4, t, 3e5 + next() * 4e5, 0, 3);
-        t += 8e5 + next() * 6e5;
+        events.add(4, t, 9e5 + next() * 8e5, 0, 3);
+        t += 2.2e6 + next() * 16e5;
         const begin = t;
         t += 1.5e5; // Python builds the graph
         events.add(5, begin + 2e4, 1.2e5, 0, 1);
@@ -220,7 +220,7 @@ export function training({ steps = 40, seed = 7, slower, compiles = [0, 1], titl
             events.add(1, t + 1e4, took, 0, 0);
             t += took + 2e4;
         }
-        t += 4e4;
+        t += 3e5;
         kernels.forEach((kernel, k) => {
             const repeat = k >= 18 || k >= 8 && k <= 11 ? 1 : blocks;
             for (let r = 0; r < repeat; ++r) {
@@ -231,7 +231,7 @@ export function training({ steps = 40, seed = 7, slower, compiles = [0, 1], titl
                 kernel.time += took;
                 kernel.best = Math.min(kernel.best, took);
                 t += took + 1e3 + next() * 2e3;
-                note(t, state + (k < 10 ? (k + 1) * 6e6 : (20 - k) * 6e6) + next() * 1e6);
+                note(t, state + (k < 10 ? (k + 1) * 8e5 : (20 - k) * 8e5) + next() * 1e5);
             }
         });
         events.add(2, run, t - run, 0, 0);
@@ -243,7 +243,7 @@ export function training({ steps = 40, seed = 7, slower, compiles = [0, 1], titl
         t += 5e4;
     }
     for (const kernel of kernels) delete kernel.base;
-    peak.holders = [["f32[2048, 1024]", 8388608, 7], ["f32[16, 8, 128, 128]", 8388608, 2], ["f32[786432]", 3145728, 10], ["f32[2048, 768]", 6291456, 0]].map(([type, bytes, site]) => ({ type, bytes, site })).sort((a, b) => b.bytes - a.bytes);
+    peak.holders = [["f32[256, 1024]", 1048576, 7], ["f32[2, 8, 128, 128]", 1048576, 2], ["f32[786432]", 3145728, 10], ["f32[256, 768]", 786432, 0]].map(([type, bytes, site]) => ({ type, bytes, site })).sort((a, b) => b.bytes - a.bytes);
     return {
         format: "weft-profile", version: 1, weft: "0.1.0", title, began: "2026-11-17T20:15:00Z",
         duration: Math.round(t + 1e6), overhead: Math.round(t * 0.006), machine: { ...kMachine },

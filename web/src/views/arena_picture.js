@@ -1,12 +1,12 @@
 // web/src/views/arena_picture.js: the memory picture of a plan. Steps run to the right, offsets in the arena upwards;
 // a value is a rectangle from the step that writes it to the last that reads it. What stands in one row reuses bytes.
+import { kernelColor } from "../colors.js";
 import { frame, h, sharp } from "../dom.js";
 import * as format from "../format.js";
 import { siteText } from "../model.js";
 import { arenaRectangles, sharing } from "../plan.js";
 
 const kHeight = 320, kLeft = 76, kBottom = 24, kTop = 8;
-const kColors = ["kernel", "data", "run", "copy", "python", "compile"];
 
 export function arenaPicture(app, plan) {
     const { model } = app;
@@ -38,7 +38,7 @@ export function arenaPicture(app, plan) {
         context.textAlign = "right";
         const bytes = format.niceStep(arena / 5);
         for (let offset = 0; offset <= arena; offset += bytes) {
-            context.fillText(offset ? format.bytes(offset) : "0", kLeft - 8, y(offset));
+            context.fillText(format.bytesTick(offset), kLeft - 8, y(offset));
             context.fillRect(kLeft - 4, y(offset), 4, 0.5);
         }
         context.textAlign = "center";
@@ -52,8 +52,8 @@ export function arenaPicture(app, plan) {
 
     function drawValue(context, r, near) {
         const left = x(r.from), wide = x(r.to) - left, top = y(r.high), high = y(r.low) - top;
-        const color = app.color(kColors[r.index % kColors.length]);
-        context.globalAlpha = near && !near.has(r) ? 0.15 : r.inside ? 1 : 0.78;
+        const color = app.color(kernelColor(model.kernels[plan.kernels[r.value.first]]));
+        context.globalAlpha = near && !near.has(r) ? 0.15 : r.inside ? 1 : [0.9, 0.72, 0.56][r.index % 3];
         context.strokeStyle = context.fillStyle = color;
         if (r.inside) { // a part of another value
             context.setLineDash([4, 3]);
@@ -70,7 +70,7 @@ export function arenaPicture(app, plan) {
             }
             if (high > 14 && wide > 60) {
                 context.globalAlpha = near && !near.has(r) ? 0.2 : 1;
-                context.fillStyle = app.color("on-event");
+                context.fillStyle = app.color(r.index % 3 ? "text" : "on-event"); // on the paler shades dark text reads better
                 context.textAlign = "left";
                 const text = r.value.type ?? "", room = Math.floor((wide - 12) / 6.2);
                 context.fillText(text.length > room ? text.slice(0, Math.max(0, room - 1)) + "…" : text, left + 6, top + high / 2);

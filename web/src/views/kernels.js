@@ -1,4 +1,5 @@
 // web/src/views/kernels.js: all kernels in a table and on the machine's roofline; the stages of the selected one.
+import { kernelColor } from "../colors.js";
 import { h, replace } from "../dom.js";
 import * as format from "../format.js";
 import { table } from "../table.js";
@@ -16,7 +17,7 @@ export function kernelsView(app) {
     const list = table({
         label: "Kernels", sort: "total", onpick: (kernel) => app.go("kernels", kernel.index),
         columns: [
-            { name: "kernel", className: "name", value: (k) => k.name, text: (k) => k.name, cell: (k) => [h("i", { class: "dot", style: { background: `var(--${kindColor(k)})` }, title: k.kind }), k.name, k.backward?.length ? [" ", h("span", { class: "tag backward" }, "backward")] : ""] },
+            { name: "kernel", className: "name", value: (k) => k.name, text: (k) => k.name, cell: (k) => [h("i", { class: "dot", style: { background: `var(--${kernelColor(k)})` }, title: k.kind }), k.name, k.backward?.length ? [" ", h("span", { class: "tag backward" }, "backward")] : ""] },
             { name: "calls", number: true, value: (k) => k.calls, text: (k) => format.count(k.calls) },
             { name: "total", number: true, value: (k) => k.time, text: (k) => format.time(k.time) },
             { name: "mean", number: true, value: (k) => k.mean, text: (k) => format.time(k.mean) },
@@ -29,10 +30,10 @@ export function kernelsView(app) {
     });
     const counted = h("span", { class: "dim" });
     const input = h("input", { type: "search", placeholder: "Filter by name, kind, module or file", "aria-label": "Filter kernels", style: { width: "300px" }, oninput: () => { filter = input.value.trim().toLowerCase(); refresh(); } });
-    const chart = h("div", { class: "card", style: { width: "452px", flex: "none" } });
+    const chart = h("div", { class: "card", style: { width: "420px", flex: "none" } });
     const detail = h("div", { class: "card", hidden: true });
     const element = h("div", { class: "view" }, h("div", { class: "stack" },
-        h("div", { class: "split", style: { "align-items": "stretch", height: "432px" } },
+        h("div", { class: "split", style: { "align-items": "stretch", height: "400px" } },
             h("div", { class: "card grow", style: { display: "flex", "flex-direction": "column", gap: "8px", "padding-bottom": "6px" } },
                 h("div", { class: "row" }, input, counted), h("div", { class: "scroll", style: { margin: "0 -10px" } }, list.element)),
             chart),
@@ -69,5 +70,3 @@ export function kernelsView(app) {
         },
     };
 }
-
-export const kindColor = (kernel) => (["contraction", "row", "map"].includes(kernel.kind) ? kernel.kind : "custom");

@@ -45,7 +45,7 @@ export function memoryChart({ model, parent, view, color, onpeak }) {
             scales: { x: { time: false, auto: false, range: () => [view.from, view.to] }, y: { range: (_, __, max) => [0, Math.max(1, highest() * 1.08 || max)] } },
             axes: [
                 { show: false },
-                { size: kLabelWidth, splits, values: (_, values) => values.map((v) => (v === 0 ? "0" : format.bytes(v))), stroke: color("dim"), grid: { stroke: color("soft"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" },
+                { size: kLabelWidth, splits, values: (_, values) => values.map((v) => (format.bytesTick(v))), stroke: color("dim"), grid: { stroke: color("soft"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" },
             ],
             series: [
                 {},

@@ -1,4 +1,5 @@
 // web/src/views/overview.js: where the time and the memory went, on one screen, and what stands out.
+import { kKindColors } from "../colors.js";
 import { h } from "../dom.js";
 import * as format from "../format.js";
 import { lineText, siteText } from "../model.js";
@@ -6,7 +7,6 @@ import { kParts, mainTrack, notes, sourceLine, stepCount, timeByPart } from "../
 import { meter } from "../table.js";
 
 const kTop = 8;
-export const kPartColors = ["kernel", "compile", "run", "wait", "data", "region", "step", "copy", "python"]; // by kind
 
 export function overviewView(app) {
     const { model } = app;
@@ -40,11 +40,11 @@ function barCard(app, track) {
     const { model } = app;
     const times = timeByPart(model, track);
     const parts = kParts.filter(({ kind }) => times[kind] > 0);
-    const color = (kind) => ({ background: `var(--${kPartColors[kind]})` });
+    const color = (kind) => ({ background: `var(--${kKindColors[kind]})` });
     const bar = h("div", { class: "bar", role: "img", "aria-label": parts.map(({ kind, name }) => `${name} ${format.percent(times[kind] / model.duration)}`).join(", ") },
         parts.map(({ kind, name }) => {
             const share = times[kind] / model.duration;
-            return h("div", { style: { ...color(kind), "flex-grow": share, "flex-basis": 0 }, title: `${name}: ${format.time(times[kind])}, ${format.percent(share)}` }, share > 0.08 ? `${name} ${format.percent(share)}` : "");
+            return h("div", { class: share > 0.08 ? "named" : undefined, style: { ...color(kind), "flex-grow": share, "flex-basis": 0 }, title: `${name}: ${format.time(times[kind])}, ${format.percent(share)}` }, share > 0.08 ? `${name} ${format.percent(share)}` : "");
         }));
     const legend = h("div", { class: "legend" }, parts.map(({ kind, name }) => h("div", null, h("i", { class: "dot", style: color(kind) }), name, h("b", null, format.percent(times[kind] / model.duration)), h("span", { class: "dim" }, format.time(times[kind])))));
     return h("div", { class: "card" }, h("h2", null, "Where the time went", h("span", { class: "dim", style: { "font-weight": 400 } }, ` · ${track.name}`)), bar, legend);

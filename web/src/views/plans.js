@@ -1,4 +1,5 @@
 // web/src/views/plans.js: what one run does: kernels in order, the graph before and after simplify, and where values live.
+import { kKernelKinds, kernelColor } from "../colors.js";
 import { diffLines } from "../diff.js";
 import { h, replace } from "../dom.js";
 import * as format from "../format.js";
@@ -7,7 +8,6 @@ import { arenaUse } from "../plan.js";
 import { planTime } from "../stats.js";
 import { meter, table } from "../table.js";
 import { arenaPicture } from "./arena_picture.js";
-import { kindColor } from "./kernels.js";
 import { siteLink } from "./overview.js";
 import { diffBlock } from "./stages.js";
 
@@ -46,7 +46,8 @@ function memoryCard(app, plan) {
     return h("div", { class: "card" },
         h("h2", null, "Memory between kernels"),
         h("p", { class: "dim", style: { "margin-bottom": "10px" } }, `An arena of ${format.bytes(arena)} holds values of ${format.bytes(use.total)}: each byte serves ${format.significant(use.total / arena)} values. At most ${format.bytes(use.most)} are live at once. Point at a value to see what shares its bytes.`),
-        arenaPicture(app, plan));
+        arenaPicture(app, plan),
+        h("div", { class: "legend" }, h("span", { class: "dim" }, "made by a kernel of kind"), kKernelKinds.map((kind) => h("div", null, h("i", { class: "dot", style: { background: `var(--${kind})` } }), kind))));
 }
 
 function kernelsCard({ model }, plan) {
@@ -54,7 +55,7 @@ function kernelsCard({ model }, plan) {
     const total = times.reduce((a, b) => a + b, 0), most = Math.max(1, ...times);
     const rows = plan.kernels.slice(0, 1000).map((k, step) => h("tr", null,
         h("td", { class: "number dim" }, step),
-        h("td", { class: "name" }, h("i", { class: "dot", style: { background: `var(--${kindColor(model.kernels[k] ?? {})})` } }), model.kernels[k] ? h("a", { href: `#kernels/${k}`, title: model.kernels[k].name }, model.kernels[k].name) : "?"),
+        h("td", { class: "name" }, h("i", { class: "dot", style: { background: `var(--${kernelColor(model.kernels[k])})` } }), model.kernels[k] ? h("a", { href: `#kernels/${k}`, title: model.kernels[k].name }, model.kernels[k].name) : "?"),
         h("td", { class: "fit" }, meter(times[step] / most)),
         h("td", { class: "number" }, format.time(times[step] || undefined))));
     return h("div", { class: "card" }, h("h2", null, "Kernels in order ", h("span", { class: "dim", style: { "font-weight": 400 } }, `· ${format.time(total)} a run · `), h("a", { href: `#step/${plan.index}`, style: { "font-weight": 400 } }, "as a graph")), h("div", { class: "scroll", style: { "max-height": "460px" } }, h("table", null, h("tbody", null, rows))));

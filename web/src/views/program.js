@@ -16,25 +16,21 @@ export function programView(app) {
     let shown = -1, chosen, kernel;
     const rows = new Map(); // "file:line" to its row
 
-    const filesBox = h("div", { class: "files scroll card", style: { width: "200px", flex: "none" } });
+    const byTime = [...perFile].sort((a, b) => b.time - a.time);
+    const files = h("select", { "aria-label": "Files", class: "mono", onchange: () => app.go("program", `${files.value}:0`) },
+        byTime.map(({ file, index, time }) => h("option", { value: index }, `${file.path ?? "?"} · ${time ? format.time(time) : "no kernels"}`)));
     const body = h("tbody");
     const heading = h("h2", { class: "mono" });
     const side = h("div", { class: "side card" });
     const head = (text, title, number) => h("th", { class: number ? "number" : undefined, title }, text);
     const element = h("div", { class: "view fill" },
-        h("div", { class: "row" }, heading, h("div", { class: "grow" }),
+        h("div", { class: "row" }, model.files.length > 1 ? [h("h2", null, "File"), files, h("span", { class: "dim" }, format.plural(model.files.length, "file"))] : heading, h("div", { class: "grow" }),
             h("div", { class: "legend", style: { margin: 0 } }, [["forward", "forward"], ["backward", "backward"]].map(([name, label]) => h("div", null, h("i", { class: "dot", style: { background: `var(--${name})` } }), label)))),
         h("div", { class: "split grow" },
-            model.files.length > 1 && filesBox,
             h("div", { class: "card scroll grow", style: { padding: "6px 0 12px" } },
                 h("table", { class: "source", "aria-label": "Source with times" },
                     h("thead", null, h("tr", null, head("", kShare), head("time", kShare, true), head("bytes", kShare, true), head("kernels", "Kernels that compute a part of this line", true), head("", undefined, true), head("source"))), body)),
             side));
-
-    function drawFiles() {
-        const order = [...perFile].sort((a, b) => b.time - a.time);
-        replace(filesBox, h("h3", null, "Files"), order.map(({ file, index, time }) => h("button", { "aria-current": String(index === shown), onclick: () => app.go("program", `${index}:1`), title: file.path }, h("div", { style: { "overflow-wrap": "anywhere" } }, file.path ?? "?"), h("div", { class: "dim number", style: { "text-align": "left" } }, time ? format.time(time) : "no kernels"))));
-    }
 
     function drawFile(f) {
         shown = f;
@@ -94,11 +90,10 @@ export function programView(app) {
         element,
         show(argument) {
             const [f, number] = (argument ?? "").split(":").map(Number);
-            const hottestFile = perFile.reduce((best, entry) => (!best || entry.time > best.time ? entry : best), undefined)?.index;
-            const file = perFile[f] && argument ? f : shown >= 0 ? shown : hottestFile;
+            const file = perFile[f] && argument ? f : shown >= 0 ? shown : byTime[0]?.index;
             if (file === undefined) return void replace(side, h("p", { class: "dim" }, "The profile names no source files."));
             if (file !== shown) drawFile(file);
-            drawFiles();
+            files.value = file;
             const key = `${file}:${number}`;
             if (argument && key !== chosen) {
                 chosen = key;

@@ -1,10 +1,10 @@
 // web/src/views/roofline_chart.js: kernels between the machine's limits, on logarithmic axes. A dot's area is its time.
+import { kernelColor } from "../colors.js";
 import { h, svg } from "../dom.js";
 import * as format from "../format.js";
 import { roofAt, roofline, rooflineRange } from "../roofline.js";
-import { kindColor } from "./kernels.js";
 
-const kWidth = 416, kHeight = 330, kLeft = 52, kBottom = 36, kTop = 14, kRight = 8;
+const kWidth = 400, kHeight = 318, kLeft = 44, kBottom = 34, kTop = 20, kRight = 16;
 
 export function rooflineChart({ model }, { selected, onpick }) {
     const { points, left } = roofline(model);
@@ -16,7 +16,7 @@ export function rooflineChart({ model }, { selected, onpick }) {
     const longest = Math.max(...points.map((p) => p.kernel.time));
     const radius = (kernel) => 3 + 12 * Math.sqrt(kernel.time / longest);
     const dots = [...points].sort((a, b) => (a.kernel === selected) - (b.kernel === selected) || b.kernel.time - a.kernel.time).map(({ kernel, intensity, rate, ofRoof }) => {
-        const color = `var(--${kindColor(kernel)})`;
+        const color = `var(--${kernelColor(kernel)})`;
         const dot = svg("circle", { cx: x(intensity), cy: y(rate), r: radius(kernel), fill: color, stroke: color, class: kernel === selected ? "point selected" : "point", onclick: () => onpick(kernel) });
         dot.append(svg("title", null, `${kernel.name}\n${format.significant(intensity)} FLOP/B · ${format.gigaPerSecond(rate)} GFLOP/s${ofRoof ? ` · ${format.percent(ofRoof)} of the roof` : ""}\n${format.time(kernel.time)}`));
         return dot;
@@ -26,7 +26,7 @@ export function rooflineChart({ model }, { selected, onpick }) {
         svg("svg", { class: "chart", viewBox: `0 0 ${kWidth} ${kHeight}`, role: "img", "aria-label": "Roofline: operations per second over operations per byte", width: "100%" },
             grid(range, x, y), roof(machine, range, x, y),
             svg("text", { x: kWidth - kRight, y: kHeight - 4, "text-anchor": "end" }, "operations per byte"),
-            svg("text", { x: 4, y: 10 }, "GFLOP/s"),
+            svg("text", { x: kLeft, y: 11 }, "GFLOP/s"),
             dots),
         h("p", { class: "dim", style: { "font-size": "12px" } }, `A dot's area is its time.${left.length ? ` ${format.plural(left.length, "kernel")} without floating-point operations ${left.length === 1 ? "is" : "are"} not shown.` : ""}`),
     ];
@@ -52,6 +52,13 @@ function roof({ bandwidth, flops }, range, x, y) {
     return [
         svg("path", { class: "roof", d: path }),
         flops && svg("text", { x: kWidth - kRight, y: y(flops) - 6, "text-anchor": "end" }, `${format.gigaPerSecond(flops)} GFLOP/s`),
-        bandwidth && svg("text", { x: x(low) + 8, y: y(roofAt(low, bandwidth, flops)) - 20 }, `${format.gigaPerSecond(bandwidth)} GB/s`),
+        bandwidth && slopeLabel(bandwidth, low, x, y),
     ];
+}
+
+// The bandwidth, written along the slope, a little above it.
+function slopeLabel(bandwidth, low, x, y) {
+    const at = low * 1.6, next = low * 16;
+    const angle = (Math.atan2(y(next * bandwidth) - y(at * bandwidth), x(next) - x(at)) * 180) / Math.PI;
+    return svg("text", { transform: `translate(${x(at)} ${y(at * bandwidth)}) rotate(${angle})`, dy: -6 }, `${format.gigaPerSecond(bandwidth)} GB/s`);
 }

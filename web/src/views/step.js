@@ -1,11 +1,11 @@
 // web/src/views/step.js: the kernels of a plan as a graph: an edge where one reads what another wrote, wider for more bytes.
 import * as dagre from "@dagrejs/dagre";
+import { kKernelKinds, kernelColor } from "../colors.js";
 import { h, replace, svg } from "../dom.js";
 import * as format from "../format.js";
 import { layers, stepEdges } from "../plan.js";
 import { planChooser } from "./plans.js";
 import { pairs } from "./event_details.js";
-import { kindColor } from "./kernels.js";
 
 const kCareful = 400; // nodes; a careful layout of more takes too long
 
@@ -17,7 +17,7 @@ export function stepView(app) {
     const note = h("span", { class: "dim" });
     const element = h("div", { class: "view fill" },
         h("div", { class: "row" }, h("h2", null, "Plan"), chooser.element, note, h("div", { class: "grow" }),
-            h("div", { class: "legend", style: { margin: 0 } }, ["contraction", "row", "map", "custom"].map((kind) => h("div", null, h("i", { class: "dot", style: { background: `var(--${kind})` } }), kind)))),
+            h("div", { class: "legend", style: { margin: 0 } }, kKernelKinds.map((kind) => h("div", null, h("i", { class: "dot", style: { background: `var(--${kind})` } }), kind)))),
         h("div", { class: "split grow" }, box, side));
     let shown, select = () => {};
     return {
@@ -41,12 +41,12 @@ export function stepView(app) {
     };
 }
 
-// Boxes grow with the square root of their time, so that their area tells it.
+// Boxes grow with the square root of their time.
 function place(model, plan, edges) {
     const times = plan.kernels.map((k) => model.kernels[k]?.mean ?? 0), most = Math.max(1, ...times);
     const nodes = plan.kernels.map((k, step) => {
         const part = Math.sqrt(times[step] / most);
-        return { step, kernel: model.kernels[k], time: times[step], width: 150 + 110 * part, height: 38 + 34 * part };
+        return { step, kernel: model.kernels[k], time: times[step], width: 165 + 105 * part, height: 38 + 34 * part };
     });
     if (nodes.length > kCareful) return placeInLayers(nodes, edges);
     const graph = new dagre.graphlib.Graph();
@@ -109,7 +109,7 @@ function drawGraph(app, plan, edges, box, side) {
             if (touches) near.add(edges[i].from).add(edges[i].to);
         });
         boxes.forEach((node, i) => node.classList.toggle("faded", step >= 0 && !near.has(i)));
-        if (step < 0) return void replace(side, h("h2", null, format.plural(nodes.length, "kernel")), h("p", { class: "dim", style: { "margin-top": "8px" } }, "A box's area tells its time, a line's width the bytes that it hands over. Click a kernel; turn the wheel to zoom, drag to move."));
+        if (step < 0) return void replace(side, h("h2", null, format.plural(nodes.length, "kernel")), h("p", { class: "dim", style: { "margin-top": "8px" } }, "A larger box took longer; a wider line hands over more bytes. Click a kernel; turn the wheel to zoom, drag to move."));
         const { kernel, time } = nodes[step];
         const neighbours = (title, list, other) => list.length > 0 && [h("h3", null, title), h("ul", null, list.map((edge) => h("li", null, h("span", { class: "link", tabindex: "0", role: "button", onclick: () => select(other(edge)) }, nodes[other(edge)].kernel?.name ?? `step ${other(edge)}`), h("span", { class: "dim" }, ` ${format.bytes(edge.bytes)}`))))];
         replace(side,
@@ -123,8 +123,8 @@ function drawGraph(app, plan, edges, box, side) {
 }
 
 function drawNode({ step, kernel, time, x, y, width, height }, action) {
-    const color = `var(--${kindColor(kernel ?? {})})`;
-    const name = kernel?.name ?? "?", room = Math.floor((width - 20) / 6.6);
+    const color = `var(--${kernelColor(kernel)})`;
+    const name = kernel?.name ?? "?", room = Math.floor((width - 20) / 7.1);
     const group = svg("g", { class: "node", transform: `translate(${x - width / 2} ${y - height / 2})`, tabindex: "0", role: "button", "aria-label": name, onclick: action, onkeydown: (event) => event.key === "Enter" && action() },
         svg("rect", { width, height, rx: 7, fill: "var(--card)" }),
         svg("rect", { width, height, rx: 7, fill: color, "fill-opacity": 0.13, stroke: color, "stroke-dasharray": kernel?.backward?.length ? "5 3" : undefined }),
@@ -137,7 +137,7 @@ function drawNode({ step, kernel, time, x, y, width, height }, action) {
 // Wheel zooms at the cursor, a drag moves. Starts with a scale at which names can be read.
 function movable(picture, width, height, box) {
     const room = { width: box.clientWidth || 900, height: box.clientHeight || 600 };
-    const scale = Math.min(1.1, Math.max(0.75, Math.min(room.width / width, room.height / height)));
+    const scale = Math.min(1.1, Math.max(0.95, Math.min(room.width / width, room.height / height)));
     const view = { x: width / 2 - room.width / scale / 2, y: 0, width: room.width / scale, height: room.height / scale };
     const apply = () => picture.setAttribute("viewBox", `${view.x} ${view.y} ${view.width} ${view.height}`);
     apply();

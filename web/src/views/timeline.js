@@ -10,7 +10,7 @@ import { memoryChart } from "./memory_chart.js";
 import { drawLanes, drawStrip, kLabelWidth, kRow, layout, paletteOf } from "./timeline_draw.js";
 
 const kShortest = 100; // nanoseconds: the closest zoom
-const kStrip = 28, kMemory = 170;
+const kStrip = 28;
 const kLegend = [["kernel", "kernel"], ["compile", "compile"], ["run", "run overhead"], ["wait", "wait"], ["data", "data"], ["copy", "copy"], ["region", "region"], ["step", "optimiser step"]];
 
 export function timelineView(app) {
@@ -24,10 +24,10 @@ export function timelineView(app) {
     const canvas = h("canvas", { "aria-label": "Timeline of events", role: "img", tabindex: "0" });
     const strip = h("canvas", { "aria-label": "The whole profile; drag to move the view", role: "img" });
     const stripBase = document.createElement("canvas");
-    const lanesBox = h("div", { class: "lanes" }, canvas);
+    const lanesBox = h("div", { class: "lanes", style: { "flex-basis": `${height + 4}px` } }, canvas);
     const hasMemory = model.memory.time.length > 0;
-    const caption = hasMemory && h("div", { class: "caption" }, h("b", null, "Memory"));
-    const memoryBox = hasMemory && h("div", { class: "memory" });
+    const caption = hasMemory ? h("div", { class: "caption" }, h("b", null, "Memory")) : undefined;
+    const memoryBox = hasMemory ? h("div", { class: "memory" }) : undefined;
     const side = h("div", { class: "side card" });
     const tip = h("div", { class: "tip", hidden: true });
     const range = h("span", { class: "dim number" });
@@ -41,12 +41,12 @@ export function timelineView(app) {
             side),
         tip);
 
-    const chart = hasMemory && memoryChart({ model, parent: memoryBox, view, color: (name) => app.color(name), onpeak: showPeak });
+    const chart = hasMemory ? memoryChart({ model, parent: memoryBox, view, color: (name) => app.color(name), onpeak: showPeak }) : undefined;
     const draw = frame(() => {
         if (element.hidden || !width) return;
         drawLanes({ canvas, model, lanes, height: Math.max(height, lanesBox.clientHeight), view, width, palette, selected, hovered });
         drawWindow();
-        chart?.draw(width, kMemory);
+        chart?.draw(width, memoryBox.clientHeight);
         range.textContent = `${format.time(view.from)} to ${format.time(view.to)} · ${format.time(view.to - view.from)}`;
         if (!painted) performance.mark("timeline-drawn");
         painted = true;
@@ -196,7 +196,7 @@ export function timelineView(app) {
     function themed() {
         palette = paletteOf(app.color);
         stripOf = undefined;
-        if (width) chart?.create(width, kMemory);
+        if (width) chart?.create(width, memoryBox.clientHeight);
         draw();
     }
     app.themed.push(themed);

@@ -1,11 +1,11 @@
 // web/src/views/timeline_draw.js: paints the lanes of the timeline and the strip above them. It decides nothing: a view is {from, to}.
+import { kKindColors } from "../colors.js";
 import { sharp } from "../dom.js";
 import * as format from "../format.js";
 import { Kind, eventName } from "../model.js";
 import { visibleSpans } from "../spans.js";
 
-export const kLabelWidth = 132, kAxis = 24, kRow = 19, kGap = 10;
-const kColors = ["kernel", "compile", "run", "wait", "data", "region", "step", "copy"];
+export const kLabelWidth = 150, kAxis = 24, kRow = 21, kGap = 10;
 const kFont = "11px system-ui, 'DejaVu Sans', sans-serif";
 
 // Where each track begins: [{track, top, rows}] and the height of all.
@@ -21,7 +21,7 @@ export function layout(model) {
 
 // All colours of one theme, looked up once.
 export function paletteOf(color) {
-    const names = [...kColors, "kernel2", "kernel3", "text", "dim", "line", "soft", "card", "accent", "on-event", "on-region"];
+    const names = [...kKindColors, "kernel2", "kernel3", "text", "dim", "line", "soft", "card", "accent", "on-event", "on-region"];
     return Object.fromEntries(names.map((name) => [name, color(name)]));
 }
 
@@ -29,7 +29,7 @@ export function paletteOf(color) {
 function fillOf(palette, events, i) {
     const kind = events.kind[i];
     if (kind === Kind.kernel) return palette[["kernel", "kernel2", "kernel3"][Math.abs(events.what[i]) % 3]];
-    return palette[kColors[kind] ?? "region"];
+    return palette[kKindColors[kind] ?? "region"];
 }
 
 const widths = new Map(); // of names, in pixels: measuring is slow
@@ -118,7 +118,8 @@ function drawAxis(context, view, room, height, palette) {
         context.lineTo(x, height);
         context.stroke();
         context.fillStyle = palette.dim;
-        context.fillText(format.tick(t, step, Math.max(range, view.to / 1000)), x + 4, kAxis / 2);
+        const text = format.tick(t, step, Math.max(range, view.to / 1000));
+        if (x + 6 + context.measureText(text).width < kLabelWidth + room) context.fillText(text, x + 4, kAxis / 2);
     }
     context.strokeStyle = palette.line;
     context.strokeRect(-1, -1, room + kLabelWidth + 2, kAxis + 0.5);
