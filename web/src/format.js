@@ -54,6 +54,7 @@ export const plural = (n, one, many = one + "s") => `${count(n)} ${n === 1 ? one
 
 // A tick of an axis that spans `range` nanoseconds: all ticks have the same unit and as many decimals as the step needs.
 export function tick(ns, step, range) {
+    if (Math.abs(ns) < step / 1e6) return "0";
     const [unit, factor] = kTime.find(([, f]) => range >= f) ?? kTime[3];
     const decimals = Math.max(0, Math.ceil(-Math.log10(step / factor) - 1e-9));
     return (ns / factor).toFixed(Math.min(decimals, 9)) + kSpace + unit;

@@ -128,7 +128,7 @@ function start(model) {
         for (const [key, view] of views) view.element.hidden = key !== id;
         current = views.get(id);
         current.show?.(rest.join("/") || undefined);
-        requestAnimationFrame(() => performance.mark(`${id}-painted`));
+        requestAnimationFrame(() => setTimeout(() => performance.mark(`${id}-painted`))); // after the frame
     }
 
     addEventListener("hashchange", route);

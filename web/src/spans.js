@@ -2,8 +2,17 @@
 // The work grows with the pixels, not with the events: what is narrower than a pixel is skipped by binary search.
 import { upperBound } from "./model.js";
 
+const kThinnest = 0.4; // pixels: an event on its own stays visible, but does not hide its neighbours
+const kLooked = 8;
+
+function longestOf(row, events, from, to) {
+    let best = row[from];
+    for (let i = from + 1; i < Math.min(to, from + kLooked); ++i) if (events.duration[row[i]] > events.duration[best]) best = row[i];
+    return best;
+}
+
 // Calls emit(x0, x1, event, merged) from left to right, x in pixels from `from`. A merged span stands for all
-// events of the row that begin inside of it; `event` is then the first of them.
+// events of the row that end inside of it; `event` is then the longest of the first few.
 export function visibleSpans(row, events, from, to, width, emit) {
     const scale = width / (to - from);
     let i = upperBound(events.end, from, row);
@@ -17,10 +26,11 @@ export function visibleSpans(row, events, from, to, width, emit) {
             ++i;
             continue;
         }
-        // All that ends within this pixel, and the pixels after it as long as they are just as full.
+        // All that ends within this pixel.
         const pixel = Math.floor(Math.max(x0, 0));
         const next = upperBound(events.end, from + (pixel + 1) / scale, row, i + 1);
-        emit(pixel, pixel + 1, event, next > i + 1);
+        if (next > i + 1) emit(pixel, pixel + 1, longestOf(row, events, i, next), true);
+        else emit(Math.max(x0, 0), Math.min(width, Math.max(x1, x0 + kThinnest)), event, false);
         i = next;
     }
 }

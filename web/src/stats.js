@@ -31,6 +31,24 @@ export function timeByPart(model, track) {
     return times;
 }
 
+// The same for a part of the time, and the kernels in it: {times, kernels: [[index, nanoseconds], …]}, the longest first.
+// An event counts as far as it is inside; its parent's own time is less by that.
+export function timeInRange(model, track, from, to) {
+    const { events } = model;
+    const times = new Float64Array(kPython + 1), kernels = new Map();
+    for (const row of track.rows) {
+        for (let r = upperBound(events.end, from, row); r < row.length && events.start[row[r]] < to; ++r) {
+            const i = row[r], inside = Math.min(events.end[i], to) - Math.max(events.start[i], from), parent = events.parent[i];
+            times[events.kind[i]] += inside;
+            if (parent >= 0) times[events.kind[parent]] -= inside;
+            if (events.kind[i] === Kind.kernel) kernels.set(events.what[i], (kernels.get(events.what[i]) ?? 0) + inside);
+        }
+    }
+    times[Kind.region] = times[Kind.step] = 0;
+    times[kPython] = Math.max(0, to - from - times.reduce((a, b) => a + b, 0));
+    return { times, kernels: [...kernels].sort((a, b) => b[1] - a[1]) };
+}
+
 // The thread that the bar tells about: the one that runs plans and kernels for the longest, else the first.
 export function mainTrack(model) {
     const threads = model.tracks.filter((track) => track.kind === "thread");

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Kind, ProfileError, buildModel, eventName, kPython, parseProfile, upperBound } from "../src/model.js";
-import { linesOf, mainTrack, notes, planTime, sourceLine, stepCount, timeByPart } from "../src/stats.js";
+import { linesOf, mainTrack, notes, planTime, sourceLine, stepCount, timeByPart, timeInRange } from "../src/stats.js";
 import { kAttack, hostile, pageOf, small, training } from "./generate.mjs";
 
 const profile = (more) => ({ format: "weft-profile", version: 1, ...more });
@@ -58,6 +58,15 @@ test("parts of the time add up to the duration; regions count as Python", () => 
     assert.equal(times[Kind.data], 20);
     assert.equal(times[kPython], 40);
     assert.equal(times.reduce((a, b) => a + b), 100);
+});
+
+test("parts of a range: events count as far as they are inside", () => {
+    const model = buildModel(profile({ duration: 100, tracks: [{ kind: "thread" }], events: columns([[5, 0, 90], [2, 10, 40], [0, 20, 10, 0, 3], [4, 60, 20]]) }));
+    const [track] = model.tracks;
+    assert.deepEqual(timeInRange(model, track, 0, 100).times, timeByPart(model, track));
+    const { times, kernels } = timeInRange(model, track, 25, 70);
+    assert.deepEqual([times[Kind.kernel], times[Kind.run], times[Kind.data], times[kPython]], [5, 20, 10, 10]);
+    assert.deepEqual(kernels, [[3, 5]]);
 });
 
 test("a kernel's time is shared equally among its lines, once per line", () => {

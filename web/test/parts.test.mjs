@@ -58,7 +58,7 @@ test("spans narrower than a pixel are merged; wide ones are kept and clipped", (
     const start = [], end = [];
     for (let i = 0; i < 1000; ++i) start.push(i), end.push(i + 0.5);
     start.push(1000), end.push(2000);
-    const events = { start: Float64Array.from(start), end: Float64Array.from(end) }, row = Int32Array.from(start.keys());
+    const events = { start: Float64Array.from(start), end: Float64Array.from(end), duration: Float64Array.from(start, (s, i) => end[i] - s) }, row = Int32Array.from(start.keys());
     const spans = [];
     visibleSpans(row, events, 0, 2000, 200, (x0, x1, event, merged) => spans.push({ x0, x1, event, merged }));
     assert.ok(spans.length <= 102);

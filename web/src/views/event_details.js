@@ -1,8 +1,9 @@
 // web/src/views/event_details.js: what is known of one event, and of the peak of memory, in words and numbers.
+import { kKindColors, kernelColor } from "../colors.js";
 import { h } from "../dom.js";
 import * as format from "../format.js";
 import { Kind, eventName, kKindNames, lineText, rates } from "../model.js";
-import { sourceLine } from "../stats.js";
+import { kParts, sourceLine, timeInRange } from "../stats.js";
 import { siteLink } from "./overview.js";
 
 export const pairs = (list) => h("dl", { class: "pairs" }, list.filter(([, value]) => value !== undefined && value !== false).map(([name, value, title]) => [h("dt", { title }, name), h("dd", null, value)]));
@@ -54,6 +55,21 @@ export function lineItem(model, line) {
     return h("li", null,
         h("a", { href: `#program/${line.key}` }, lineText(model, line.file, line.line)), " ", line.backward && h("span", { class: "tag backward" }, "backward"),
         text && h("div", { class: "mono dim" }, text));
+}
+
+// Nothing is selected: what the visible part of the time consists of.
+export function rangeDetails(app, track, from, to) {
+    const { model } = app;
+    if (!track) return h("h2", null, "No events");
+    const { times, kernels } = timeInRange(model, track, from, to);
+    const part = (color, name, time) => h("li", { class: "part" }, h("i", { class: "dot", style: { background: `var(--${color})` } }), h("span", { class: "grow" }, name), h("span", { class: "number" }, format.time(time)), h("span", { class: "number dim" }, format.percent(time / (to - from))));
+    return [
+        h("h2", null, "In view"),
+        h("p", { class: "dim" }, `${format.time(to - from)} of ${track.name}`),
+        h("h3", null, "Time"),
+        h("ul", null, kParts.filter(({ kind }) => times[kind] > 0).map(({ kind, name }) => part(kKindColors[kind], name, times[kind]))),
+        kernels.length > 0 && [h("h3", null, "Kernels"), h("ul", null, kernels.slice(0, 6).map(([k, time]) => part(kernelColor(model.kernels[k]), model.kernels[k] ? h("a", { href: `#kernels/${k}` }, model.kernels[k].name) : "?", time)))],
+    ];
 }
 
 export function peakDetails(app) {

@@ -1,12 +1,13 @@
 // web/src/views/memory_chart.js: live and pooled bytes over time, on the axis of the timeline. uPlot draws; the view decides what.
 import uPlot from "uplot";
 import * as format from "../format.js";
+import { upperBound } from "../model.js";
 import { thinned } from "../spans.js";
 import { kLabelWidth } from "./timeline_draw.js";
 
 export function memoryChart({ model, parent, view, color, onpeak }) {
     const { memory } = model;
-    let chart;
+    let chart, dense = false;
 
     // Bytes at multiples of 1, 2 or 5, not of odd numbers.
     function splits(_, __, ___, max) {
@@ -50,7 +51,7 @@ export function memoryChart({ model, parent, view, color, onpeak }) {
             series: [
                 {},
                 { stroke: color("dim"), width: 1.2, dash: [5, 4], paths: stepped, points: { show: false } }, // pool
-                { stroke: color("copy"), fill: color("copy") + "33", width: 1.2, paths: stepped, points: { show: false } }, // live
+                { stroke: () => color("copy") + (dense ? "70" : ""), fill: color("copy") + "33", width: 1.2, paths: stepped, points: { show: false } }, // live
             ],
             hooks: { draw: [drawPeak] },
         }, data(width), parent);
@@ -69,6 +70,8 @@ export function memoryChart({ model, parent, view, color, onpeak }) {
     }
 
     function data(width) {
+        const shown = upperBound(memory.time, view.to) - upperBound(memory.time, view.from);
+        dense = shown > width; // then lines touch, and a full colour would be a wall
         const [time, live, pool] = thinned(memory.time, [memory.live, memory.pool], view.from, view.to, Math.max(50, width - kLabelWidth));
         // The last value holds until the end of the view.
         if (time.length && time[time.length - 1] < model.duration && time[time.length - 1] < view.to) {

@@ -5,7 +5,7 @@ import * as format from "../format.js";
 import { eventName } from "../model.js";
 import { eventAt } from "../spans.js";
 import { mainTrack } from "../stats.js";
-import { eventDetails, peakDetails } from "./event_details.js";
+import { eventDetails, peakDetails, rangeDetails } from "./event_details.js";
 import { memoryChart } from "./memory_chart.js";
 import { drawLanes, drawStrip, kLabelWidth, kRow, layout, paletteOf } from "./timeline_draw.js";
 
@@ -19,7 +19,7 @@ export function timelineView(app) {
     const view = { from: 0, to: whole };
     const { lanes, height } = layout(model);
     const busiest = mainTrack(model) ?? model.tracks[0];
-    let palette, width = 0, selected = -1, hovered = -1, stripOf, painted = false, settled;
+    let palette, width = 0, selected = -1, hovered = -1, stripOf, painted = false, settled, idle = true;
 
     const canvas = h("canvas", { "aria-label": "Timeline of events", role: "img", tabindex: "0" });
     const strip = h("canvas", { "aria-label": "The whole profile; drag to move the view", role: "img" });
@@ -48,7 +48,7 @@ export function timelineView(app) {
         drawWindow();
         chart?.draw(width, memoryBox.clientHeight);
         range.textContent = `${format.time(view.from)} to ${format.time(view.to)} · ${format.time(view.to - view.from)}`;
-        if (!painted) performance.mark("timeline-drawn");
+        if (!painted) setTimeout(() => performance.mark("timeline-drawn")); // after the frame
         painted = true;
     });
 
@@ -81,7 +81,13 @@ export function timelineView(app) {
         view.to = view.from + span;
         draw();
         clearTimeout(settled);
-        settled = setTimeout(() => !element.hidden && app.keep("timeline", selected >= 0 ? `${Math.round(view.from)}-${Math.round(view.to)}/e${selected}` : `${Math.round(view.from)}-${Math.round(view.to)}`), 250);
+        settled = setTimeout(settle, 250);
+    }
+    // What follows a view only once it stands still: the address, and the sums beside it.
+    function settle() {
+        if (element.hidden) return;
+        if (idle) showRange();
+        app.keep("timeline", selected >= 0 ? `${Math.round(view.from)}-${Math.round(view.to)}/e${selected}` : `${Math.round(view.from)}-${Math.round(view.to)}`);
     }
     function zoom(factor, at = (view.from + view.to) / 2) {
         set(at - (at - view.from) * factor, at + (view.to - at) * factor);
@@ -123,15 +129,17 @@ export function timelineView(app) {
     }
     function select(i) {
         selected = i;
+        idle = i < 0;
         if (i >= 0) replace(side, eventDetails(app, i), h("p", { style: { "margin-top": "14px" } }, h("button", { onclick: () => zoomTo(i) }, "Zoom to it ", h("kbd", null, "f"))));
-        else showHint();
+        else showRange();
         draw();
     }
-    function showHint() {
-        replace(side, h("h2", null, "Nothing selected"), h("p", { class: "dim", style: { margin: "8px 0" } }, "Click an event to see what it is. Turn the wheel to zoom at the cursor, drag to move."), h("p", { class: "dim" }, `${format.count(events.count)} events on ${format.plural(lanes.length, "track")}.`));
+    function showRange() {
+        replace(side, rangeDetails(app, busiest, view.from, view.to), h("p", { class: "dim", style: { "margin-top": "16px" } }, "Click an event to see what it is. Turn the wheel to zoom at the cursor, drag to move."), h("p", { class: "dim" }, `${format.count(events.count)} events on ${format.plural(lanes.length, "track")}.`));
     }
     function showPeak() {
         selected = -1;
+        idle = false;
         replace(side, peakDetails(app));
         draw();
     }
@@ -206,7 +214,7 @@ export function timelineView(app) {
         width = lanesBox.clientWidth;
         draw();
     }).observe(lanesBox);
-    showHint();
+    showRange();
 
     const kMoves = { w: () => zoom(0.7), ArrowUp: () => zoom(0.7), s: () => zoom(1 / 0.7), ArrowDown: () => zoom(1 / 0.7), a: () => pan(-0.15), ArrowLeft: () => pan(-0.15), d: () => pan(0.15), ArrowRight: () => pan(0.15), Home: all, f: () => selected >= 0 && zoomTo(selected), Escape: () => select(-1) };
     return {

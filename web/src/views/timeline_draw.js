@@ -74,7 +74,7 @@ export function drawLanes({ canvas, model, lanes, height, view, width, palette, 
         });
         drawMoments(context, track, top, view, scale, room, events, palette);
     }
-    for (const [event, color] of [[hovered, palette.text], [selected, palette.accent]]) outline(context, event, color);
+    for (const [event, color] of [[hovered, palette.dim], [selected, palette.text]]) outline(context, event, color);
     context.restore();
 
     function outline(context, event, color) {
@@ -84,8 +84,8 @@ export function drawLanes({ canvas, model, lanes, height, view, width, palette, 
         const x0 = Math.max(-4, (events.start[event] - view.from) * scale), x1 = Math.min(room + 4, (events.end[event] - view.from) * scale);
         if (x1 < 0 || x0 > room) return;
         context.strokeStyle = color;
-        context.lineWidth = 2;
-        context.strokeRect(kLabelWidth + x0, lane.top + events.depth[event] * kRow, Math.max(2, x1 - x0), kRow - 2);
+        context.lineWidth = 2.5;
+        context.strokeRect(kLabelWidth + x0, lane.top + events.depth[event] * kRow - 0.5, Math.max(2, x1 - x0), kRow - 1);
     }
     drawNames(context, lanes, palette, height);
 }
