@@ -86,6 +86,21 @@ export function linesOf(model) {
     return lines;
 }
 
+// Time by module, the longest first: [{module, time, site}]; a kernel's time is shared equally among its modules.
+export function modulesOf(model) {
+    const modules = new Map();
+    for (const kernel of model.kernels) {
+        const own = new Map();
+        for (const s of kernel.sites) if (model.sites[s]?.module) own.set(model.sites[s].module, s);
+        for (const [module, site] of own) {
+            const entry = modules.get(module) ?? { module, time: 0, site };
+            entry.time += (kernel.time ?? 0) / own.size;
+            modules.set(module, entry);
+        }
+    }
+    return [...modules.values()].sort((a, b) => b.time - a.time);
+}
+
 export function sourceLine(model, file, line) {
     const entry = model.files[file];
     if (entry?.source === undefined) return undefined;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Kind, ProfileError, buildModel, eventName, kPython, parseProfile, upperBound } from "../src/model.js";
-import { linesOf, mainTrack, notes, planTime, sourceLine, stepCount, timeByPart, timeInRange } from "../src/stats.js";
+import { linesOf, mainTrack, modulesOf, notes, planTime, sourceLine, stepCount, timeByPart, timeInRange } from "../src/stats.js";
 import { kAttack, hostile, pageOf, small, training } from "./generate.mjs";
 
 const profile = (more) => ({ format: "weft-profile", version: 1, ...more });
@@ -84,6 +84,11 @@ test("a kernel's time is shared equally among its lines, once per line", () => {
     assert.deepEqual(model.kernels[0].lines.map((line) => line.line), [1, 2]);
     assert.equal(sourceLine(model, 0, 2), "y");
     assert.equal(sourceLine(model, 1, 2), undefined);
+});
+
+test("a kernel's time is shared equally among its modules", () => {
+    const model = buildModel(profile({ sites: [{ module: "a" }, { module: "b" }, { module: "a", op: "relu" }, { op: "add" }], kernels: [{ sites: [0, 1, 2, 3], time: 10 }, { sites: [1], time: 4 }] }));
+    assert.deepEqual(modulesOf(model).map(({ module, time }) => [module, time]), [["b", 9], ["a", 5]]);
 });
 
 test("times of a kernel are counted from events where it does not say them, without helpers", () => {

@@ -8,6 +8,7 @@ import { buildModel } from "../src/model.js";
 import { arenaRectangles, arenaUse, layers, sharing, stepEdges } from "../src/plan.js";
 import { roofAt, roofline, rooflineRange } from "../src/roofline.js";
 import { eventAt, thinned, visibleSpans } from "../src/spans.js";
+import { placeSteps } from "../src/step_layout.js";
 import { tokens } from "../src/python_tokens.js";
 import { chromeTrace } from "../src/trace.js";
 import { changed, large, small } from "./generate.mjs";
@@ -126,6 +127,30 @@ test("values lie in the arena, parts inside their wholes; no two overlap at one 
     assert.ok(arenaUse(plan).total > plan.arena);
     const circle = { kernels: [0], values: [{ where: "inside", whole: 0, bytes: 4, offset: 0 }] };
     assert.deepEqual(arenaRectangles(circle), []);
+});
+
+test("kernels of a step are placed without overlap, small and large, with and without backward", () => {
+    const [training] = buildModel(small()).plans;
+    const check = (nodes, edges) => {
+        const placed = placeSteps(nodes, edges);
+        assert.equal(placed.paths.length, edges.length);
+        for (const a of nodes) {
+            assert.ok(a.x - a.width / 2 >= 0 && a.x + a.width / 2 <= placed.width && a.y + a.height / 2 <= placed.height);
+            for (const b of nodes) if (a !== b) assert.ok(Math.abs(a.x - b.x) >= (a.width + b.width) / 2 || Math.abs(a.y - b.y) >= (a.height + b.height) / 2);
+        }
+        return placed;
+    };
+    const node = (step, backward) => ({ step, kernel: { backward: backward ? [0] : undefined }, width: 200, height: 50 });
+    const model = buildModel(small());
+    check(training.kernels.map((k, step) => ({ ...node(step), kernel: model.kernels[k] })), stepEdges(training).edges);
+    const chain = (n) => Array.from({ length: n - 1 }, (_, i) => ({ from: i, to: i + 1 }));
+    check(Array.from({ length: 12 }, (_, i) => node(i)), chain(12));
+    check(Array.from({ length: 500 }, (_, i) => node(i)), chain(500));
+    const nodes = Array.from({ length: 21 }, (_, i) => node(i, i >= 10 && i < 20));
+    check(nodes, chain(21));
+    assert.ok(nodes[10].x > nodes[9].x && nodes[10].y === nodes[9].y, "backward begins beside the end of forward");
+    assert.ok(nodes[19].y === nodes[0].y && nodes[20].x > nodes[19].x, "and ends beside its beginning");
+    check([node(0)], []);
 });
 
 test("profiles are compared by text of lines and by names of kernels", () => {

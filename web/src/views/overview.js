@@ -3,7 +3,7 @@ import { kKindColors } from "../colors.js";
 import { h } from "../dom.js";
 import * as format from "../format.js";
 import { lineText, siteText } from "../model.js";
-import { kParts, mainTrack, notes, sourceLine, stepCount, timeByPart } from "../stats.js";
+import { kParts, mainTrack, modulesOf, notes, sourceLine, stepCount, timeByPart } from "../stats.js";
 import { meter } from "../table.js";
 
 const kTop = 8;
@@ -14,7 +14,7 @@ export function overviewView(app) {
     const element = h("div", { class: "view" }, h("div", { class: "stack" },
         factsCard(app), track && barCard(app, track), notesCard(app, track),
         h("div", { class: "columns" }, kernelsCard(app), linesCard(app)),
-        memoryCard(app)));
+        h("div", { class: "columns" }, memoryCard(app), modulesCard(app))));
     return { element };
 }
 
@@ -94,6 +94,18 @@ export function siteLink(model, index) {
     if (!site) return "";
     const text = siteText(model, index);
     return site.file === undefined ? text : h("a", { href: `#program/${site.file}:${site.line}`, title: text }, text);
+}
+
+function modulesCard({ model }) {
+    const top = modulesOf(model).slice(0, kTop).filter((entry) => entry.time > 0);
+    if (!top.length) return undefined;
+    const all = model.kernels.reduce((sum, kernel) => sum + (kernel.time ?? 0), 0);
+    return h("div", { class: "card" }, h("h2", { title: "A kernel's time is shared equally among its modules" }, "Modules that take the most time"),
+        h("table", null, h("tbody", null, top.map(({ module, time, site }) => h("tr", null,
+            h("td", { class: "name" }, model.sites[site].file === undefined ? module : h("a", { href: `#program/${model.sites[site].file}:${model.sites[site].line}`, title: module }, module)),
+            h("td", { class: "fit" }, meter(time / top[0].time)),
+            h("td", { class: "number" }, format.time(time)),
+            h("td", { class: "number dim" }, format.percent(time / all)))))));
 }
 
 function memoryCard({ model }) {

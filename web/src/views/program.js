@@ -27,7 +27,7 @@ export function programView(app) {
         h("div", { class: "row" }, model.files.length > 1 ? [h("h2", null, "File"), files, h("span", { class: "dim" }, format.plural(model.files.length, "file"))] : heading, h("div", { class: "grow" }),
             h("div", { class: "legend", style: { margin: 0 } }, [["forward", "forward"], ["backward", "backward"]].map(([name, label]) => h("div", null, h("i", { class: "dot", style: { background: `var(--${name})` } }), label)))),
         h("div", { class: "split grow" },
-            h("div", { class: "card scroll grow", style: { padding: "6px 0 12px" } },
+            h("div", { class: "card scroll grow", style: { padding: "0 0 12px" } },
                 h("table", { class: "source", "aria-label": "Source with times" },
                     h("thead", null, h("tr", null, head("", kShare), head("time", kShare, true), head("bytes", kShare, true), head("kernels", "Kernels that compute a part of this line", true), head("", undefined, true), head("source"))), body)),
             side));
@@ -100,7 +100,9 @@ export function programView(app) {
                 if (kernel && !kernel.lines.some((line) => line.key === key)) kernel = undefined;
             }
             drawSide();
-            if (argument) rows.get(chosen)?.scrollIntoView({ block: "nearest" });
+            if (!argument) return;
+            rows.get(chosen)?.scrollIntoView({ block: "nearest" });
+            body.closest(".scroll").scrollLeft = 0; // the numbers stay in sight
         },
         key(event) {
             if (event.key !== "Escape") return false;

@@ -2,6 +2,7 @@
 import { h } from "../dom.js";
 import { diffLines } from "../diff.js";
 import * as format from "../format.js";
+import { Kind } from "../model.js";
 import { lineItem, pairs } from "./event_details.js";
 
 export function stagesOf(app, kernel) {
@@ -11,12 +12,21 @@ export function stagesOf(app, kernel) {
     const removed = h("button", { "aria-pressed": "true", onclick: () => removed.setAttribute("aria-pressed", String(!strip.classList.toggle("hide-removed"))) }, "removed lines");
     return [
         h("div", { class: "row" }, h("h2", { style: { "font-size": "17px", "overflow-wrap": "anywhere" } }, kernel.name), h("span", { class: "dim" }, [kernel.kind, kernel.plan !== undefined && `plan ${kernel.plan}, step ${kernel.step}`].filter(Boolean).join(" · ")),
-            kernel.plan !== undefined && h("a", { href: `#plans/${kernel.plan}` }, "plan"), kernel.plan !== undefined && h("a", { href: `#step/${kernel.plan}` }, "step graph")),
+            kernel.plan !== undefined && h("a", { href: `#plans/${kernel.plan}` }, "plan"), kernel.plan !== undefined && h("a", { href: `#step/${kernel.plan}` }, "step graph"), slowestLink(model, kernel)),
         h("div", { class: "chips", role: "group", "aria-label": "Go to a stage" },
             stages.map((stage) => h("button", { onclick: () => stage.element.scrollIntoView({ behavior: "smooth", inline: "start", block: "nearest" }) }, stage.name)),
             kernel.passes?.length > 1 && [h("span", { class: "grow" }), h("span", { class: "dim", style: { "font-size": "12px", "align-self": "center" } }, "show"), removed]),
         strip,
     ];
+}
+
+function slowestLink(model, kernel) {
+    const { events } = model;
+    let slowest = -1;
+    for (let i = 0; i < events.count; ++i) {
+        if (events.kind[i] === Kind.kernel && events.what[i] === kernel.index && (slowest < 0 || events.duration[i] > events.duration[slowest])) slowest = i;
+    }
+    return slowest >= 0 && h("a", { href: `#timeline/e${slowest}` }, "slowest launch");
 }
 
 function stage(name, note, ...content) {

@@ -1,13 +1,11 @@
 // web/src/views/step.js: the kernels of a plan as a graph: an edge where one reads what another wrote, wider for more bytes.
-import * as dagre from "@dagrejs/dagre";
 import { kKernelKinds, kernelColor } from "../colors.js";
 import { h, replace, svg } from "../dom.js";
 import * as format from "../format.js";
-import { layers, stepEdges } from "../plan.js";
+import { stepEdges } from "../plan.js";
+import { placeSteps } from "../step_layout.js";
 import { planChooser } from "./plans.js";
 import { pairs } from "./event_details.js";
-
-const kCareful = 400; // nodes; a careful layout of more takes too long
 
 export function stepView(app) {
     const { model } = app;
@@ -42,54 +40,17 @@ export function stepView(app) {
 }
 
 // Boxes grow with the square root of their time.
-function place(model, plan, edges) {
+function nodesOf(model, plan) {
     const times = plan.kernels.map((k) => model.kernels[k]?.mean ?? 0), most = Math.max(1, ...times);
-    const nodes = plan.kernels.map((k, step) => {
+    return plan.kernels.map((k, step) => {
         const part = Math.sqrt(times[step] / most);
         return { step, kernel: model.kernels[k], time: times[step], width: 165 + 105 * part, height: 38 + 34 * part };
     });
-    if (nodes.length > kCareful) return placeInLayers(nodes, edges);
-    const graph = new dagre.graphlib.Graph();
-    graph.setGraph({ rankdir: "TB", nodesep: 26, ranksep: 34, marginx: 20, marginy: 20 });
-    graph.setDefaultEdgeLabel(() => ({}));
-    for (const node of nodes) graph.setNode(String(node.step), { width: node.width, height: node.height });
-    for (const edge of edges) graph.setEdge(String(edge.from), String(edge.to));
-    dagre.layout(graph);
-    for (const node of nodes) {
-        const { x, y } = graph.node(String(node.step));
-        Object.assign(node, { x, y });
-    }
-    const paths = edges.map((edge) => curve(graph.edge(String(edge.from), String(edge.to)).points));
-    return { nodes, paths, width: graph.graph().width, height: graph.graph().height };
-}
-
-function placeInLayers(nodes, edges) {
-    const layer = layers(nodes.length, edges), used = new Map();
-    let width = 0, height = 0;
-    for (const node of nodes) {
-        const nth = used.get(layer[node.step]) ?? 0;
-        used.set(layer[node.step], nth + 1);
-        node.x = 160 + nth * 290;
-        node.y = 60 + layer[node.step] * 110;
-        width = Math.max(width, node.x + 160);
-        height = Math.max(height, node.y + 60);
-    }
-    const paths = edges.map(({ from, to }) => curve([{ x: nodes[from].x, y: nodes[from].y + nodes[from].height / 2 }, { x: nodes[to].x, y: nodes[to].y - nodes[to].height / 2 }]));
-    return { nodes, paths, width, height };
-}
-
-function curve(points) {
-    let path = `M${points[0].x} ${points[0].y}`;
-    for (let i = 1; i < points.length; ++i) {
-        const a = points[i - 1], b = points[i], middle = (a.y + b.y) / 2;
-        path += `C${a.x} ${middle} ${b.x} ${middle} ${b.x} ${b.y}`;
-    }
-    return path;
 }
 
 function drawGraph(app, plan, edges, box, side) {
     const { model } = app;
-    const { nodes, paths, width, height } = place(model, plan, edges);
+    const { nodes, paths, width, height } = placeSteps(nodesOf(model, plan), edges);
     const heaviest = Math.max(1, ...edges.map((edge) => edge.bytes));
     const lines = edges.map((edge, i) => {
         const line = svg("path", { class: "edge", d: paths[i], "stroke-width": 1 + 5 * Math.sqrt(edge.bytes / heaviest) });
@@ -137,7 +98,7 @@ function drawNode({ step, kernel, time, x, y, width, height }, action) {
 // Wheel zooms at the cursor, a drag moves. Starts with a scale at which names can be read.
 function movable(picture, width, height, box) {
     const room = { width: box.clientWidth || 900, height: box.clientHeight || 600 };
-    const scale = Math.min(1.1, Math.max(0.95, Math.min(room.width / width, room.height / height)));
+    const scale = Math.min(1.1, Math.max(0.8, Math.min(room.width / width, room.height / height)));
     const view = { x: width / 2 - room.width / scale / 2, y: 0, width: room.width / scale, height: room.height / scale };
     const apply = () => picture.setAttribute("viewBox", `${view.x} ${view.y} ${view.width} ${view.height}`);
     apply();
