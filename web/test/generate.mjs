@@ -1,5 +1,5 @@
 // web/test/generate.mjs: synthetic profiles that are consistent with docs/profile-format.md: times nest, totals agree, values fit.
-// `node generate.mjs small|changed|large|hostile [file]` prints one; with `--page template` it is put into the page.
+// `node generate.mjs small|changed|large|hostile|device|deep|sparse [file]` prints one; with `--page=template` it is put into the page.
 import { readFileSync, writeFileSync } from "node:fs";
 
 // A small generator of numbers, the same on every machine.
@@ -267,6 +267,64 @@ export function changed() {
 
 export const large = (wanted = 200_000) => training({ steps: Math.ceil(wanted / 68), blocks: 2, title: "long.py", compiles: [0, 1] });
 
+// A device computes while the thread waits; shapes change, so that plans are compiled until the end.
+export function device() {
+    const next = random(5), base = training({ steps: 1 }), events = recorder();
+    const plans = Array.from({ length: 14 }, (_, p) => ({ ...base.plans[0], runs: p === 0 ? 200 : 1 }));
+    for (const kernel of base.kernels) Object.assign(kernel, { calls: 0, time: 0, best: Infinity });
+    let t = 1e6;
+    for (let s = 0; s < 213; ++s) {
+        const plan = s % 16 === 0 && s > 0 ? s / 16 : 0, begin = t;
+        if (plan || s === 0) {
+            events.add(1, t + 1e4, 8e6, 0, plan);
+            t += 8.1e6;
+        }
+        events.add(2, begin, t + 2e5 - begin, 0, plan);
+        let d = t + 5e4; // on the device
+        events.add(7, d, 1.5e5, 2, 3);
+        d += 2e5;
+        base.kernels.forEach((kernel, k) => {
+            const took = Math.round(kernel.limit * 0.2 * (1 + next()));
+            events.add(0, d, took, 1, k);
+            kernel.calls += 1;
+            kernel.time += took;
+            kernel.best = Math.min(kernel.best, took);
+            d += took + 500;
+        });
+        t += 3e5;
+        events.add(3, t, d - t, 0, 6);
+        t = d + 5e4 + next() * 2e6;
+        events.add(6, t, 0, 0, 4);
+    }
+    return {
+        ...base, title: "device.py", duration: Math.round(t + 1e6), plans, events: events.columns(), memory: undefined,
+        tracks: [{ name: "MainThread", kind: "thread" }, { name: "cuda:0 compute", kind: "stream" }, { name: "cuda:0 copies", kind: "stream" }, { name: "idle", kind: "thread" }],
+    };
+}
+
+// A deep model: a plan with hundreds of kernels. It does not list what its steps read.
+export function deep(blocks = 24) {
+    const profile = training({ steps: 2 });
+    const all = profile.kernels.map((_, k) => k);
+    const part = (from, to) => Array.from({ length: blocks }).flatMap(() => all.slice(from, to));
+    const kernels = [...part(0, 8), 8, 9, 10, 11, ...part(12, 18), 18, 19];
+    const values = kernels.map((k, s) => ({ type: "f32[256, 256]", bytes: 262144, where: "arena", offset: (s % 40) * 262144, first: s, last: s < 8 * blocks && s % 3 === 0 ? Math.min(kernels.length - 3, kernels.length - 3 - s * 0.7 | 0) : s + 1, site: k % 12 }));
+    profile.plans = [{ kernels, runs: 2, arena: 40 * 262144, values }];
+    return profile;
+}
+
+// Only what must be there: names, events and a few lines.
+export function sparse() {
+    const { format, version, events, tracks, labels, sites, files, kernels } = training({ steps: 2 });
+    return {
+        format, version, events, tracks, labels,
+        sites: sites.map((site, i) => (i % 3 ? { file: site.file, line: site.line } : { op: site.op })),
+        files: files.map(({ path }) => ({ path })),
+        kernels: kernels.map(({ name, sites: own }, i) => (i % 2 ? { name, sites: own } : { name })),
+        plans: [{ kernels: [0, 1, 2] }, { kernels: [] }],
+    };
+}
+
 export const kAttack = `</script><img src=x onerror="window.attacked=1"><script>window.attacked=1</script>`;
 // Every string that a program can choose is markup.
 export function hostile() {
@@ -288,7 +346,7 @@ export const pageOf = (template, profile) => template.replace("/*PROFILE*/", () 
 
 if (process.argv[1] && import.meta.url.endsWith("/generate.mjs") && process.argv[1].endsWith("generate.mjs")) {
     const [which = "small", file] = process.argv.slice(2).filter((a) => !a.startsWith("--"));
-    const profile = { small, changed, large, hostile }[which]();
+    const profile = { small, changed, large, hostile, device, deep, sparse }[which]();
     const template = process.argv.find((a) => a.startsWith("--page="))?.slice(7);
     const text = template ? pageOf(readFileSync(template, "utf8"), profile) : JSON.stringify(profile);
     if (file) writeFileSync(file, text);

@@ -48,7 +48,7 @@ def made(tmp_path_factory):
     """Profiles from web/test/generate.mjs, as JSON and in the page."""
     folder = tmp_path_factory.mktemp("profiles")
     SHOTS.mkdir(parents=True, exist_ok=True)
-    for name in ("small", "changed", "large", "hostile"):
+    for name in ("small", "changed", "large", "hostile", "device", "deep", "sparse"):
         subprocess.run([node, ROOT / "web/test/generate.mjs", name, folder / f"{name}.json"], check=True)
         write_page(folder / f"{name}.html", profile_text(json.loads((folder / f"{name}.json").read_text())))
     return folder
@@ -189,6 +189,17 @@ def test_real_profile(browser, tmp_path):
         page.one(f"#view-{view}")
         page.shot(f"real-{view}")
         assert page.problems() == [], view
+
+
+@pytest.mark.parametrize("name", ["device", "deep", "sparse"])
+def test_other_profiles_open_everywhere(page, name):
+    p = page(name)
+    for view in ["overview", "timeline", "timeline/e3", "program", "program/0:18", "kernels/1", "plans", "step", "compare"]:
+        p.run("location.hash = arguments[0]", view)
+        p.one(f"#view-{view.split('/')[0]}")
+        p.shot(f"{name}-{view.split('/')[0]}")
+        assert p.problems() == [], view
+        assert "NaN" not in p.one("#app").text and "undefined" not in p.one("#app").text, view
 
 
 def test_overview_tells(page):

@@ -62,13 +62,13 @@ export function rangeDetails(app, track, from, to) {
     const { model } = app;
     if (!track) return h("h2", null, "No events");
     const { times, kernels } = timeInRange(model, track, from, to);
-    const part = (color, name, time) => h("li", { class: "part" }, h("i", { class: "dot", style: { background: `var(--${color})` } }), h("span", { class: "grow" }, name), h("span", { class: "number" }, format.time(time)), h("span", { class: "number dim" }, format.percent(time / (to - from))));
+    const part = (color, name, time) => h("li", { class: "part" }, h("i", { class: "dot", style: { background: `var(--${color})` } }), h("span", { class: "grow one" }, name), h("span", { class: "number" }, format.time(time)), h("span", { class: "number dim" }, format.percent(time / (to - from))));
     return [
         h("h2", null, "In view"),
         h("p", { class: "dim" }, `${format.time(to - from)} of ${track.name}`),
         h("h3", null, "Time"),
         h("ul", null, kParts.filter(({ kind }) => times[kind] > 0).map(({ kind, name }) => part(kKindColors[kind], name, times[kind]))),
-        kernels.length > 0 && [h("h3", null, "Kernels"), h("ul", null, kernels.slice(0, 6).map(([k, time]) => part(kernelColor(model.kernels[k]), model.kernels[k] ? h("a", { href: `#kernels/${k}` }, model.kernels[k].name) : "?", time)))],
+        kernels.length > 0 && [h("h3", null, "Kernels"), h("ul", null, kernels.slice(0, 8).map(([k, time]) => part(kernelColor(model.kernels[k]), model.kernels[k] ? h("a", { href: `#kernels/${k}`, title: model.kernels[k].name }, model.kernels[k].name) : "?", time)))],
     ];
 }
 
