@@ -64,11 +64,3 @@ export function arenaUse(plan) {
 // Values that share bytes with this rectangle at another time.
 export const sharing = (rectangles, one) =>
     rectangles.filter((r) => r !== one && r.low < one.high && one.low < r.high && (r.from >= one.to || one.from >= r.to));
-
-// Layers from top to bottom for graphs that are too large for a careful layout: a step stands below all that it reads.
-export function layers(count, edges) {
-    const layer = new Int32Array(count);
-    for (const edge of [...edges].sort((a, b) => a.from - b.from)) layer[edge.to] = Math.max(layer[edge.to], layer[edge.from] + 1);
-    // Edges go from a lower to a higher step, so one sweep by `from` in step order is enough.
-    return layer;
-}

@@ -3,16 +3,16 @@
 // lies beside it, and updates stand in a third column. Other plans are laid out by dagre if they are small: its time
 // grows with the square of the nodes (200 take two seconds).
 import * as dagre from "@dagrejs/dagre";
-import { layers } from "./plan.js";
 
 const kCareful = 60; // nodes
+const kBeside = 3; // nodes in a row
 const kAcross = 26, kDown = 30, kBetween = 150, kMargin = 24;
 
-// {nodes, paths: one SVG path per edge, width, height}
-export function placeSteps(nodes, edges) {
+// {nodes, paths: one SVG path per edge, width, height}. `exact`: the edges are all that there are; else neighbours may depend on each other.
+export function placeSteps(nodes, edges, { exact = true } = {}) {
     const column = columnsOf(nodes);
     const folded = column.includes(1);
-    return !folded && nodes.length <= kCareful ? placeCarefully(nodes, edges) : placeFolded(nodes, edges, column);
+    return !folded && nodes.length <= kCareful ? placeCarefully(nodes, edges) : placeFolded(nodes, edges, column, exact ? kBeside : 1);
 }
 
 // 0 forward, 1 backward, 2 what runs after all of backward: updates.
@@ -38,8 +38,8 @@ function placeCarefully(nodes, edges) {
     return { nodes, paths, width, height };
 }
 
-function placeFolded(nodes, edges, column) {
-    const rows = rowsOf(nodes, edges, column);
+function placeFolded(nodes, edges, column, most) {
+    const rows = rowsOf(nodes, edges, column, most);
     const cells = new Map(); // "column:row" to the nodes in it
     nodes.forEach((node, i) => {
         const key = `${column[i]}:${rows.row[i]}`;
@@ -74,20 +74,29 @@ function placeFolded(nodes, edges, column) {
     return { nodes, paths, width: width - kBetween + 60 + kMargin, height: height + kMargin };
 }
 
-// Forward counts its layers from the top, backward from the bottom, updates from the top. Where one of the two has
-// fewer layers, it is spread over the same height.
-function rowsOf(nodes, edges, column) {
-    const layer = layers(nodes.length, edges);
-    const ranks = [0, 1, 2].map((c) => {
-        const used = [...new Set([...layer].filter((_, i) => column[i] === c))].sort((a, b) => a - b);
-        return new Map(used.map((value, rank) => [value, rank]));
+// Rows in run order, so that the picture is read as the plan runs: forward from the top, backward from the bottom,
+// updates from the top. Kernels that follow each other and do not read each other share a row. Where forward and
+// backward differ in their number of rows, the shorter is spread over the same height.
+function rowsOf(nodes, edges, column, most) {
+    const sources = nodes.map(() => []);
+    for (const edge of edges) sources[edge.to].push(edge.from);
+    const rank = new Int32Array(nodes.length), current = [0, 0, 0], inRow = [0, 0, 0];
+    nodes.forEach((_, i) => {
+        const c = column[i];
+        const reads = sources[i].some((from) => column[from] === c && rank[from] === current[c]);
+        if (inRow[c] > 0 && (reads || inRow[c] >= most)) {
+            ++current[c];
+            inRow[c] = 0;
+        }
+        rank[i] = current[c];
+        ++inRow[c];
     });
-    const count = Math.max(1, ...ranks.map((rank) => rank.size));
-    const spread = (rank, size) => (size > 1 ? Math.round((rank * (count - 1)) / (size - 1)) : 0);
+    const count = Math.max(...current) + 1;
+    const spread = (r, last) => (last > 0 ? Math.round((r * (count - 1)) / last) : 0);
     const row = nodes.map((_, i) => {
-        const c = column[i], rank = ranks[c].get(layer[i]);
-        if (c === 2) return rank;
-        const at = spread(rank, ranks[c].size);
+        const c = column[i];
+        if (c === 2) return rank[i];
+        const at = spread(rank[i], current[c]);
         return c === 1 ? count - 1 - at : at;
     });
     return { row, count };

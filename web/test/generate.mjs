@@ -140,6 +140,18 @@ function makeKernels(slower) {
     });
 }
 
+// The lowest offset at which a value overlaps none of those that are still read; returns its end.
+function firstFit(placed, value) {
+    let offset = 0;
+    for (const other of placed.filter((p) => p.last >= value.first).sort((a, b) => a.offset - b.offset)) {
+        if (other.offset >= offset + value.bytes) break;
+        offset = Math.max(offset, other.offset + other.bytes);
+    }
+    value.offset = offset;
+    placed.push(value);
+    return offset + value.bytes;
+}
+
 // Values of the plan: each kernel's result lives until its last reader; first-fit gives offsets in the arena.
 function makePlan(kernels, runs) {
     const count = kernels.length;
@@ -157,14 +169,7 @@ function makePlan(kernels, runs) {
         if (s + 1 < count) steps[s + 1].reads.push(index);
         if (last > s + 1 && last < count) steps[last].reads.push(index);
         if (value.where === "arena") {
-            let offset = 0;
-            for (const other of placed.filter((p) => p.last >= s).sort((a, b) => a.offset - b.offset)) {
-                if (other.offset >= offset + value.bytes) break;
-                offset = Math.max(offset, other.offset + other.bytes);
-            }
-            value.offset = offset;
-            placed.push(value);
-            arena = Math.max(arena, offset + value.bytes);
+            arena = Math.max(arena, firstFit(placed, value));
         }
         values.push(value);
     });
@@ -308,8 +313,9 @@ export function deep(blocks = 24) {
     const all = profile.kernels.map((_, k) => k);
     const part = (from, to) => Array.from({ length: blocks }).flatMap(() => all.slice(from, to));
     const kernels = [...part(0, 8), 8, 9, 10, 11, ...part(12, 18), 18, 19];
-    const values = kernels.map((k, s) => ({ type: "f32[256, 256]", bytes: 262144, where: "arena", offset: (s % 40) * 262144, first: s, last: s < 8 * blocks && s % 3 === 0 ? Math.min(kernels.length - 3, kernels.length - 3 - s * 0.7 | 0) : s + 1, site: k % 12 }));
-    profile.plans = [{ kernels, runs: 2, arena: 40 * 262144, values }];
+    const values = kernels.map((k, s) => ({ type: "f32[256, 256]", bytes: 262144, where: "arena", first: s, last: s < 8 * blocks && s % 3 === 0 ? Math.floor(kernels.length - 3 - s * 0.7) : s + 1, site: k % 12 }));
+    const placed = [];
+    profile.plans = [{ kernels, runs: 2, arena: Math.max(...values.map((value) => firstFit(placed, value))), values }];
     return profile;
 }
 

@@ -5,7 +5,7 @@ import { compare } from "../src/comparison.js";
 import { diffLines } from "../src/diff.js";
 import * as format from "../src/format.js";
 import { buildModel } from "../src/model.js";
-import { arenaRectangles, arenaUse, layers, sharing, stepEdges } from "../src/plan.js";
+import { arenaRectangles, arenaUse, sharing, stepEdges } from "../src/plan.js";
 import { roofAt, roofline, rooflineRange } from "../src/roofline.js";
 import { eventAt, thinned, visibleSpans } from "../src/spans.js";
 import { placeSteps } from "../src/step_layout.js";
@@ -111,7 +111,6 @@ test("edges of a plan: from its steps, else from first and last use", () => {
     assert.deepEqual(derived.edges.map((e) => [e.from, e.to, e.bytes]), [[0, 2, 8]]);
     const listed = stepEdges({ kernels: [0, 1, 2], values, steps: [{ writes: [0] }, { reads: [0, 1], writes: [2] }, { reads: [0, 2] }] });
     assert.deepEqual(listed.edges.map((e) => [e.from, e.to, e.bytes]), [[0, 1, 8], [0, 2, 8], [1, 2, 2]]);
-    assert.deepEqual([...layers(3, listed.edges)], [0, 1, 2]);
 });
 
 test("values lie in the arena, parts inside their wholes; no two overlap at one step", () => {
@@ -151,6 +150,11 @@ test("kernels of a step are placed without overlap, small and large, with and wi
     assert.ok(nodes[10].x > nodes[9].x && nodes[10].y === nodes[9].y, "backward begins beside the end of forward");
     assert.ok(nodes[19].y === nodes[0].y && nodes[20].x > nodes[19].x, "and ends beside its beginning");
     check([node(0)], []);
+    const loose = Array.from({ length: 300 }, (_, i) => node(i, i > 150));
+    check(loose, []);
+    assert.ok(loose[0].y === loose[2].y && loose[0].y < loose[3].y, "three that do not read each other share a row");
+    placeSteps(loose, [], { exact: false });
+    assert.ok(loose[0].y < loose[1].y, "nothing is known: one below the other");
 });
 
 test("profiles are compared by text of lines and by names of kernels", () => {

@@ -41,7 +41,7 @@ function kernelFacts(app, kernel, time) {
             ["operations", kernel.flops !== undefined && format.flops(kernel.flops)],
             ["bandwidth", rate(now.bandwidth, "GB/s")],
             ["arithmetic", rate(now.rate, "GFLOP/s")],
-            ["of the machine's limit", now.ofLimit !== undefined && format.percent(now.ofLimit), "The least time that this machine needs for these bytes and operations, divided by the time taken"],
+            ["of the limit", now.ofLimit !== undefined && format.percent(now.ofLimit), "The least time that this machine needs for these bytes and operations, divided by the time taken"],
         ]),
         h("h3", null, "All launches"),
         pairs([["launches", format.count(kernel.calls)], ["mean", format.time(kernel.mean)], ["best", kernel.best !== undefined && format.time(kernel.best)], ["total", format.time(kernel.time)]]),

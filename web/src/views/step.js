@@ -28,7 +28,7 @@ export function stepView(app) {
             shown = plan;
             const edges = stepEdges(plan);
             note.textContent = edges.exact ? "" : "The profile does not list what each kernel reads: an edge goes from a value's writer to its last reader.";
-            select = drawGraph(app, plan, edges.edges, box, side);
+            select = drawGraph(app, plan, edges, box, side);
             select(-1);
         },
         key(event) {
@@ -48,9 +48,9 @@ function nodesOf(model, plan) {
     });
 }
 
-function drawGraph(app, plan, edges, box, side) {
+function drawGraph(app, plan, { edges, exact }, box, side) {
     const { model } = app;
-    const { nodes, paths, width, height } = placeSteps(nodesOf(model, plan), edges);
+    const { nodes, paths, width, height } = placeSteps(nodesOf(model, plan), edges, { exact });
     const heaviest = Math.max(1, ...edges.map((edge) => edge.bytes));
     const lines = edges.map((edge, i) => {
         const line = svg("path", { class: "edge", d: paths[i], "stroke-width": 1 + 5 * Math.sqrt(edge.bytes / heaviest) });
@@ -75,7 +75,7 @@ function drawGraph(app, plan, edges, box, side) {
         const neighbours = (title, list, other) => list.length > 0 && [h("h3", null, title), h("ul", null, list.map((edge) => h("li", null, h("span", { class: "link", tabindex: "0", role: "button", onclick: () => select(other(edge)) }, nodes[other(edge)].kernel?.name ?? `step ${other(edge)}`), h("span", { class: "dim" }, ` ${format.bytes(edge.bytes)}`))))];
         replace(side,
             h("h2", null, kernel?.name ?? "?"),
-            pairs([["step", step], ["mean time", format.time(time)], ["of the machine's limit", kernel?.ofLimit !== undefined && format.percent(kernel.ofLimit)], ["direction", kernel?.backward?.length ? "backward" : "forward"]]),
+            pairs([["step", step], ["mean time", format.time(time)], ["of the limit", kernel?.ofLimit !== undefined && format.percent(kernel.ofLimit)], ["direction", kernel?.backward?.length ? "backward" : "forward"]]),
             kernel && h("p", null, h("a", { href: `#kernels/${kernel.index}` }, "Stages of this kernel")),
             neighbours("Reads what these wrote", edges.filter((edge) => edge.to === step), (edge) => edge.from),
             neighbours("Is read by", edges.filter((edge) => edge.from === step), (edge) => edge.to));
