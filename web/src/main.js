@@ -28,6 +28,7 @@ const kKeys = [
     ["/", "search kernels, lines and regions"],
     ["w s, ↑ ↓", "timeline: zoom in and out (or the wheel, at the cursor)"],
     ["a d, ← →", "timeline: move (or drag)"],
+    ["Shift", "timeline: drag with it to measure"],
     ["f", "timeline: zoom to the selected event"],
     ["Home", "timeline: show everything"],
     ["t", "dark or light"],

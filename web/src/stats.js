@@ -124,6 +124,7 @@ export function notes(model, track = mainTrack(model)) {
     const found = [];
     const say = (weight, text, more) => found.push({ weight, text, ...more });
     if (track && model.duration > 0) sayParts(model, timeByPart(model, track), say);
+    sayStreams(model, say);
     sayCompiles(model, say);
     sayKernels(model, say);
     sayMemory(model, say);
@@ -144,6 +145,14 @@ function sayParts(model, times, say) {
     part(Kind.copy, 0.1, (p) => `${p} of the time goes into copies between devices.`);
     part(Kind.compile, 0.1, (p) => `${p} of the time is compilation. A longer run pays for it once.`);
     if (share(Kind.kernel) >= 0.8) say(0.1, `${format.percent(share(Kind.kernel))} of the time is in kernels: faster kernels make a faster program.`, { tab: "kernels" });
+}
+
+// A device that computes nothing for most of the time waits for the program. A stream without kernels only copies.
+function sayStreams(model, say) {
+    for (const track of model.tracks.filter(({ kind }) => kind === "stream")) {
+        const times = timeByPart(model, track), idle = times[kPython] / model.duration;
+        if (times[Kind.kernel] > 0 && idle > 0.3) say(idle * 0.9, `“${track.name}” is idle for ${format.percent(idle)} of the time.`, { tab: "timeline" });
+    }
 }
 
 function sayCompiles(model, say) {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { Kind, ProfileError, buildModel, eventName, kPython, parseProfile, upperBound } from "../src/model.js";
 import { linesOf, mainTrack, modulesOf, notes, planTime, sourceLine, stepCount, timeByPart, timeInRange } from "../src/stats.js";
-import { kAttack, hostile, pageOf, small, training } from "./generate.mjs";
+import { kAttack, device, hostile, pageOf, small, training } from "./generate.mjs";
 
 const profile = (more) => ({ format: "weft-profile", version: 1, ...more });
 const columns = (rows) => ({ kind: rows.map((r) => r[0]), start: rows.map((r) => r[1]), duration: rows.map((r) => r[2]), track: rows.map((r) => r[3] ?? 0), what: rows.map((r) => r[4] ?? -1) });
@@ -130,6 +130,13 @@ test("notes say what stands out", () => {
     const slow = notes(buildModel(training({ steps: 3 })));
     assert.ok(slow.some((note) => /gelu.*of what this machine can do/.test(note.text) && note.kernel === 6));
     assert.ok(slow.some((note) => /2 kernels spill registers/.test(note.text)));
+});
+
+test("a device that is idle is noticed, one that only copies is not", () => {
+    const said = notes(buildModel(device())).map((note) => note.text);
+    assert.ok(said.some((text) => /“cuda:0 compute” is idle for \d+\u00a0% of the time/.test(text)));
+    assert.ok(!said.some((text) => text.includes("copies” is idle")));
+    assert.ok(said.includes("7 plans were compiled in the second half: something changes shape."));
 });
 
 test("memory that keeps growing is noticed", () => {

@@ -284,6 +284,30 @@ def test_selected_event_has_details(page):
     p.wait(lambda: "layer_norm+linear+gelu" in p.one("#view-timeline .side").text, "the event")
 
 
+def test_drag_with_shift_measures(page):
+    p = page("small", "timeline")
+    p.mark("timeline-drawn")
+    canvas = p.one(".lanes canvas")
+    ActionChains(p.driver).key_down(Keys.SHIFT).move_to_element_with_offset(canvas, 0, 0).click_and_hold().move_by_offset(150, 0).release().key_up(Keys.SHIFT).perform()
+    text = p.one("#view-timeline .side").text
+    assert "Measured" in text and "Kernels" in text
+    p.shot("timeline-measured")
+    p.keys(Keys.ESCAPE)
+    assert "In view" in p.one("#view-timeline .side").text
+
+
+def test_address_brings_back_the_view(page):
+    p = page("small", "timeline/e100")
+    p.keys("d")
+    time.sleep(0.4)
+    address, text = p.hash(), p.one("#view-timeline .side h2").text
+    assert address.endswith("/e100")
+    p.driver.refresh()
+    p.mark("timeline-drawn")
+    time.sleep(0.4)
+    assert p.hash() == address and p.one("#view-timeline .side h2").text == text
+
+
 def test_peak_shows_holders(page):
     p = page("small", "timeline/peak")
     text = p.one("#view-timeline .side").text

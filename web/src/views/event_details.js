@@ -58,13 +58,13 @@ export function lineItem(model, line) {
 }
 
 // Nothing is selected: what the visible part of the time consists of.
-export function rangeDetails(app, track, from, to) {
+export function rangeDetails(app, track, from, to, title = "In view") {
     const { model } = app;
     if (!track) return h("h2", null, "No events");
     const { times, kernels } = timeInRange(model, track, from, to);
     const part = (color, name, time) => h("li", { class: "part" }, h("i", { class: "dot", style: { background: `var(--${color})` } }), h("span", { class: "grow one" }, name), h("span", { class: "number" }, format.time(time)), h("span", { class: "number dim" }, format.percent(time / (to - from))));
     return [
-        h("h2", null, "In view"),
+        h("h2", null, title),
         h("p", { class: "dim" }, `${format.time(to - from)} of ${track.name}`),
         h("h3", null, "Time"),
         h("ul", null, kParts.filter(({ kind }) => times[kind] > 0).map(({ kind, name }) => part(kKindColors[kind], name, times[kind]))),

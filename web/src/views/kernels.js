@@ -24,7 +24,7 @@ export function kernelsView(app) {
             { name: "best", number: true, value: (k) => k.best, text: (k) => format.time(k.best) },
             { name: "GB/s", number: true, value: (k) => k.bandwidth, text: (k) => format.gigaPerSecond(k.bandwidth) },
             { name: "GFLOP/s", number: true, value: (k) => k.rate, text: (k) => format.gigaPerSecond(k.rate) },
-            { name: "of limit", title: "The least time that this machine needs, divided by the mean time", number: true, value: (k) => k.ofLimit, text: (k) => format.percent(k.ofLimit) },
+            { name: "of limit", title: "The least time that this machine needs, divided by the mean time. More than 100 %: data came from the caches", number: true, value: (k) => k.ofLimit, text: (k) => format.percent(k.ofLimit) },
             { name: "lines", className: "fit dim", value: linesText, text: linesText },
         ],
     });

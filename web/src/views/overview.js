@@ -2,7 +2,7 @@
 import { kKindColors } from "../colors.js";
 import { h } from "../dom.js";
 import * as format from "../format.js";
-import { lineText, siteText } from "../model.js";
+import { kPython, lineText, siteText } from "../model.js";
 import { kParts, mainTrack, modulesOf, notes, sourceLine, stepCount, timeByPart } from "../stats.js";
 import { meter } from "../table.js";
 
@@ -47,7 +47,23 @@ function barCard(app, track) {
             return h("div", { class: share > 0.08 ? "named" : undefined, style: { ...color(kind), "flex-grow": share, "flex-basis": 0 }, title: `${name}: ${format.time(times[kind])}, ${format.percent(share)}` }, share > 0.08 ? `${name} ${format.percent(share)}` : "");
         }));
     const legend = h("div", { class: "legend" }, parts.map(({ kind, name }) => h("div", null, h("i", { class: "dot", style: color(kind) }), name, h("b", null, format.percent(times[kind] / model.duration)), h("span", { class: "dim" }, format.time(times[kind])))));
-    return h("div", { class: "card" }, h("h2", null, "Where the time went", h("span", { class: "dim", style: { "font-weight": 400 } }, ` · ${track.name}`)), bar, legend);
+    return h("div", { class: "card" }, h("h2", null, "Where the time went", h("span", { class: "dim", style: { "font-weight": 400 } }, ` · ${track.name}`)), bar, legend, otherTracks(model, track, color));
+}
+
+// What the other threads, helpers and streams did meanwhile.
+function otherTracks(model, track, color) {
+    const others = model.tracks.filter((other) => other !== track && other.rows.length > 0).slice(0, 8);
+    if (!others.length) return undefined;
+    return h("div", { class: "thin" }, others.map((other) => {
+        const times = timeByPart(model, other);
+        const busy = kParts.filter(({ kind }) => kind !== kPython && times[kind] > 0);
+        const share = (kind) => times[kind] / model.duration;
+        return [
+            h("span", null, other.name),
+            h("div", { class: "bar" }, busy.map(({ kind, name }) => h("div", { style: { ...color(kind), width: `${100 * share(kind)}%` }, title: `${name}: ${format.time(times[kind])}` }))),
+            h("span", { class: "number dim" }, `busy ${format.percent(1 - share(kPython))}`),
+        ];
+    }));
 }
 
 function notesCard(app, track) {

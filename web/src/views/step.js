@@ -27,7 +27,7 @@ export function stepView(app) {
             if (plan === shown) return;
             shown = plan;
             const edges = stepEdges(plan);
-            note.textContent = edges.exact ? "" : "The profile does not list what each kernel reads: an edge goes from a value's writer to its last reader.";
+            note.textContent = edges.exact ? "" : "Reads are not listed: an edge goes from a value's writer to its last reader.";
             select = drawGraph(app, plan, edges, box, side);
             select(-1);
         },

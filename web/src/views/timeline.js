@@ -2,7 +2,7 @@
 // The view is {from, to} in nanoseconds. Whatever moves it asks for one frame; only a frame draws.
 import { frame, h, replace, sharp } from "../dom.js";
 import * as format from "../format.js";
-import { eventName } from "../model.js";
+import { eventName, upperBound } from "../model.js";
 import { eventAt } from "../spans.js";
 import { mainTrack } from "../stats.js";
 import { eventDetails, peakDetails, rangeDetails } from "./event_details.js";
@@ -19,7 +19,7 @@ export function timelineView(app) {
     const view = { from: 0, to: whole };
     const { lanes, height } = layout(model);
     const busiest = mainTrack(model) ?? model.tracks[0];
-    let palette, width = 0, selected = -1, hovered = -1, stripOf, painted = false, settled, idle = true;
+    let palette, width = 0, selected = -1, hovered = -1, stripOf, painted = false, settled, idle = true, measured;
 
     const canvas = h("canvas", { "aria-label": "Timeline of events", role: "img", tabindex: "0" });
     const strip = h("canvas", { "aria-label": "The whole profile; drag to move the view", role: "img" });
@@ -44,7 +44,7 @@ export function timelineView(app) {
     const chart = hasMemory ? memoryChart({ model, parent: memoryBox, view, color: (name) => app.color(name), onpeak: showPeak }) : undefined;
     const draw = frame(() => {
         if (element.hidden || !width) return;
-        drawLanes({ canvas, model, lanes, height: Math.max(height, lanesBox.clientHeight), view, width, palette, selected, hovered });
+        drawLanes({ canvas, model, lanes, height: Math.max(height, lanesBox.clientHeight), view, width, palette, selected, hovered, measured });
         drawWindow();
         chart?.draw(width, memoryBox.clientHeight);
         range.textContent = `${format.time(view.from)} to ${format.time(view.to)} · ${format.time(view.to - view.from)}`;
@@ -80,6 +80,9 @@ export function timelineView(app) {
         view.from = Math.min(Math.max(0, from), whole - span);
         view.to = view.from + span;
         draw();
+        settleSoon();
+    }
+    function settleSoon() {
         clearTimeout(settled);
         settled = setTimeout(settle, 250);
     }
@@ -129,13 +132,25 @@ export function timelineView(app) {
     }
     function select(i) {
         selected = i;
+        measured = undefined;
         idle = i < 0;
         if (i >= 0) replace(side, eventDetails(app, i), h("p", { style: { "margin-top": "14px" } }, h("button", { onclick: () => zoomTo(i) }, "Zoom to it ", h("kbd", null, "f"))));
         else showRange();
         draw();
+        settleSoon();
     }
     function showRange() {
-        replace(side, rangeDetails(app, busiest, view.from, view.to), h("p", { class: "dim", style: { "margin-top": "16px" } }, "Click an event to see what it is. Turn the wheel to zoom at the cursor, drag to move."), h("p", { class: "dim" }, `${format.count(events.count)} events on ${format.plural(lanes.length, "track")}.`));
+        replace(side, rangeDetails(app, busiest, view.from, view.to), h("p", { class: "dim", style: { "margin-top": "16px" } }, "Click an event to see what it is. Turn the wheel to zoom at the cursor, drag to move, drag with Shift to measure."), h("p", { class: "dim" }, `${format.count(events.count)} events on ${format.plural(lanes.length, "track")}.`));
+    }
+    // Shift and a drag: how long is this, and what is in it?
+    function measure(x0, x1) {
+        const left = canvas.getBoundingClientRect().left;
+        const [from, to] = [x0, x1].map((x) => timeAt(Math.max(x - left, kLabelWidth))).sort((a, b) => a - b);
+        measured = { from, to };
+        selected = -1;
+        idle = false;
+        replace(side, rangeDetails(app, busiest, from, to, "Measured"), h("p", { style: { "margin-top": "14px" } }, h("button", { onclick: () => set(from, to) }, "Zoom to it")));
+        draw();
     }
     function showPeak() {
         selected = -1;
@@ -146,7 +161,7 @@ export function timelineView(app) {
 
     let drag;
     canvas.addEventListener("pointerdown", (event) => {
-        drag = { x: event.clientX, from: view.from, moved: false };
+        drag = { x: event.clientX, from: view.from, moved: false, measure: event.shiftKey };
         canvas.setPointerCapture(event.pointerId);
     });
     canvas.addEventListener("pointermove", (event) => {
@@ -154,6 +169,7 @@ export function timelineView(app) {
             const dx = event.clientX - drag.x;
             if (Math.abs(dx) > 3) drag.moved = true;
             if (!drag.moved) return;
+            if (drag.measure) return measure(drag.x, event.clientX);
             canvas.classList.add("dragging");
             tip.hidden = true;
             const span = view.to - view.from, from = drag.from - (dx / (width - kLabelWidth)) * span;
@@ -165,12 +181,13 @@ export function timelineView(app) {
             draw();
         }
         tip.hidden = i < 0;
-        if (i >= 0) {
-            tip.textContent = events.duration[i] ? `${eventName(model, i)}\n${format.time(events.duration[i])}` : eventName(model, i);
-            tip.style.left = `${Math.min(event.clientX + 14, innerWidth - 320)}px`;
-            tip.style.top = `${event.clientY + 18}px`;
-        }
+        if (i >= 0) showTip(event, events.duration[i] ? `${eventName(model, i)}\n${format.time(events.duration[i])}` : eventName(model, i));
     });
+    function showTip(event, text) {
+        tip.textContent = text;
+        tip.style.left = `${Math.min(event.clientX + 14, innerWidth - 320)}px`;
+        tip.style.top = `${Math.min(event.clientY + 18, innerHeight - 70)}px`;
+    }
     canvas.addEventListener("pointerup", (event) => {
         canvas.classList.remove("dragging");
         if (drag && !drag.moved) select(at(event));
@@ -184,6 +201,13 @@ export function timelineView(app) {
     canvas.addEventListener("dblclick", (event) => at(event) >= 0 && zoomTo(at(event)));
     canvas.addEventListener("wheel", wheel, { passive: false });
     memoryBox?.addEventListener("wheel", wheel, { passive: false });
+    memoryBox?.addEventListener("pointermove", (event) => {
+        const x = event.clientX - memoryBox.getBoundingClientRect().left, t = timeAt(x);
+        const i = upperBound(model.memory.time, t) - 1;
+        tip.hidden = x < kLabelWidth || i < 0;
+        showTip(event, `live ${format.bytes(model.memory.live[i])}\npool ${format.bytes(model.memory.pool[i])}\nat ${format.time(t)}`);
+    });
+    memoryBox?.addEventListener("pointerleave", () => (tip.hidden = true));
 
     const moveStrip = (event) => {
         if (!event.buttons) return;

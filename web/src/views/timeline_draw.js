@@ -41,7 +41,7 @@ function fitted(context, text, room) {
     return keep < 2 ? "" : text.slice(0, keep) + "…";
 }
 
-export function drawLanes({ canvas, model, lanes, height, view, width, palette, selected, hovered }) {
+export function drawLanes({ canvas, model, lanes, height, view, width, palette, selected, hovered, measured }) {
     const context = sharp(canvas, width, height);
     const { events } = model;
     const room = width - kLabelWidth, scale = room / (view.to - view.from);
@@ -75,6 +75,15 @@ export function drawLanes({ canvas, model, lanes, height, view, width, palette, 
         drawMoments(context, track, top, view, scale, room, events, palette);
     }
     for (const [event, color] of [[hovered, palette.dim], [selected, palette.text]]) outline(context, event, color);
+    if (measured) {
+        const x0 = kLabelWidth + (measured.from - view.from) * scale, x1 = kLabelWidth + (measured.to - view.from) * scale;
+        context.fillStyle = palette.accent;
+        context.globalAlpha = 0.16;
+        context.fillRect(x0, kAxis, x1 - x0, height);
+        context.globalAlpha = 1;
+        context.fillRect(x0, kAxis, 1, height);
+        context.fillRect(x1 - 1, kAxis, 1, height);
+    }
     context.restore();
 
     function outline(context, event, color) {
