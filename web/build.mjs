@@ -28,16 +28,22 @@ async function bundle(entry) {
     return { text: result.outputFiles[0].text.trim(), inputs: Object.keys(result.metafile.inputs) };
 }
 
-// The licence of every package that the bundle holds.
+// The licence of every package that the bundle holds, and of what these depend on: some hold that as a part of their own files.
 function licences(inputs) {
     const names = new Set();
+    const describe = (name) => JSON.parse(readFileSync(join(here, "node_modules", name, "package.json"), "utf8"));
+    const add = (name) => {
+        if (names.has(name)) return;
+        names.add(name);
+        for (const other of Object.keys(describe(name).dependencies ?? {})) add(other);
+    };
     for (const path of inputs) {
         const match = /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path);
-        if (match) names.add(match[1]);
+        if (match) add(match[1]);
     }
     return [...names].sort().map((name) => {
         const folder = join(here, "node_modules", name);
-        const { version, license } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+        const { version, license } = describe(name);
         return `${name} ${version} (${license})\n\n${readFileSync(join(folder, "LICENSE"), "utf8").trim()}`;
     });
 }
@@ -45,9 +51,12 @@ function licences(inputs) {
 const script = await bundle("main.js");
 const style = await bundle("style.css");
 for (const { text } of [script, style]) {
-    if (/<\/(script|style)/i.test(text) || text.includes(kPlaceholder)) throw new Error("the bundle would end its own element");
+    if (/<\/(script|style)/i.test(text) || text.includes(kPlaceholder))
+        throw new Error("the bundle would end its own element");
 }
-const notice = licences([...script.inputs, ...style.inputs]).join("\n\n").replaceAll("--", "- -");
+const notice = licences([...script.inputs, ...style.inputs])
+    .join("\n\n")
+    .replaceAll("--", "- -");
 const hash = createHash("sha256").update(script.text).digest("base64");
 
 const values = { LICENCES: notice, HASH: hash, STYLE: style.text, SCRIPT: script.text };

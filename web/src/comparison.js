@@ -5,7 +5,8 @@ import { linesOf, sourceLine, stepCount } from "./stats.js";
 const basename = (path) => path.split(/[/\\]/).pop();
 
 function linesByText(model) {
-    const seen = new Map(), result = new Map();
+    const seen = new Map(),
+        result = new Map();
     const lines = [...linesOf(model).values()].sort((a, b) => a.file - b.file || a.line - b.line);
     for (const line of lines) {
         const name = basename(model.files[line.file]?.path ?? "?");
@@ -13,7 +14,12 @@ function linesByText(model) {
         const stem = text === undefined ? `${name}:${line.line}` : `${name}\n${text}`;
         const nth = (seen.get(stem) ?? 0) + 1; // the same text may stand on several lines
         seen.set(stem, nth);
-        result.set(`${stem}\n${nth}`, { label: text ?? "", place: `${name}:${line.line}`, time: line.time, calls: line.kernels.length });
+        result.set(`${stem}\n${nth}`, {
+            label: text ?? "",
+            place: `${name}:${line.line}`,
+            time: line.time,
+            calls: line.kernels.length,
+        });
     }
     return result;
 }
@@ -32,18 +38,30 @@ function kernelsByName(model) {
 function join(before, after, scaleBefore, scaleAfter) {
     const rows = [];
     for (const key of new Set([...before.keys(), ...after.keys()])) {
-        const b = before.get(key), a = after.get(key);
-        const was = b && b.time * scaleBefore, is = a && a.time * scaleAfter;
-        rows.push({ label: (a ?? b).label, place: (a ?? b).place, before: was, after: is, change: (is ?? 0) - (was ?? 0), callsBefore: b?.calls, callsAfter: a?.calls });
+        const b = before.get(key),
+            a = after.get(key);
+        const was = b && b.time * scaleBefore,
+            is = a && a.time * scaleAfter;
+        rows.push({
+            label: (a ?? b).label,
+            place: (a ?? b).place,
+            before: was,
+            after: is,
+            change: (is ?? 0) - (was ?? 0),
+            callsBefore: b?.calls,
+            callsAfter: a?.calls,
+        });
     }
     return rows.sort((x, y) => Math.abs(y.change) - Math.abs(x.change));
 }
 
 // `perStep`: times of one optimiser step, so that runs of different length can be compared.
 export function compare(before, after, { perStep = false } = {}) {
-    const stepsBefore = stepCount(before), stepsAfter = stepCount(after);
+    const stepsBefore = stepCount(before),
+        stepsAfter = stepCount(after);
     const scale = (steps) => (perStep && steps ? 1 / steps : 1);
-    const b = scale(stepsBefore), a = scale(stepsAfter);
+    const b = scale(stepsBefore),
+        a = scale(stepsAfter);
     return {
         canPerStep: stepsBefore > 0 && stepsAfter > 0,
         duration: { before: before.duration * b, after: after.duration * a },

@@ -21,9 +21,27 @@ function scaled(x, steps) {
     return significant(x / factor) + kSpace + unit;
 }
 
-const kTime = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
-const kBytes = [["TB", 1e12], ["GB", 1e9], ["MB", 1e6], ["kB", 1e3], ["B", 1]];
-const kFlops = [["PFLOP", 1e15], ["TFLOP", 1e12], ["GFLOP", 1e9], ["MFLOP", 1e6], ["kFLOP", 1e3], ["FLOP", 1]];
+const kTime = [
+    ["s", 1e9],
+    ["ms", 1e6],
+    ["µs", 1e3],
+    ["ns", 1],
+];
+const kBytes = [
+    ["TB", 1e12],
+    ["GB", 1e9],
+    ["MB", 1e6],
+    ["kB", 1e3],
+    ["B", 1],
+];
+const kFlops = [
+    ["PFLOP", 1e15],
+    ["TFLOP", 1e12],
+    ["GFLOP", 1e9],
+    ["MFLOP", 1e6],
+    ["kFLOP", 1e3],
+    ["FLOP", 1],
+];
 
 export const time = (ns) => scaled(ns, kTime);
 export const bytes = (n) => scaled(n, kBytes);

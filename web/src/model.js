@@ -24,23 +24,47 @@ export function parseProfile(text) {
     } catch (error) {
         throw new ProfileError(`The profile is not valid JSON: ${error.message}`);
     }
-    if (raw === null || typeof raw !== "object" || raw.format !== "weft-profile") throw new ProfileError('This is not a profile of Weft: "format" is not "weft-profile".');
-    if (raw.version > 1) throw new ProfileError(`The profile has version ${raw.version}; this page reads version 1. A newer Weft can open it.`);
+    if (raw === null || typeof raw !== "object" || raw.format !== "weft-profile")
+        throw new ProfileError('This is not a profile of Weft: "format" is not "weft-profile".');
+    if (raw.version > 1)
+        throw new ProfileError(
+            `The profile has version ${raw.version}; this page reads version 1. A newer Weft can open it.`,
+        );
     return raw;
 }
 
 export function buildModel(raw) {
-    const kernels = (raw.kernels ?? []).map((kernel, index) => ({ ...kernel, index, name: kernel.name ?? `kernel ${index}`, sites: kernel.sites ?? [] }));
-    const plans = (raw.plans ?? []).map((plan, index) => ({ ...plan, index, kernels: plan.kernels ?? [], values: plan.values ?? [] }));
+    const kernels = (raw.kernels ?? []).map((kernel, index) => ({
+        ...kernel,
+        index,
+        name: kernel.name ?? `kernel ${index}`,
+        sites: kernel.sites ?? [],
+    }));
+    const plans = (raw.plans ?? []).map((plan, index) => ({
+        ...plan,
+        index,
+        kernels: plan.kernels ?? [],
+        values: plan.values ?? [],
+    }));
     const events = readEvents(raw.events ?? {});
-    const tracks = (raw.tracks ?? []).map((track, index) => ({ name: track.name ?? `track ${index}`, kind: track.kind ?? "thread", index }));
+    const tracks = (raw.tracks ?? []).map((track, index) => ({
+        name: track.name ?? `track ${index}`,
+        kind: track.kind ?? "thread",
+        index,
+    }));
     for (let i = 0; i < events.count; ++i) {
-        while (events.track[i] >= tracks.length) tracks.push({ name: `track ${tracks.length}`, kind: "thread", index: tracks.length });
+        while (events.track[i] >= tracks.length)
+            tracks.push({ name: `track ${tracks.length}`, kind: "thread", index: tracks.length });
     }
     nest(events, tracks);
     const memory = readMemory(raw.memory);
     const model = {
-        raw, kernels, plans, tracks, events, memory,
+        raw,
+        kernels,
+        plans,
+        tracks,
+        events,
+        memory,
         title: raw.title ?? "a program",
         duration: raw.duration ?? lastEnd(events, memory),
         machine: raw.machine ?? {},
@@ -61,7 +85,11 @@ function readEvents(columns) {
     const end = new Float64Array(count);
     for (let i = 0; i < count; ++i) end[i] = start[i] + duration[i];
     return {
-        count, kind, start, duration, end,
+        count,
+        kind,
+        start,
+        duration,
+        end,
         track: Int32Array.from(column("track", 0)),
         what: Int32Array.from(column("what", -1)),
         depth: new Uint16Array(count),
@@ -79,7 +107,9 @@ function nest(events, tracks) {
         const list = lists[t];
         // Equal starts: the longer event is outside.
         list.sort((a, b) => events.start[a] - events.start[b] || events.duration[b] - events.duration[a] || a - b);
-        const rows = [], moments = [], stack = [];
+        const rows = [],
+            moments = [],
+            stack = [];
         for (const i of list) {
             while (stack.length && events.end[stack[stack.length - 1]] <= events.start[i]) stack.pop();
             if (events.duration[i] === 0) {
@@ -104,9 +134,15 @@ function nest(events, tracks) {
 }
 
 function readMemory(memory) {
-    if (!memory?.time?.length) return { time: new Float64Array(0), live: new Float64Array(0), pool: new Float64Array(0), peak: memory?.peak };
+    if (!memory?.time?.length)
+        return { time: new Float64Array(0), live: new Float64Array(0), pool: new Float64Array(0), peak: memory?.peak };
     const column = (values) => (values ? Float64Array.from(values) : new Float64Array(memory.time.length));
-    const result = { time: Float64Array.from(memory.time), live: column(memory.live), pool: column(memory.pool), peak: memory.peak };
+    const result = {
+        time: Float64Array.from(memory.time),
+        live: column(memory.live),
+        pool: column(memory.pool),
+        peak: memory.peak,
+    };
     if (!result.peak && memory.live) {
         let at = 0;
         for (let i = 1; i < result.live.length; ++i) if (result.live[i] > result.live[at]) at = i;
@@ -124,11 +160,13 @@ function lastEnd(events, memory) {
 // Calls and times of a kernel that does not say them, counted from its events on threads and streams (a worker only helps).
 function addMeasured(model) {
     const { kernels, events, tracks } = model;
-    const calls = new Float64Array(kernels.length), total = new Float64Array(kernels.length);
+    const calls = new Float64Array(kernels.length),
+        total = new Float64Array(kernels.length);
     const best = new Float64Array(kernels.length).fill(Infinity);
     for (let i = 0; i < events.count; ++i) {
         const k = events.what[i];
-        if (events.kind[i] !== Kind.kernel || k < 0 || k >= kernels.length || tracks[events.track[i]].kind === "worker") continue;
+        if (events.kind[i] !== Kind.kernel || k < 0 || k >= kernels.length || tracks[events.track[i]].kind === "worker")
+            continue;
         calls[k] += 1;
         total[k] += events.duration[i];
         best[k] = Math.min(best[k], events.duration[i]);
@@ -156,7 +194,8 @@ export function rates(kernel, time) {
 }
 
 export function eventName(model, i) {
-    const kind = model.events.kind[i], what = model.events.what[i];
+    const kind = model.events.kind[i],
+        what = model.events.what[i];
     if (kind === Kind.kernel) return model.kernels[what]?.name ?? "kernel";
     if (kind === Kind.compile) return what >= 0 ? `compile plan ${what}` : "compile";
     if (kind === Kind.run) return what >= 0 ? `run plan ${what}` : "run";
@@ -174,7 +213,8 @@ export const lineText = (model, file, line) => `${model.files[file]?.path ?? "?"
 
 // First index at which `row[index]`'s value in `key` is greater than `x`. Values ascend.
 export function upperBound(key, x, row, from = 0) {
-    let low = from, high = row ? row.length : key.length;
+    let low = from,
+        high = row ? row.length : key.length;
     while (low < high) {
         const middle = (low + high) >> 1;
         if ((row ? key[row[middle]] : key[middle]) > x) high = middle;

@@ -32,14 +32,24 @@ export function arenaRectangles(plan) {
     plan.values.forEach((value, index) => {
         const low = offsetInArena(plan, value);
         if (low === undefined || !value.bytes) return;
-        const from = Math.max(0, value.first ?? 0), to = Math.min(steps, (value.last ?? steps) + 1);
-        result.push({ value, index, from, to: Math.max(to, from + 1), low, high: low + value.bytes, inside: value.where === "inside" });
+        const from = Math.max(0, value.first ?? 0),
+            to = Math.min(steps, (value.last ?? steps) + 1);
+        result.push({
+            value,
+            index,
+            from,
+            to: Math.max(to, from + 1),
+            low,
+            high: low + value.bytes,
+            inside: value.where === "inside",
+        });
     });
     return result;
 }
 
 function offsetInArena(plan, value) {
-    let offset = 0, current = value;
+    let offset = 0,
+        current = value;
     for (let depth = 0; depth < 64; ++depth) {
         offset += current.offset ?? 0;
         if (current.where === "arena") return offset;
@@ -63,4 +73,6 @@ export function arenaUse(plan) {
 
 // Values that share bytes with this rectangle at another time.
 export const sharing = (rectangles, one) =>
-    rectangles.filter((r) => r !== one && r.low < one.high && one.low < r.high && (r.from >= one.to || one.from >= r.to));
+    rectangles.filter(
+        (r) => r !== one && r.low < one.high && one.low < r.high && (r.from >= one.to || one.from >= r.to),
+    );

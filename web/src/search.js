@@ -11,18 +11,42 @@ export function find(app, text) {
     const has = (value) => value !== undefined && value.toLowerCase().includes(wanted);
     const results = [];
     const take = (list) => results.push(...list.slice(0, kMost));
-    take(model.kernels.filter((k) => has(k.name)).sort((a, b) => b.time - a.time).map((k) => ({ sort: "kernel", text: k.name, tab: "kernels", argument: k.index })));
+    take(
+        model.kernels
+            .filter((k) => has(k.name))
+            .sort((a, b) => b.time - a.time)
+            .map((k) => ({ sort: "kernel", text: k.name, tab: "kernels", argument: k.index })),
+    );
     const lines = [];
     model.files.forEach((file, f) => {
         (file.source ?? "").split("\n").forEach((line, i) => {
-            if (lines.length < kMost && has(line)) lines.push({ sort: "line", text: `${lineText(model, f, i + 1)}  ${line.trim()}`, tab: "program", argument: `${f}:${i + 1}` });
+            if (lines.length < kMost && has(line))
+                lines.push({
+                    sort: "line",
+                    text: `${lineText(model, f, i + 1)}  ${line.trim()}`,
+                    tab: "program",
+                    argument: `${f}:${i + 1}`,
+                });
         });
     });
     take(lines);
     const modules = new Map();
     for (const site of model.sites) if (has(site.module) && site.file !== undefined) modules.set(site.module, site);
-    take([...modules].map(([module, site]) => ({ sort: "module", text: module, tab: "program", argument: `${site.file}:${site.line}` })));
-    take(model.labels.map((label, i) => [label, i]).filter(([label]) => has(label)).map(([label, i]) => ({ sort: "region", text: label, tab: "timeline", argument: () => longest(model, i) })).filter((r) => r.argument() !== undefined));
+    take(
+        [...modules].map(([module, site]) => ({
+            sort: "module",
+            text: module,
+            tab: "program",
+            argument: `${site.file}:${site.line}`,
+        })),
+    );
+    take(
+        model.labels
+            .map((label, i) => [label, i])
+            .filter(([label]) => has(label))
+            .map(([label, i]) => ({ sort: "region", text: label, tab: "timeline", argument: () => longest(model, i) }))
+            .filter((r) => r.argument() !== undefined),
+    );
     return results;
 }
 
@@ -38,8 +62,16 @@ function longest(model, label) {
 }
 
 export function searchBox(app) {
-    let results = [], at = 0;
-    const input = h("input", { type: "search", placeholder: "Search  /", "aria-label": "Search", oninput: update, onfocus: update, onkeydown: key });
+    let results = [],
+        at = 0;
+    const input = h("input", {
+        type: "search",
+        placeholder: "Search  /",
+        "aria-label": "Search",
+        oninput: update,
+        onfocus: update,
+        onkeydown: key,
+    });
     const list = h("div", { class: "results", role: "listbox", hidden: true });
     const element = h("div", { class: "search" }, input, list);
     addEventListener("pointerdown", (event) => !element.contains(event.target) && close());
@@ -51,8 +83,19 @@ export function searchBox(app) {
     }
     function draw() {
         list.hidden = !input.value.trim();
-        replace(list, results.length ? results.map((result, i) =>
-            h("button", { role: "option", "aria-selected": String(i === at), onclick: () => open(result) }, h("span", { class: "dim" }, result.sort), h("span", { title: result.text }, result.text))) : h("p", { class: "dim", style: { padding: "6px 10px" } }, "Nothing found."));
+        replace(
+            list,
+            results.length
+                ? results.map((result, i) =>
+                      h(
+                          "button",
+                          { role: "option", "aria-selected": String(i === at), onclick: () => open(result) },
+                          h("span", { class: "dim" }, result.sort),
+                          h("span", { title: result.text }, result.text),
+                      ),
+                  )
+                : h("p", { class: "dim", style: { padding: "6px 10px" } }, "Nothing found."),
+        );
     }
     function open(result) {
         close();

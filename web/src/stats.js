@@ -35,13 +35,17 @@ export function timeByPart(model, track) {
 // An event counts as far as it is inside; its parent's own time is less by that.
 export function timeInRange(model, track, from, to) {
     const { events } = model;
-    const times = new Float64Array(kPython + 1), kernels = new Map();
+    const times = new Float64Array(kPython + 1),
+        kernels = new Map();
     for (const row of track.rows) {
         for (let r = upperBound(events.end, from, row); r < row.length && events.start[row[r]] < to; ++r) {
-            const i = row[r], inside = Math.min(events.end[i], to) - Math.max(events.start[i], from), parent = events.parent[i];
+            const i = row[r],
+                inside = Math.min(events.end[i], to) - Math.max(events.start[i], from),
+                parent = events.parent[i];
             times[events.kind[i]] += inside;
             if (parent >= 0) times[events.kind[parent]] -= inside;
-            if (events.kind[i] === Kind.kernel) kernels.set(events.what[i], (kernels.get(events.what[i]) ?? 0) + inside);
+            if (events.kind[i] === Kind.kernel)
+                kernels.set(events.what[i], (kernels.get(events.what[i]) ?? 0) + inside);
         }
     }
     times[Kind.region] = times[Kind.step] = 0;
@@ -72,7 +76,15 @@ export function linesOf(model) {
             places.set(key, place);
         }
         for (const [key, place] of places) {
-            const line = lines.get(key) ?? { key, file: place.file, line: place.line, time: 0, backward: 0, bytes: 0, kernels: [] };
+            const line = lines.get(key) ?? {
+                key,
+                file: place.file,
+                line: place.line,
+                time: 0,
+                backward: 0,
+                bytes: 0,
+                kernels: [],
+            };
             const share = (kernel.time ?? 0) / places.size;
             line.time += share;
             if (place.backward) line.backward += share;
@@ -80,7 +92,9 @@ export function linesOf(model) {
             line.kernels.push({ kernel, backward: place.backward, share });
             lines.set(key, line);
         }
-        kernel.lines = [...places].map(([key, place]) => ({ key, ...place })).sort((a, b) => a.file - b.file || a.line - b.line);
+        kernel.lines = [...places]
+            .map(([key, place]) => ({ key, ...place }))
+            .sort((a, b) => a.file - b.file || a.line - b.line);
     }
     for (const line of lines.values()) line.kernels.sort((a, b) => b.share - a.share);
     return lines;
@@ -109,7 +123,8 @@ export function sourceLine(model, file, line) {
 }
 
 // Kernel time of a plan: of what each of its kernels takes, as often as it runs there.
-export const planTime = (model, plan) => plan.kernels.reduce((sum, k) => sum + (model.kernels[k]?.mean ?? 0), 0) * (plan.runs ?? 1);
+export const planTime = (model, plan) =>
+    plan.kernels.reduce((sum, k) => sum + (model.kernels[k]?.mean ?? 0), 0) * (plan.runs ?? 1);
 
 const sum = (list, value) => list.reduce((total, item) => total + (value(item) ?? 0), 0);
 
@@ -139,19 +154,31 @@ function sayParts(model, times, say) {
         if (share(kind) >= least) say(share(kind), text(format.percent(share(kind))), { tab: "timeline" });
     };
     part(kPython, 0.2, (p) => `${p} of the time is Python between runs.`);
-    part(Kind.run, 0.15, (p) => `${p} of the time is overhead of runs: plans are looked up and kernels launched. Larger batches or weft.jit make it smaller.`);
+    part(
+        Kind.run,
+        0.15,
+        (p) =>
+            `${p} of the time is overhead of runs: plans are looked up and kernels launched. Larger batches or weft.jit make it smaller.`,
+    );
     part(Kind.data, 0.1, (p) => `${p} of the time the program waits for the next batch of data.`);
     part(Kind.wait, 0.1, (p) => `${p} of the time the thread waits for a device or for another thread.`);
     part(Kind.copy, 0.1, (p) => `${p} of the time goes into copies between devices.`);
     part(Kind.compile, 0.1, (p) => `${p} of the time is compilation. A longer run pays for it once.`);
-    if (share(Kind.kernel) >= 0.8) say(0.1, `${format.percent(share(Kind.kernel))} of the time is in kernels: faster kernels make a faster program.`, { tab: "kernels" });
+    if (share(Kind.kernel) >= 0.8)
+        say(
+            0.1,
+            `${format.percent(share(Kind.kernel))} of the time is in kernels: faster kernels make a faster program.`,
+            { tab: "kernels" },
+        );
 }
 
 // A device that computes nothing for most of the time waits for the program. A stream without kernels only copies.
 function sayStreams(model, say) {
     for (const track of model.tracks.filter(({ kind }) => kind === "stream")) {
-        const times = timeByPart(model, track), idle = times[kPython] / model.duration;
-        if (times[Kind.kernel] > 0 && idle > 0.3) say(idle * 0.9, `“${track.name}” is idle for ${format.percent(idle)} of the time.`, { tab: "timeline" });
+        const times = timeByPart(model, track),
+            idle = times[kPython] / model.duration;
+        if (times[Kind.kernel] > 0 && idle > 0.3)
+            say(idle * 0.9, `“${track.name}” is idle for ${format.percent(idle)} of the time.`, { tab: "timeline" });
     }
 }
 
@@ -164,9 +191,15 @@ function sayCompiles(model, say) {
         ++compiles;
         if (events.start[i] > model.duration / 2) late.add(events.what[i] < 0 ? -1 - i : events.what[i]);
     }
-    if (late.size >= 3) say(0.5, `${format.plural(late.size, "plan")} were compiled in the second half: something changes shape.`, { tab: "plans" });
+    if (late.size >= 3)
+        say(0.5, `${format.plural(late.size, "plan")} were compiled in the second half: something changes shape.`, {
+            tab: "plans",
+        });
     const once = model.plans.filter((plan) => plan.runs === 1).length;
-    if (once >= 5 && once > model.plans.length / 2) say(0.15, `${format.count(once)} of ${format.count(model.plans.length)} plans ran only once.`, { tab: "plans" });
+    if (once >= 5 && once > model.plans.length / 2)
+        say(0.15, `${format.count(once)} of ${format.count(model.plans.length)} plans ran only once.`, {
+            tab: "plans",
+        });
 }
 
 function sayKernels(model, say) {
@@ -177,17 +210,30 @@ function sayKernels(model, say) {
         .filter((kernel) => kernel.ofLimit !== undefined && kernel.ofLimit < 0.35 && share(kernel) > 0.05)
         .sort((a, b) => b.time * (1 - b.ofLimit) - a.time * (1 - a.ofLimit))[0];
     if (slow) {
-        say(share(slow), `“${slow.name}” takes ${format.percent(share(slow))} of the kernels' time and reaches ${format.percent(slow.ofLimit)} of what this machine can do.`, { tab: "kernels", kernel: slow.index });
+        say(
+            share(slow),
+            `“${slow.name}” takes ${format.percent(share(slow))} of the kernels' time and reaches ${format.percent(slow.ofLimit)} of what this machine can do.`,
+            { tab: "kernels", kernel: slow.index },
+        );
     }
     const spilling = model.kernels.filter((kernel) => kernel.spills > 0);
     const spilled = sum(spilling, share);
     if (spilled > 0.03) {
         const many = spilling.length === 1 ? "One kernel spills" : `${format.count(spilling.length)} kernels spill`;
-        say(spilled / 2, `${many} registers to memory: ${format.percent(spilled)} of the kernels' time.`, { tab: "kernels", kernel: spilling.sort((a, b) => b.time - a.time)[0].index });
+        say(spilled / 2, `${many} registers to memory: ${format.percent(spilled)} of the kernels' time.`, {
+            tab: "kernels",
+            kernel: spilling.sort((a, b) => b.time - a.time)[0].index,
+        });
     }
     const short = model.kernels.filter((kernel) => kernel.mean < 5000);
-    const calls = sum(model.kernels, (kernel) => kernel.calls), shortCalls = sum(short, (kernel) => kernel.calls);
-    if (shortCalls > 1000 && shortCalls > calls / 2) say(0.12, `${format.percent(shortCalls / calls)} of the launches take less than 5 µs: the program works on small tensors.`, { tab: "kernels" });
+    const calls = sum(model.kernels, (kernel) => kernel.calls),
+        shortCalls = sum(short, (kernel) => kernel.calls);
+    if (shortCalls > 1000 && shortCalls > calls / 2)
+        say(
+            0.12,
+            `${format.percent(shortCalls / calls)} of the launches take less than 5 µs: the program works on small tensors.`,
+            { tab: "kernels" },
+        );
 }
 
 // Memory that is live even at the quietest moment: if it keeps growing, something is kept.
@@ -195,13 +241,19 @@ function sayMemory(model, say) {
     const { time, live } = model.memory;
     if (time.length < 40) return;
     const least = (from, to) => {
-        const first = upperBound(time, from * model.duration), end = upperBound(time, to * model.duration);
+        const first = upperBound(time, from * model.duration),
+            end = upperBound(time, to * model.duration);
         let smallest = Infinity;
         for (let i = first; i < end; ++i) smallest = Math.min(smallest, live[i]);
         return smallest;
     };
-    const early = least(0.25, 0.5), late = least(0.75, 1);
+    const early = least(0.25, 0.5),
+        late = least(0.75, 1);
     if (Number.isFinite(early) && Number.isFinite(late) && late > 1.2 * early && late - early > 1e6) {
-        say(0.3, `Memory grows: at least ${format.bytes(early)} were live in the second quarter, ${format.bytes(late)} in the last.`, { tab: "timeline" });
+        say(
+            0.3,
+            `Memory grows: at least ${format.bytes(early)} were live in the second quarter, ${format.bytes(late)} in the last.`,
+            { tab: "timeline" },
+        );
     }
 }

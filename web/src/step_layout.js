@@ -6,19 +6,25 @@ import * as dagre from "@dagrejs/dagre";
 
 const kCareful = 60; // nodes
 const kBeside = 3; // nodes in a row
-const kAcross = 26, kDown = 30, kBetween = 150, kMargin = 24;
+const kAcross = 26,
+    kDown = 30,
+    kBetween = 150,
+    kMargin = 24;
 
 // {nodes, paths: one SVG path per edge, width, height}. `exact`: the edges are all that there are; else neighbours may depend on each other.
 export function placeSteps(nodes, edges, { exact = true } = {}) {
     const column = columnsOf(nodes);
     const folded = column.includes(1);
-    return !folded && nodes.length <= kCareful ? placeCarefully(nodes, edges) : placeFolded(nodes, edges, column, exact ? kBeside : 1);
+    return !folded && nodes.length <= kCareful
+        ? placeCarefully(nodes, edges)
+        : placeFolded(nodes, edges, column, exact ? kBeside : 1);
 }
 
 // 0 forward, 1 backward, 2 what runs after all of backward: updates.
 function columnsOf(nodes) {
     const isBackward = (node) => Boolean(node.kernel?.backward?.length);
-    const first = nodes.findIndex(isBackward), last = nodes.length - 1 - [...nodes].reverse().findIndex(isBackward);
+    const first = nodes.findIndex(isBackward),
+        last = nodes.length - 1 - [...nodes].reverse().findIndex(isBackward);
     return nodes.map((node, i) => (first < 0 || i < first ? 0 : i > last ? 2 : 1));
 }
 
@@ -46,14 +52,17 @@ function placeFolded(nodes, edges, column, most) {
         cells.set(key, [...(cells.get(key) ?? []), node]);
     });
     const wide = (cell) => cell.reduce((sum, node) => sum + node.width + kAcross, -kAcross);
-    const widths = [0, 0, 0], heights = new Array(rows.count).fill(0);
+    const widths = [0, 0, 0],
+        heights = new Array(rows.count).fill(0);
     for (const [key, cell] of cells) {
         const [c, r] = key.split(":").map(Number);
         widths[c] = Math.max(widths[c], wide(cell));
         heights[r] = Math.max(heights[r], ...cell.map((node) => node.height));
     }
-    const left = [], top = [];
-    let width = kMargin + 60, height = kMargin; // room for arcs on the left
+    const left = [],
+        top = [];
+    let width = kMargin + 60,
+        height = kMargin; // room for arcs on the left
     widths.forEach((w, c) => {
         left[c] = width;
         if (w) width += w + kBetween;
@@ -70,7 +79,9 @@ function placeFolded(nodes, edges, column, most) {
             x += node.width + kAcross;
         }
     }
-    const paths = edges.map(({ from, to }) => connect(nodes[from], nodes[to], column[from], column[to], rows.row[from], rows.row[to]));
+    const paths = edges.map(({ from, to }) =>
+        connect(nodes[from], nodes[to], column[from], column[to], rows.row[from], rows.row[to]),
+    );
     return { nodes, paths, width: width - kBetween + 60 + kMargin, height: height + kMargin };
 }
 
@@ -80,7 +91,9 @@ function placeFolded(nodes, edges, column, most) {
 function rowsOf(nodes, edges, column, most) {
     const sources = nodes.map(() => []);
     for (const edge of edges) sources[edge.to].push(edge.from);
-    const rank = new Int32Array(nodes.length), current = [0, 0, 0], inRow = [0, 0, 0];
+    const rank = new Int32Array(nodes.length),
+        current = [0, 0, 0],
+        inRow = [0, 0, 0];
     nodes.forEach((_, i) => {
         const c = column[i];
         const reads = sources[i].some((from) => column[from] === c && rank[from] === current[c]);
@@ -102,20 +115,31 @@ function rowsOf(nodes, edges, column, most) {
     return { row, count };
 }
 
-const vertical = (points) => points.slice(1).reduce((path, b, i) => {
-    const a = points[i], middle = (a.y + b.y) / 2;
-    return `${path}C${a.x} ${middle} ${b.x} ${middle} ${b.x} ${b.y}`;
-}, `M${points[0].x} ${points[0].y}`);
+const vertical = (points) =>
+    points.slice(1).reduce((path, b, i) => {
+        const a = points[i],
+            middle = (a.y + b.y) / 2;
+        return `${path}C${a.x} ${middle} ${b.x} ${middle} ${b.x} ${b.y}`;
+    }, `M${points[0].x} ${points[0].y}`);
 
 function connect(a, b, columnA, columnB, rowA, rowB) {
-    if (columnA !== columnB) { // from side to side
+    if (columnA !== columnB) {
+        // from side to side
         const sign = columnA < columnB ? 1 : -1;
-        const x0 = a.x + (sign * a.width) / 2, x1 = b.x - (sign * b.width) / 2, bend = Math.max(40, Math.abs(x1 - x0) / 2) * sign;
+        const x0 = a.x + (sign * a.width) / 2,
+            x1 = b.x - (sign * b.width) / 2,
+            bend = Math.max(40, Math.abs(x1 - x0) / 2) * sign;
         return `M${x0} ${a.y}C${x0 + bend} ${a.y} ${x1 - bend} ${b.y} ${x1} ${b.y}`;
     }
     const sign = rowB >= rowA ? 1 : -1;
-    if (Math.abs(rowB - rowA) <= 1) return vertical([{ x: a.x, y: a.y + (sign * a.height) / 2 }, { x: b.x, y: b.y - (sign * b.height) / 2 }]);
+    if (Math.abs(rowB - rowA) <= 1)
+        return vertical([
+            { x: a.x, y: a.y + (sign * a.height) / 2 },
+            { x: b.x, y: b.y - (sign * b.height) / 2 },
+        ]);
     const side = columnA === 0 ? -1 : 1; // past others: an arc on the outer side
-    const x0 = a.x + (side * a.width) / 2, x1 = b.x + (side * b.width) / 2, out = side * (24 + 8 * Math.min(8, Math.abs(rowB - rowA)));
+    const x0 = a.x + (side * a.width) / 2,
+        x1 = b.x + (side * b.width) / 2,
+        out = side * (24 + 8 * Math.min(8, Math.abs(rowB - rowA)));
     return `M${x0} ${a.y}C${x0 + out} ${a.y} ${x1 + out} ${b.y} ${x1} ${b.y}`;
 }

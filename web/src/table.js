@@ -6,10 +6,16 @@ const kShown = 300;
 // columns: {name, title, number, className, value: row => sort key, text: row => string, cell: row => element or string}
 // Returns {element, show(rows), select(row)}.
 export function table({ columns, sort, descending = true, onpick, label }) {
-    let rows = [], sortedBy = sort, down = descending, chosen, shown = kShown;
+    let rows = [],
+        sortedBy = sort,
+        down = descending,
+        chosen,
+        shown = kShown;
     const body = h("tbody");
     const heads = columns.map((column) => {
-        const button = column.value ? h("button", { title: column.title, onclick: () => sortBy(column) }, column.name) : h("span", { title: column.title }, column.name);
+        const button = column.value
+            ? h("button", { title: column.title, onclick: () => sortBy(column) }, column.name)
+            : h("span", { title: column.title }, column.name);
         return h("th", { class: column.number ? "number" : undefined, scope: "col" }, button);
     });
     const element = h("table", { "aria-label": label }, h("thead", null, h("tr", null, heads)), body);
@@ -25,7 +31,8 @@ export function table({ columns, sort, descending = true, onpick, label }) {
         if (!column) return rows;
         const missing = (x) => x === undefined || Number.isNaN(x);
         return [...rows].sort((a, b) => {
-            const x = column.value(a), y = column.value(b);
+            const x = column.value(a),
+                y = column.value(b);
             if (missing(x) || missing(y)) return missing(x) - missing(y); // what is not known comes last, either way
             const order = typeof x === "string" ? x.localeCompare(y) : x - y;
             return down ? -order : order;
@@ -42,7 +49,20 @@ export function table({ columns, sort, descending = true, onpick, label }) {
         replace(
             body,
             list.slice(0, shown).map(drawRow),
-            more > 0 && h("tr", null, h("td", { colspan: columns.length }, h("button", { onclick: () => ((shown += 1000), draw()) }, `Show more (${more.toLocaleString("en-US")})`))),
+            more > 0 &&
+                h(
+                    "tr",
+                    null,
+                    h(
+                        "td",
+                        { colspan: columns.length },
+                        h(
+                            "button",
+                            { onclick: () => ((shown += 1000), draw()) },
+                            `Show more (${more.toLocaleString("en-US")})`,
+                        ),
+                    ),
+                ),
         );
     }
 
@@ -50,12 +70,23 @@ export function table({ columns, sort, descending = true, onpick, label }) {
         const cells = columns.map((column) => {
             const content = column.cell ? column.cell(row) : column.text(row);
             const className = [column.number && "number", column.className].filter(Boolean).join(" ");
-            return h("td", { class: className || undefined, title: column.className === "name" && column.text ? column.text(row) : undefined }, content);
+            return h(
+                "td",
+                {
+                    class: className || undefined,
+                    title: column.className === "name" && column.text ? column.text(row) : undefined,
+                },
+                content,
+            );
         });
         if (!onpick) return h("tr", null, cells);
         const pick = () => onpick(row);
         const onkeydown = (event) => event.key === "Enter" && pick();
-        return h("tr", { class: "pick", tabindex: "0", "aria-selected": String(row === chosen), onclick: pick, onkeydown }, cells);
+        return h(
+            "tr",
+            { class: "pick", tabindex: "0", "aria-selected": String(row === chosen), onclick: pick, onkeydown },
+            cells,
+        );
     }
 
     return {
@@ -75,5 +106,9 @@ export function table({ columns, sort, descending = true, onpick, label }) {
 // A small horizontal bar for a fraction of 1.
 export function meter(fraction, color) {
     const width = `${Math.max(0, Math.min(1, fraction || 0)) * 100}%`;
-    return h("span", { class: "meter", "aria-hidden": "true" }, h("i", { style: { width, ...(color && { background: color }) } }));
+    return h(
+        "span",
+        { class: "meter", "aria-hidden": "true" },
+        h("i", { style: { width, ...(color && { background: color }) } }),
+    );
 }

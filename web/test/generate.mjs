@@ -71,8 +71,12 @@ const kSites = [
     ["linear", "logits = model", "head", "step"],
 ];
 
-const kB = 2, kT = 128, kC = 256, kRows = kB * kT;
+const kB = 2,
+    kT = 128,
+    kC = 256,
+    kRows = kB * kT;
 // [name, kind, sites, gradient?, reads (floats), writes (floats), operations, part of the limit that it reaches, spills]
+// prettier-ignore
 const kShapes = [
     ["layer_norm 256×256", "row", [5], false, kRows * kC, kRows * kC, 8 * kRows * kC, 0.82, 0],
     ["linear 256×256×768", "contraction", [0], false, kRows * kC + 3 * kC * kC, 3 * kRows * kC, 6 * kRows * kC * kC, 0.91, 0],
@@ -97,22 +101,41 @@ const kShapes = [
 ];
 
 const kMachine = {
-    cpu: "AMD EPYC 9R14", level: "avx512", backend: "x86: machine code, AVX-512", threads: 2,
-    caches: [32768, 1048576, 33554432], bandwidth: 2.1e10, flops: 1.9e11,
+    cpu: "AMD EPYC 9R14",
+    level: "avx512",
+    backend: "x86: machine code, AVX-512",
+    threads: 2,
+    caches: [32768, 1048576, 33554432],
+    bandwidth: 2.1e10,
+    flops: 1.9e11,
 };
 
 function loops(name) {
     const lower = `for i in 0..2048 (m)\n  for j in 0..1024 (n)\n    s = 0\n    for k in 0..256 (k)\n      s = s + x[i, k] * w[j, k]\n    out[i, j] = gelu(s + bias[j])`;
     const tile = `for i0 in 0..256 (m) step 8\n  pack x[i0.., 0..256] into a[8, 256]\n  for j0 in 0..1024 (n) step 48\n    s[8, 48] = 0\n    for k in 0..256 (k)\n      s = s + a[.., k] * w[j0.., k]\n    out[i0.., j0..] = gelu(s + bias[j0..])`;
     const parallel = tile.replace("for i0 in 0..256 (m) step 8", "parallel c in 0..32\nfor i0 in chunk(c) step 8");
-    const vector = parallel.replace("s[8, 48] = 0", "s[8, 3 × f32x16] = 0").replace("s = s + a[.., k] * w[j0.., k]", "s = fma(broadcast a[.., k], w[j0.., k] as f32x16, s)");
-    return [{ name: "lower", loops: `// ${name}\n${lower}` }, { name: "tile", loops: `// ${name}\n${tile}` }, { name: "parallel", loops: `// ${name}\n${parallel}` }, { name: "vector", loops: `// ${name}\n${vector}` }];
+    const vector = parallel
+        .replace("s[8, 48] = 0", "s[8, 3 × f32x16] = 0")
+        .replace("s = s + a[.., k] * w[j0.., k]", "s = fma(broadcast a[.., k], w[j0.., k] as f32x16, s)");
+    return [
+        { name: "lower", loops: `// ${name}\n${lower}` },
+        { name: "tile", loops: `// ${name}\n${tile}` },
+        { name: "parallel", loops: `// ${name}\n${parallel}` },
+        { name: "vector", loops: `// ${name}\n${vector}` },
+    ];
 }
 
 function assembly() {
     const lines = ["L0:"];
-    for (let i = 0; i < 8; ++i) lines.push(`    vbroadcastss zmm${24 + (i % 4)}, [rsi + ${i * 1024}]`, `    vfmadd231ps zmm${3 * i}, zmm${24 + (i % 4)}, [rdx]`, `    vfmadd231ps zmm${3 * i + 1}, zmm${24 + (i % 4)}, [rdx + 64]`);
-    return [...lines, "    add rdx, 192", "    sub rcx, 1", "    jnz L0", "    vmovups [rdi], zmm0", "    ret"].join("\n");
+    for (let i = 0; i < 8; ++i)
+        lines.push(
+            `    vbroadcastss zmm${24 + (i % 4)}, [rsi + ${i * 1024}]`,
+            `    vfmadd231ps zmm${3 * i}, zmm${24 + (i % 4)}, [rdx]`,
+            `    vfmadd231ps zmm${3 * i + 1}, zmm${24 + (i % 4)}, [rdx + 64]`,
+        );
+    return [...lines, "    add rdx, 192", "    sub rcx, 1", "    jnz L0", "    vmovups [rdi], zmm0", "    ret"].join(
+        "\n",
+    );
 }
 
 function makeKernels(slower) {
@@ -120,17 +143,31 @@ function makeKernels(slower) {
         const moved = 4 * (reads + writes);
         const limit = Math.round(Math.max(moved / kMachine.bandwidth, flops / kMachine.flops) * 1e9);
         const kernel = {
-            name, kind, sites, plan: 0, step: index,
-            reason: kind === "contraction" ? "a contraction starts a kernel" : kind === "row" ? "a reduction that is read along another axis" : "its inputs are results of other kernels",
+            name,
+            kind,
+            sites,
+            plan: 0,
+            step: index,
+            reason:
+                kind === "contraction"
+                    ? "a contraction starts a kernel"
+                    : kind === "row"
+                      ? "a reduction that is read along another axis"
+                      : "its inputs are results of other kernels",
             compute: `%0 = param f32[256, 256]\n%1 = param f32[${writes}]\n%2 = mul %0, %1\n%3 = sum %2, axis 1\n%4 = ${name.split(/[ +]/)[0].replace("'", "_grad")} %3`,
             stored: ["result 0: other kernels read it"],
             inside: kind === "map" ? ["result 0 in f32[64, 32] at [3, 0]"] : [],
             schedule: ["columns in lanes: 3 vectors of 16", "register tile 8 × 48", "32 chunks for 2 threads"],
             passes: loops(name),
             source: assembly(),
-            registers: 31, spills,
-            reads: 4 * reads, writes: 4 * writes, scratch: 4096,
-            calls: 0, time: 0, best: Infinity,
+            registers: 31,
+            spills,
+            reads: 4 * reads,
+            writes: 4 * writes,
+            scratch: 4096,
+            calls: 0,
+            time: 0,
+            best: Infinity,
             limit,
             base: (limit / part) * (slower?.[index] ?? 1),
         };
@@ -156,15 +193,26 @@ function firstFit(placed, value) {
 function makePlan(kernels, runs) {
     const count = kernels.length;
     const lastRead = (s) => Math.min(count - 1, s < 10 ? (s % 3 === 0 ? count - 2 - s : s + 1) : s + 1);
-    const values = [{ type: "f32[256, 256]", bytes: 4 * kRows * kC, where: "leaf", leaf: 0, first: -1, last: count - 3 }, { type: "f32[786432]", bytes: 4 * 12 * kC * kC, where: "donated", leaf: 1, first: -1, last: count }];
+    const values = [
+        { type: "f32[256, 256]", bytes: 4 * kRows * kC, where: "leaf", leaf: 0, first: -1, last: count - 3 },
+        { type: "f32[786432]", bytes: 4 * 12 * kC * kC, where: "donated", leaf: 1, first: -1, last: count },
+    ];
     const steps = kernels.map(() => ({ reads: [], writes: [] }));
     steps[0].reads.push(0);
     steps[count - 1].reads.push(1);
     const placed = [];
     let arena = 0;
     kernels.forEach((kernel, s) => {
-        const index = values.length, last = s === 9 ? count : lastRead(s);
-        const value = { type: `f32[${kernel.writes / 4}]`, bytes: kernel.writes, where: s === 9 || s === count - 1 ? "output" : "arena", first: s, last, site: kernel.sites[0] };
+        const index = values.length,
+            last = s === 9 ? count : lastRead(s);
+        const value = {
+            type: `f32[${kernel.writes / 4}]`,
+            bytes: kernel.writes,
+            where: s === 9 || s === count - 1 ? "output" : "arena",
+            first: s,
+            last,
+            site: kernel.sites[0],
+        };
         steps[s].writes.push(index);
         if (s + 1 < count) steps[s + 1].reads.push(index);
         if (last > s + 1 && last < count) steps[last].reads.push(index);
@@ -174,12 +222,29 @@ function makePlan(kernels, runs) {
         values.push(value);
     });
     const whole = values.findIndex((value) => value.where === "arena" && value.bytes > 1e5);
-    values.push({ type: "f32[256, 256]", bytes: Math.floor(values[whole].bytes / 4), where: "inside", whole, offset: 0, first: values[whole].first, last: values[whole].last, site: 0 });
+    values.push({
+        type: "f32[256, 256]",
+        bytes: Math.floor(values[whole].bytes / 4),
+        where: "inside",
+        whole,
+        offset: 0,
+        first: values[whole].first,
+        last: values[whole].last,
+        site: 0,
+    });
     return {
-        kernels: kernels.map((_, i) => i), runs, arena, values, steps,
+        kernels: kernels.map((_, i) => i),
+        runs,
+        arena,
+        values,
+        steps,
         graph: "%0 = param f32[256, 256]\n%1 = const 1\n%2 = mul %0, %1\n%3 = reshape %2 [256, 8, 32]\n%4 = add %3, 0\n%5 = transpose %4\n%6 = transpose %5\n%7 = sum %6, axis 1",
         simplified: "%0 = param f32[256, 256]\n%3 = reshape %0 [256, 8, 32]\n%7 = sum %3, axis 1",
-        rules: [["mul-one", 3], ["add-zero", 2], ["transpose-transpose", 7]],
+        rules: [
+            ["mul-one", 3],
+            ["add-zero", 2],
+            ["transpose-transpose", 7],
+        ],
     };
 }
 
@@ -187,20 +252,25 @@ function makePlan(kernels, runs) {
 function recorder() {
     const list = [];
     return {
-        add: (kind, start, duration, track, what) => list.push([kind, Math.round(start), Math.round(duration), track, what]),
+        add: (kind, start, duration, track, what) =>
+            list.push([kind, Math.round(start), Math.round(duration), track, what]),
         columns() {
             list.sort((a, b) => a[1] - b[1] || b[2] - a[2]);
             const column = (i) => list.map((event) => event[i]);
             return { kind: column(0), start: column(1), duration: column(2), track: column(3), what: column(4) };
         },
-        get count() { return list.length; },
+        get count() {
+            return list.length;
+        },
     };
 }
 
 const kLabels = ["step", "model", "blocks.0", "next batch", "optimiser", "backward", "join workers"];
 
 export function training({ steps = 40, seed = 7, slower, compiles = [0, 1], title = "train.py", blocks = 2 } = {}) {
-    const next = random(seed), kernels = makeKernels(slower), events = recorder();
+    const next = random(seed),
+        kernels = makeKernels(slower),
+        events = recorder();
     const memory = { time: [], live: [], pool: [] };
     const peak = { time: 0, bytes: 0 };
     const state = 12e6;
@@ -227,7 +297,7 @@ export function training({ steps = 40, seed = 7, slower, compiles = [0, 1], titl
         }
         t += 3e5;
         kernels.forEach((kernel, k) => {
-            const repeat = k >= 18 || k >= 8 && k <= 11 ? 1 : blocks;
+            const repeat = k >= 18 || (k >= 8 && k <= 11) ? 1 : blocks;
             for (let r = 0; r < repeat; ++r) {
                 const took = Math.round(kernel.base * (1 + 0.25 * next() ** 3));
                 events.add(0, t, took, 0, k);
@@ -248,38 +318,72 @@ export function training({ steps = 40, seed = 7, slower, compiles = [0, 1], titl
         t += 5e4;
     }
     for (const kernel of kernels) delete kernel.base;
-    peak.holders = [["f32[256, 1024]", 1048576, 7], ["f32[2, 8, 128, 128]", 1048576, 2], ["f32[786432]", 3145728, 10], ["f32[256, 768]", 786432, 0]].map(([type, bytes, site]) => ({ type, bytes, site })).sort((a, b) => b.bytes - a.bytes);
+    peak.holders = [
+        ["f32[256, 1024]", 1048576, 7],
+        ["f32[2, 8, 128, 128]", 1048576, 2],
+        ["f32[786432]", 3145728, 10],
+        ["f32[256, 768]", 786432, 0],
+    ]
+        .map(([type, bytes, site]) => ({ type, bytes, site }))
+        .sort((a, b) => b.bytes - a.bytes);
     return {
-        format: "weft-profile", version: 1, weft: "0.1.0", title, began: "2026-11-17T20:15:00Z",
-        duration: Math.round(t + 1e6), overhead: Math.round(t * 0.006), machine: { ...kMachine },
-        files: [{ path: "train.py", source: kSource }, { path: "lib/data.py", source: "# batches of text\n\n\ndef batches(text):\n    yield from text\n" }],
-        sites: kSites.map(([op, text, module, name]) => ({ file: 0, line: lineOf(text), function: name, op, ...(module && { module }) })),
-        kernels, plans: [makePlan(kernels, steps)],
-        tracks: [{ name: "MainThread", kind: "thread" }, { name: "worker 1", kind: "worker" }], labels: [...kLabels],
-        events: events.columns(), memory: { ...memory, peak },
+        format: "weft-profile",
+        version: 1,
+        weft: "0.1.0",
+        title,
+        began: "2026-11-17T20:15:00Z",
+        duration: Math.round(t + 1e6),
+        overhead: Math.round(t * 0.006),
+        machine: { ...kMachine },
+        files: [
+            { path: "train.py", source: kSource },
+            { path: "lib/data.py", source: "# batches of text\n\n\ndef batches(text):\n    yield from text\n" },
+        ],
+        sites: kSites.map(([op, text, module, name]) => ({
+            file: 0,
+            line: lineOf(text),
+            function: name,
+            op,
+            ...(module && { module }),
+        })),
+        kernels,
+        plans: [makePlan(kernels, steps)],
+        tracks: [
+            { name: "MainThread", kind: "thread" },
+            { name: "worker 1", kind: "worker" },
+        ],
+        labels: [...kLabels],
+        events: events.columns(),
+        memory: { ...memory, peak },
     };
 }
 
 export const small = () => training();
 // The same program after an edit: one kernel is faster, another slower, and a line moved.
 export function changed() {
-    const slower = []; slower[6] = 0.4; slower[3] = 1.5;
+    const slower = [];
+    slower[6] = 0.4;
+    slower[3] = 1.5;
     const profile = training({ slower, seed: 11 });
     profile.files[0].source = "# edited\n" + kSource;
     for (const site of profile.sites) site.line += 1;
     return profile;
 }
 
-export const large = (wanted = 200_000) => training({ steps: Math.ceil(wanted / 68), blocks: 2, title: "long.py", compiles: [0, 1] });
+export const large = (wanted = 200_000) =>
+    training({ steps: Math.ceil(wanted / 68), blocks: 2, title: "long.py", compiles: [0, 1] });
 
 // A device computes while the thread waits; shapes change, so that plans are compiled until the end.
 export function device() {
-    const next = random(5), base = training({ steps: 1 }), events = recorder();
+    const next = random(5),
+        base = training({ steps: 1 }),
+        events = recorder();
     const plans = Array.from({ length: 14 }, (_, p) => ({ ...base.plans[0], runs: p === 0 ? 200 : 1 }));
     for (const kernel of base.kernels) Object.assign(kernel, { calls: 0, time: 0, best: Infinity });
     let t = 1e6;
     for (let s = 0; s < 213; ++s) {
-        const plan = s % 16 === 0 && s > 0 ? s / 16 : 0, begin = t;
+        const plan = s % 16 === 0 && s > 0 ? s / 16 : 0,
+            begin = t;
         if (plan || s === 0) {
             events.add(1, t + 1e4, 8e6, 0, plan);
             t += 8.1e6;
@@ -302,8 +406,18 @@ export function device() {
         events.add(6, t, 0, 0, 4);
     }
     return {
-        ...base, title: "device.py", duration: Math.round(t + 1e6), plans, events: events.columns(), memory: undefined,
-        tracks: [{ name: "MainThread", kind: "thread" }, { name: "cuda:0 compute", kind: "stream" }, { name: "cuda:0 copies", kind: "stream" }, { name: "idle", kind: "thread" }],
+        ...base,
+        title: "device.py",
+        duration: Math.round(t + 1e6),
+        plans,
+        events: events.columns(),
+        memory: undefined,
+        tracks: [
+            { name: "MainThread", kind: "thread" },
+            { name: "cuda:0 compute", kind: "stream" },
+            { name: "cuda:0 copies", kind: "stream" },
+            { name: "idle", kind: "thread" },
+        ],
     };
 }
 
@@ -313,7 +427,14 @@ export function deep(blocks = 24) {
     const all = profile.kernels.map((_, k) => k);
     const part = (from, to) => Array.from({ length: blocks }).flatMap(() => all.slice(from, to));
     const kernels = [...part(0, 8), 8, 9, 10, 11, ...part(12, 18), 18, 19];
-    const values = kernels.map((k, s) => ({ type: "f32[256, 256]", bytes: 262144, where: "arena", first: s, last: s < 8 * blocks && s % 3 === 0 ? Math.floor(kernels.length - 3 - s * 0.7) : s + 1, site: k % 12 }));
+    const values = kernels.map((k, s) => ({
+        type: "f32[256, 256]",
+        bytes: 262144,
+        where: "arena",
+        first: s,
+        last: s < 8 * blocks && s % 3 === 0 ? Math.floor(kernels.length - 3 - s * 0.7) : s + 1,
+        site: k % 12,
+    }));
     const placed = [];
     profile.plans = [{ kernels, runs: 2, arena: Math.max(...values.map((value) => firstFit(placed, value))), values }];
     return profile;
@@ -323,7 +444,11 @@ export function deep(blocks = 24) {
 export function sparse() {
     const { format, version, events, tracks, labels, sites, files, kernels } = training({ steps: 2 });
     return {
-        format, version, events, tracks, labels,
+        format,
+        version,
+        events,
+        tracks,
+        labels,
         sites: sites.map((site, i) => (i % 3 ? { file: site.file, line: site.line } : { op: site.op })),
         files: files.map(({ path }) => ({ path })),
         kernels: kernels.map(({ name, sites: own }, i) => (i % 2 ? { name, sites: own } : { name })),
@@ -348,7 +473,8 @@ export function hostile() {
 }
 
 // As the library writes it: text in the page's element, where "<" would end the element.
-export const pageOf = (template, profile) => template.replace("/*PROFILE*/", () => JSON.stringify(profile).replaceAll("<", "\\u003c"));
+export const pageOf = (template, profile) =>
+    template.replace("/*PROFILE*/", () => JSON.stringify(profile).replaceAll("<", "\\u003c"));
 
 if (process.argv[1] && import.meta.url.endsWith("/generate.mjs") && process.argv[1].endsWith("generate.mjs")) {
     const [which = "small", file] = process.argv.slice(2).filter((a) => !a.startsWith("--"));

@@ -31,16 +31,31 @@ test("numbers have three digits and a unit", () => {
     assert.deepEqual([1, 1.1, 3, 7, 0.04].map(format.niceStep), [1, 2, 5, 10, 0.05]);
 });
 
-const apply = (lines, without) => lines.filter((line) => line.kind !== without).map((line) => line.text).join("\n");
+const apply = (lines, without) =>
+    lines
+        .filter((line) => line.kind !== without)
+        .map((line) => line.text)
+        .join("\n");
 test("a diff holds both texts and is short", () => {
-    const cases = [["a\nb\nc", "a\nx\nc"], ["", "a"], ["a\nb", "b\na"], ["same", "same"], ["a\na\na", "a\na"], ["x\ny\nz\nw", "1\ny\n2\nw\n3"]];
+    const cases = [
+        ["a\nb\nc", "a\nx\nc"],
+        ["", "a"],
+        ["a\nb", "b\na"],
+        ["same", "same"],
+        ["a\na\na", "a\na"],
+        ["x\ny\nz\nw", "1\ny\n2\nw\n3"],
+    ];
     for (const [before, after] of cases) {
         const lines = diffLines(before, after);
         assert.equal(apply(lines, "added"), before);
         assert.equal(apply(lines, "removed"), after);
     }
-    assert.deepEqual(diffLines("a\nb\nc", "a\nx\nc").map((line) => line.kind), ["same", "removed", "added", "same"]);
-    const long = Array.from({ length: 3000 }, (_, i) => `a${i}`).join("\n"), other = long.replaceAll("a", "b");
+    assert.deepEqual(
+        diffLines("a\nb\nc", "a\nx\nc").map((line) => line.kind),
+        ["same", "removed", "added", "same"],
+    );
+    const long = Array.from({ length: 3000 }, (_, i) => `a${i}`).join("\n"),
+        other = long.replaceAll("a", "b");
     assert.equal(apply(diffLines(long, other), "removed"), other, "texts without a common line");
 });
 
@@ -49,17 +64,25 @@ test("random diffs hold both texts", () => {
     const next = () => (state = (state * 48271) % 2147483647);
     for (let round = 0; round < 300; ++round) {
         const text = () => Array.from({ length: next() % 9 }, () => "abc"[next() % 3]).join("\n");
-        const before = text(), after = text(), lines = diffLines(before, after);
+        const before = text(),
+            after = text(),
+            lines = diffLines(before, after);
         assert.equal(apply(lines, "added"), before);
         assert.equal(apply(lines, "removed"), after);
     }
 });
 
 test("spans narrower than a pixel are merged; wide ones are kept and clipped", () => {
-    const start = [], end = [];
-    for (let i = 0; i < 1000; ++i) start.push(i), end.push(i + 0.5);
-    start.push(1000), end.push(2000);
-    const events = { start: Float64Array.from(start), end: Float64Array.from(end), duration: Float64Array.from(start, (s, i) => end[i] - s) }, row = Int32Array.from(start.keys());
+    const start = [],
+        end = [];
+    for (let i = 0; i < 1000; ++i) (start.push(i), end.push(i + 0.5));
+    (start.push(1000), end.push(2000));
+    const events = {
+            start: Float64Array.from(start),
+            end: Float64Array.from(end),
+            duration: Float64Array.from(start, (s, i) => end[i] - s),
+        },
+        row = Int32Array.from(start.keys());
     const spans = [];
     visibleSpans(row, events, 0, 2000, 200, (x0, x1, event, merged) => spans.push({ x0, x1, event, merged }));
     assert.ok(spans.length <= 102);
@@ -83,7 +106,8 @@ test("a view of many events costs no more than its pixels", () => {
 });
 
 test("a thinned curve keeps its highest point", () => {
-    const time = Float64Array.from({ length: 100_000 }, (_, i) => i), live = time.map((i) => (i === 77_777 ? 1e9 : i % 10));
+    const time = Float64Array.from({ length: 100_000 }, (_, i) => i),
+        live = time.map((i) => (i === 77_777 ? 1e9 : i % 10));
     const [t, v] = thinned(time, [live], 0, 100_000, 500);
     assert.ok(t.length <= 1010);
     assert.equal(Math.max(...v), 1e9);
@@ -96,21 +120,51 @@ test("roofline", () => {
     assert.equal(roofAt(1, 100, 1000), 100);
     assert.equal(roofAt(100, 100, 1000), 1000);
     assert.equal(roofAt(1, undefined, undefined), undefined);
-    const model = buildModel({ machine, kernels: [{ name: "a", reads: 6, writes: 4, flops: 100, time: 1e9, calls: 1 }, { name: "copy", reads: 1, writes: 1, time: 1e9, calls: 1 }] });
+    const model = buildModel({
+        machine,
+        kernels: [
+            { name: "a", reads: 6, writes: 4, flops: 100, time: 1e9, calls: 1 },
+            { name: "copy", reads: 1, writes: 1, time: 1e9, calls: 1 },
+        ],
+    });
     const { points, left } = roofline(model);
-    assert.deepEqual(points.map((p) => [p.intensity, p.rate, p.roof, p.ofRoof]), [[10, 100, 1000, 0.1]]);
-    assert.deepEqual(left.map((kernel) => kernel.name), ["copy"]);
+    assert.deepEqual(
+        points.map((p) => [p.intensity, p.rate, p.roof, p.ofRoof]),
+        [[10, 100, 1000, 0.1]],
+    );
+    assert.deepEqual(
+        left.map((kernel) => kernel.name),
+        ["copy"],
+    );
     const range = rooflineRange(points, machine);
     assert.ok(range.x[0] < 1 && range.x[1] > 1 && range.y[1] >= 3);
 });
 
 test("edges of a plan: from its steps, else from first and last use", () => {
-    const values = [{ bytes: 8, first: 0, last: 2 }, { bytes: 4, first: -1, last: 1 }, { bytes: 2, first: 1, last: 3 }];
+    const values = [
+        { bytes: 8, first: 0, last: 2 },
+        { bytes: 4, first: -1, last: 1 },
+        { bytes: 2, first: 1, last: 3 },
+    ];
     const derived = stepEdges({ kernels: [0, 1, 2], values });
     assert.equal(derived.exact, false);
-    assert.deepEqual(derived.edges.map((e) => [e.from, e.to, e.bytes]), [[0, 2, 8]]);
-    const listed = stepEdges({ kernels: [0, 1, 2], values, steps: [{ writes: [0] }, { reads: [0, 1], writes: [2] }, { reads: [0, 2] }] });
-    assert.deepEqual(listed.edges.map((e) => [e.from, e.to, e.bytes]), [[0, 1, 8], [0, 2, 8], [1, 2, 2]]);
+    assert.deepEqual(
+        derived.edges.map((e) => [e.from, e.to, e.bytes]),
+        [[0, 2, 8]],
+    );
+    const listed = stepEdges({
+        kernels: [0, 1, 2],
+        values,
+        steps: [{ writes: [0] }, { reads: [0, 1], writes: [2] }, { reads: [0, 2] }],
+    });
+    assert.deepEqual(
+        listed.edges.map((e) => [e.from, e.to, e.bytes]),
+        [
+            [0, 1, 8],
+            [0, 2, 8],
+            [1, 2, 2],
+        ],
+    );
 });
 
 test("values lie in the arena, parts inside their wholes; no two overlap at one step", () => {
@@ -119,10 +173,14 @@ test("values lie in the arena, parts inside their wholes; no two overlap at one 
     const own = rectangles.filter((r) => !r.inside);
     for (const a of own) {
         assert.ok(a.high <= plan.arena);
-        for (const b of own) if (a !== b && a.low < b.high && b.low < a.high) assert.ok(a.to <= b.from || b.to <= a.from);
+        for (const b of own)
+            if (a !== b && a.low < b.high && b.low < a.high) assert.ok(a.to <= b.from || b.to <= a.from);
     }
     assert.equal(rectangles.length, own.length + 1);
-    assert.ok(own.some((r) => sharing(rectangles, r).length > 0), "bytes are used again");
+    assert.ok(
+        own.some((r) => sharing(rectangles, r).length > 0),
+        "bytes are used again",
+    );
     assert.ok(arenaUse(plan).total > plan.arena);
     const circle = { kernels: [0], values: [{ where: "inside", whole: 0, bytes: 4, offset: 0 }] };
     assert.deepEqual(arenaRectangles(circle), []);
@@ -134,17 +192,38 @@ test("kernels of a step are placed without overlap, small and large, with and wi
         const placed = placeSteps(nodes, edges);
         assert.equal(placed.paths.length, edges.length);
         for (const a of nodes) {
-            assert.ok(a.x - a.width / 2 >= 0 && a.x + a.width / 2 <= placed.width && a.y + a.height / 2 <= placed.height);
-            for (const b of nodes) if (a !== b) assert.ok(Math.abs(a.x - b.x) >= (a.width + b.width) / 2 || Math.abs(a.y - b.y) >= (a.height + b.height) / 2);
+            assert.ok(
+                a.x - a.width / 2 >= 0 && a.x + a.width / 2 <= placed.width && a.y + a.height / 2 <= placed.height,
+            );
+            for (const b of nodes)
+                if (a !== b)
+                    assert.ok(
+                        Math.abs(a.x - b.x) >= (a.width + b.width) / 2 ||
+                            Math.abs(a.y - b.y) >= (a.height + b.height) / 2,
+                    );
         }
         return placed;
     };
-    const node = (step, backward) => ({ step, kernel: { backward: backward ? [0] : undefined }, width: 200, height: 50 });
+    const node = (step, backward) => ({
+        step,
+        kernel: { backward: backward ? [0] : undefined },
+        width: 200,
+        height: 50,
+    });
     const model = buildModel(small());
-    check(training.kernels.map((k, step) => ({ ...node(step), kernel: model.kernels[k] })), stepEdges(training).edges);
+    check(
+        training.kernels.map((k, step) => ({ ...node(step), kernel: model.kernels[k] })),
+        stepEdges(training).edges,
+    );
     const chain = (n) => Array.from({ length: n - 1 }, (_, i) => ({ from: i, to: i + 1 }));
-    check(Array.from({ length: 12 }, (_, i) => node(i)), chain(12));
-    check(Array.from({ length: 500 }, (_, i) => node(i)), chain(500));
+    check(
+        Array.from({ length: 12 }, (_, i) => node(i)),
+        chain(12),
+    );
+    check(
+        Array.from({ length: 500 }, (_, i) => node(i)),
+        chain(500),
+    );
     const nodes = Array.from({ length: 21 }, (_, i) => node(i, i >= 10 && i < 20));
     check(nodes, chain(21));
     assert.ok(nodes[10].x > nodes[9].x && nodes[10].y === nodes[9].y, "backward begins beside the end of forward");
@@ -184,6 +263,14 @@ test("tokens of Python join to the text they came from", () => {
     const source = 'def f(x):  # why\n    s = """doc\nmore"""\n    return f"{x}" + \'a\\\'b\' if x else None\n';
     const lines = tokens(source);
     assert.equal(lines.map((line) => line.map((t) => t.text).join("")).join("\n"), source);
-    const kinds = lines.flat().filter((t) => t.kind).map((t) => [t.kind, t.text]);
-    assert.deepEqual(kinds.slice(0, 4), [["keyword", "def"], ["comment", "# why"], ["string", '"""doc'], ["string", 'more"""']]);
+    const kinds = lines
+        .flat()
+        .filter((t) => t.kind)
+        .map((t) => [t.kind, t.text]);
+    assert.deepEqual(kinds.slice(0, 4), [
+        ["keyword", "def"],
+        ["comment", "# why"],
+        ["string", '"""doc'],
+        ["string", 'more"""'],
+    ]);
 });

@@ -6,17 +6,22 @@ import * as format from "../format.js";
 import { siteText } from "../model.js";
 import { arenaRectangles, sharing } from "../plan.js";
 
-const kHeight = 320, kLeft = 76, kBottom = 24, kTop = 8;
+const kHeight = 320,
+    kLeft = 76,
+    kBottom = 24,
+    kTop = 8;
 
 export function arenaPicture(app, plan) {
     const { model } = app;
     const rectangles = arenaRectangles(plan);
-    const steps = Math.max(1, plan.kernels.length), arena = Math.max(plan.arena ?? 0, ...rectangles.map((r) => r.high), 1);
+    const steps = Math.max(1, plan.kernels.length),
+        arena = Math.max(plan.arena ?? 0, ...rectangles.map((r) => r.high), 1);
     const canvas = h("canvas", { role: "img", "aria-label": "Values in the arena over the steps of the plan" });
     const box = h("div", { style: { position: "relative" } }, canvas);
     const tip = h("div", { class: "tip", hidden: true });
     box.append(tip);
-    let width = 0, over;
+    let width = 0,
+        over;
 
     const x = (step) => kLeft + (step / steps) * (width - kLeft - 8);
     const y = (offset) => kHeight - kBottom - (offset / arena) * (kHeight - kBottom - kTop);
@@ -43,7 +48,8 @@ export function arenaPicture(app, plan) {
         }
         context.textAlign = "center";
         const every = Math.max(1, format.niceStep(steps / 16));
-        for (let s = 0; s < steps; s += every) context.fillText(String(s), (x(s) + x(s + 1)) / 2, kHeight - kBottom + 11);
+        for (let s = 0; s < steps; s += every)
+            context.fillText(String(s), (x(s) + x(s + 1)) / 2, kHeight - kBottom + 11);
         context.textAlign = "left";
         context.fillText("step", 12, kHeight - kBottom + 11);
         context.strokeStyle = app.color("line");
@@ -51,11 +57,15 @@ export function arenaPicture(app, plan) {
     }
 
     function drawValue(context, r, near) {
-        const left = x(r.from), wide = x(r.to) - left, top = y(r.high), high = y(r.low) - top;
+        const left = x(r.from),
+            wide = x(r.to) - left,
+            top = y(r.high),
+            high = y(r.low) - top;
         const color = app.color(kernelColor(model.kernels[plan.kernels[r.value.first]]));
         context.globalAlpha = near && !near.has(r) ? 0.15 : r.inside ? 1 : [0.9, 0.72, 0.56][r.index % 3];
         context.strokeStyle = context.fillStyle = color;
-        if (r.inside) { // a part of another value
+        if (r.inside) {
+            // a part of another value
             context.setLineDash([4, 3]);
             context.strokeStyle = app.color("text");
             context.strokeRect(left + 2, top + 2, Math.max(1, wide - 4), Math.max(1, high - 4));
@@ -72,22 +82,38 @@ export function arenaPicture(app, plan) {
                 context.globalAlpha = near && !near.has(r) ? 0.2 : 1;
                 context.fillStyle = app.color(r.index % 3 ? "text" : "on-event"); // on the paler shades dark text reads better
                 context.textAlign = "left";
-                const text = r.value.type ?? "", room = Math.floor((wide - 12) / 6.2);
-                context.fillText(text.length > room ? text.slice(0, Math.max(0, room - 1)) + "…" : text, left + 6, top + high / 2);
+                const text = r.value.type ?? "",
+                    room = Math.floor((wide - 12) / 6.2);
+                context.fillText(
+                    text.length > room ? text.slice(0, Math.max(0, room - 1)) + "…" : text,
+                    left + 6,
+                    top + high / 2,
+                );
             }
         }
         context.globalAlpha = 1;
     }
 
     canvas.addEventListener("pointermove", (event) => {
-        const box = canvas.getBoundingClientRect(), px = event.clientX - box.left, py = event.clientY - box.top;
+        const box = canvas.getBoundingClientRect(),
+            px = event.clientX - box.left,
+            py = event.clientY - box.top;
         // Parts lie on top of their wholes, so the last that fits is meant.
-        const found = rectangles.filter((r) => px >= x(r.from) && px < x(r.to) && py >= y(r.high) && py <= y(r.low) + 1).pop();
+        const found = rectangles
+            .filter((r) => px >= x(r.from) && px < x(r.to) && py >= y(r.high) && py <= y(r.low) + 1)
+            .pop();
         tip.hidden = !found;
         if (found) {
             const { value, index } = found;
             const others = sharing(rectangles, found).length;
-            tip.textContent = [`value ${index} · ${value.type ?? ""} · ${format.bytes(value.bytes)}`, `steps ${value.first} to ${value.last} · at ${format.count(found.low)}${found.inside ? ` inside value ${value.whole}` : ""}`, siteText(model, value.site), others && `shares bytes with ${format.plural(others, "other value")}`].filter(Boolean).join("\n");
+            tip.textContent = [
+                `value ${index} · ${value.type ?? ""} · ${format.bytes(value.bytes)}`,
+                `steps ${value.first} to ${value.last} · at ${format.count(found.low)}${found.inside ? ` inside value ${value.whole}` : ""}`,
+                siteText(model, value.site),
+                others && `shares bytes with ${format.plural(others, "other value")}`,
+            ]
+                .filter(Boolean)
+                .join("\n");
             tip.style.left = `${Math.min(event.clientX + 14, innerWidth - 360)}px`;
             tip.style.top = `${event.clientY + 16}px`;
         }

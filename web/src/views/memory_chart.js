@@ -7,20 +7,24 @@ import { kLabelWidth } from "./timeline_draw.js";
 
 export function memoryChart({ model, parent, view, color, onpeak }) {
     const { memory } = model;
-    let chart, dense = false;
+    let chart,
+        dense = false;
 
     // Bytes at multiples of 1, 2 or 5, not of odd numbers.
     function splits(_, __, ___, max) {
-        const step = format.niceStep(Math.max(max, 1) / 4), out = [];
+        const step = format.niceStep(Math.max(max, 1) / 4),
+            out = [];
         for (let y = 0; y <= max; y += step) out.push(y);
         return out;
     }
 
     function drawPeak(u) {
         if (!memory.peak) return;
-        const x = u.valToPos(memory.peak.time, "x", true), y = u.valToPos(memory.peak.bytes, "y", true);
+        const x = u.valToPos(memory.peak.time, "x", true),
+            y = u.valToPos(memory.peak.bytes, "y", true);
         if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) return;
-        const { ctx } = u, density = devicePixelRatio || 1;
+        const { ctx } = u,
+            density = devicePixelRatio || 1;
         ctx.save();
         ctx.strokeStyle = ctx.fillStyle = color("step");
         ctx.setLineDash([4 * density, 3 * density]);
@@ -38,23 +42,46 @@ export function memoryChart({ model, parent, view, color, onpeak }) {
     function create(width, height) {
         chart?.destroy();
         const stepped = uPlot.paths.stepped({ align: 1 });
-        chart = new uPlot({
-            width, height, pxAlign: false,
-            padding: [12, 0, 8, 0],
-            cursor: { drag: { x: false, y: false }, points: { show: false }, y: false },
-            legend: { show: false },
-            scales: { x: { time: false, auto: false, range: () => [view.from, view.to] }, y: { range: (_, __, max) => [0, Math.max(1, highest() * 1.08 || max)] } },
-            axes: [
-                { show: false },
-                { size: kLabelWidth, splits, values: (_, values) => values.map((v) => (format.bytesTick(v))), stroke: color("dim"), grid: { stroke: color("soft"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" },
-            ],
-            series: [
-                {},
-                { stroke: color("dim"), width: 1.2, dash: [5, 4], paths: stepped, points: { show: false } }, // pool
-                { stroke: () => color("copy") + (dense ? "70" : ""), fill: color("copy") + "33", width: 1.2, paths: stepped, points: { show: false } }, // live
-            ],
-            hooks: { draw: [drawPeak] },
-        }, data(width), parent);
+        chart = new uPlot(
+            {
+                width,
+                height,
+                pxAlign: false,
+                padding: [12, 0, 8, 0],
+                cursor: { drag: { x: false, y: false }, points: { show: false }, y: false },
+                legend: { show: false },
+                scales: {
+                    x: { time: false, auto: false, range: () => [view.from, view.to] },
+                    y: { range: (_, __, max) => [0, Math.max(1, highest() * 1.08 || max)] },
+                },
+                axes: [
+                    { show: false },
+                    {
+                        size: kLabelWidth,
+                        splits,
+                        values: (_, values) => values.map((v) => format.bytesTick(v)),
+                        stroke: color("dim"),
+                        grid: { stroke: color("soft"), width: 1 },
+                        ticks: { show: false },
+                        font: "11px system-ui, sans-serif",
+                    },
+                ],
+                series: [
+                    {},
+                    { stroke: color("dim"), width: 1.2, dash: [5, 4], paths: stepped, points: { show: false } }, // pool
+                    {
+                        stroke: () => color("copy") + (dense ? "70" : ""),
+                        fill: color("copy") + "33",
+                        width: 1.2,
+                        paths: stepped,
+                        points: { show: false },
+                    }, // live
+                ],
+                hooks: { draw: [drawPeak] },
+            },
+            data(width),
+            parent,
+        );
         chart.over.addEventListener("click", (event) => {
             if (memory.peak && Math.abs(event.offsetX - chart.valToPos(memory.peak.time, "x")) < 12) onpeak();
         });
@@ -64,7 +91,8 @@ export function memoryChart({ model, parent, view, color, onpeak }) {
     function highest() {
         if (top === undefined) {
             top = memory.peak?.bytes ?? 0;
-            for (const list of [memory.live, memory.pool]) for (let i = 0; i < list.length; ++i) if (list[i] > top) top = list[i];
+            for (const list of [memory.live, memory.pool])
+                for (let i = 0; i < list.length; ++i) if (list[i] > top) top = list[i];
         }
         return top;
     }
@@ -72,7 +100,13 @@ export function memoryChart({ model, parent, view, color, onpeak }) {
     function data(width) {
         const shown = upperBound(memory.time, view.to) - upperBound(memory.time, view.from);
         dense = shown > width; // then lines touch, and a full colour would be a wall
-        const [time, live, pool] = thinned(memory.time, [memory.live, memory.pool], view.from, view.to, Math.max(50, width - kLabelWidth));
+        const [time, live, pool] = thinned(
+            memory.time,
+            [memory.live, memory.pool],
+            view.from,
+            view.to,
+            Math.max(50, width - kLabelWidth),
+        );
         // The last value holds until the end of the view.
         if (time.length && time[time.length - 1] < model.duration && time[time.length - 1] < view.to) {
             time.push(Math.min(model.duration, view.to));
@@ -89,6 +123,8 @@ export function memoryChart({ model, parent, view, color, onpeak }) {
             chart.setData(data(width), false);
             chart.setScale("x", { min: view.from, max: view.to });
         },
-        get over() { return chart.over; },
+        get over() {
+            return chart.over;
+        },
     };
 }

@@ -5,23 +5,40 @@ import * as format from "../format.js";
 import { Kind, eventName } from "../model.js";
 import { visibleSpans } from "../spans.js";
 
-export const kLabelWidth = 150, kAxis = 24, kRow = 21, kGap = 10;
+export const kLabelWidth = 150,
+    kAxis = 24,
+    kRow = 21,
+    kGap = 10;
 const kFont = "11px system-ui, 'DejaVu Sans', sans-serif";
 
 // Where each track begins: [{track, top, rows}] and the height of all.
 export function layout(model) {
     let top = kAxis + 4;
-    const lanes = model.tracks.filter((track) => track.count > 0).map((track) => {
-        const lane = { track, top, rows: Math.max(1, track.rows.length) };
-        top += lane.rows * kRow + kGap;
-        return lane;
-    });
+    const lanes = model.tracks
+        .filter((track) => track.count > 0)
+        .map((track) => {
+            const lane = { track, top, rows: Math.max(1, track.rows.length) };
+            top += lane.rows * kRow + kGap;
+            return lane;
+        });
     return { lanes, height: top };
 }
 
 // All colours of one theme, looked up once.
 export function paletteOf(color) {
-    const names = [...kKindColors, "kernel2", "kernel3", "text", "dim", "line", "soft", "card", "accent", "on-event", "on-region"];
+    const names = [
+        ...kKindColors,
+        "kernel2",
+        "kernel3",
+        "text",
+        "dim",
+        "line",
+        "soft",
+        "card",
+        "accent",
+        "on-event",
+        "on-region",
+    ];
     return Object.fromEntries(names.map((name) => [name, color(name)]));
 }
 
@@ -44,7 +61,8 @@ function fitted(context, text, room) {
 export function drawLanes({ canvas, model, lanes, height, view, width, palette, selected, hovered, measured }) {
     const context = sharp(canvas, width, height);
     const { events } = model;
-    const room = width - kLabelWidth, scale = room / (view.to - view.from);
+    const room = width - kLabelWidth,
+        scale = room / (view.to - view.from);
     context.fillStyle = palette.card;
     context.fillRect(0, 0, width, height);
     context.font = kFont;
@@ -69,14 +87,23 @@ export function drawLanes({ canvas, model, lanes, height, view, width, palette, 
             });
             for (const [x0, wide, event] of texts) {
                 context.fillStyle = palette[events.kind[event] === Kind.region ? "on-region" : "on-event"];
-                context.fillText(fitted(context, eventName(model, event), wide - 10), kLabelWidth + x0 + 5, y + kRow / 2 - 0.5);
+                context.fillText(
+                    fitted(context, eventName(model, event), wide - 10),
+                    kLabelWidth + x0 + 5,
+                    y + kRow / 2 - 0.5,
+                );
             }
         });
         drawMoments(context, track, top, view, scale, room, events, palette);
     }
-    for (const [event, color] of [[hovered, palette.dim], [selected, palette.text]]) outline(context, event, color);
+    for (const [event, color] of [
+        [hovered, palette.dim],
+        [selected, palette.text],
+    ])
+        outline(context, event, color);
     if (measured) {
-        const x0 = kLabelWidth + (measured.from - view.from) * scale, x1 = kLabelWidth + (measured.to - view.from) * scale;
+        const x0 = kLabelWidth + (measured.from - view.from) * scale,
+            x1 = kLabelWidth + (measured.to - view.from) * scale;
         context.fillStyle = palette.accent;
         context.globalAlpha = 0.16;
         context.fillRect(x0, kAxis, x1 - x0, height);
@@ -90,11 +117,17 @@ export function drawLanes({ canvas, model, lanes, height, view, width, palette, 
         if (event === undefined || event < 0) return;
         const lane = lanes.find(({ track }) => track.index === events.track[event]);
         if (!lane) return;
-        const x0 = Math.max(-4, (events.start[event] - view.from) * scale), x1 = Math.min(room + 4, (events.end[event] - view.from) * scale);
+        const x0 = Math.max(-4, (events.start[event] - view.from) * scale),
+            x1 = Math.min(room + 4, (events.end[event] - view.from) * scale);
         if (x1 < 0 || x0 > room) return;
         context.strokeStyle = color;
         context.lineWidth = 2.5;
-        context.strokeRect(kLabelWidth + x0, lane.top + events.depth[event] * kRow - 0.5, Math.max(2, x1 - x0), kRow - 1);
+        context.strokeRect(
+            kLabelWidth + x0,
+            lane.top + events.depth[event] * kRow - 0.5,
+            Math.max(2, x1 - x0),
+            kRow - 1,
+        );
     }
     drawNames(context, lanes, palette, height);
 }
@@ -116,7 +149,8 @@ function drawMoments(context, track, top, view, scale, room, events, palette) {
 }
 
 function drawAxis(context, view, room, height, palette) {
-    const range = view.to - view.from, step = format.niceStep((range / room) * 110);
+    const range = view.to - view.from,
+        step = format.niceStep((range / room) * 110);
     context.textAlign = "left";
     for (let t = Math.ceil(view.from / step) * step; t <= view.to; t += step) {
         const x = Math.round(kLabelWidth + ((t - view.from) / range) * room) + 0.5;
