@@ -5,8 +5,8 @@ import { linesOf, sourceLine, stepCount } from "./stats.js";
 const basename = (path) => path.split(/[/\\]/).pop();
 
 function linesByText(model) {
-    const seen = new Map(),
-        result = new Map();
+    const seen = new Map();
+    const result = new Map();
     const lines = [...linesOf(model).values()].sort((a, b) => a.file - b.file || a.line - b.line);
     for (const line of lines) {
         const name = basename(model.files[line.file]?.path ?? "?");
@@ -38,10 +38,10 @@ function kernelsByName(model) {
 function join(before, after, scaleBefore, scaleAfter) {
     const rows = [];
     for (const key of new Set([...before.keys(), ...after.keys()])) {
-        const b = before.get(key),
-            a = after.get(key);
-        const was = b && b.time * scaleBefore,
-            is = a && a.time * scaleAfter;
+        const b = before.get(key);
+        const a = after.get(key);
+        const was = b && b.time * scaleBefore;
+        const is = a && a.time * scaleAfter;
         rows.push({
             label: (a ?? b).label,
             place: (a ?? b).place,
@@ -57,11 +57,11 @@ function join(before, after, scaleBefore, scaleAfter) {
 
 // `perStep`: times of one optimiser step, so that runs of different length can be compared.
 export function compare(before, after, { perStep = false } = {}) {
-    const stepsBefore = stepCount(before),
-        stepsAfter = stepCount(after);
+    const stepsBefore = stepCount(before);
+    const stepsAfter = stepCount(after);
     const scale = (steps) => (perStep && steps ? 1 / steps : 1);
-    const b = scale(stepsBefore),
-        a = scale(stepsAfter);
+    const b = scale(stepsBefore);
+    const a = scale(stepsAfter);
     return {
         canPerStep: stepsBefore > 0 && stepsAfter > 0,
         duration: { before: before.duration * b, after: after.duration * a },

@@ -4,8 +4,8 @@ const kMost = 4000; // edits; beyond, the texts have little in common and everyt
 
 // [{kind: "same" | "added" | "removed", text}] in reading order; a removed line stands before what replaced it.
 export function diffLines(before, after) {
-    const a = before.split("\n"),
-        b = after.split("\n");
+    const a = before.split("\n");
+    const b = after.split("\n");
     let head = 0;
     while (head < a.length && head < b.length && a[head] === b[head]) ++head;
     let tail = 0;
@@ -23,15 +23,15 @@ function middle(a, b) {
     const trace = shortestEdit(a, b);
     if (!trace) return [...a.map((text) => ({ kind: "removed", text })), ...b.map((text) => ({ kind: "added", text }))];
     const result = [];
-    let x = a.length,
-        y = b.length;
+    let x = a.length;
+    let y = b.length;
     for (let d = trace.length - 1; d > 0; --d) {
-        const reached = trace[d - 1],
-            k = x - y;
+        const reached = trace[d - 1];
+        const k = x - y;
         const down = k === -d || (k !== d && at(reached, k - 1) < at(reached, k + 1));
         const previous = down ? k + 1 : k - 1;
-        const px = at(reached, previous),
-            py = px - previous;
+        const px = at(reached, previous);
+        const py = px - previous;
         while (x > px && y > py && x > 0 && y > 0 && a[x - 1] === b[y - 1]) {
             result.push({ kind: "same", text: a[--x] });
             --y;

@@ -55,8 +55,8 @@ export function download(name, text, type = "application/json") {
 // A canvas that is sharp on dense screens: sets its size in CSS pixels and returns a context that is scaled to these.
 export function sharp(canvas, width, height) {
     const density = window.devicePixelRatio || 1;
-    const w = Math.round(width * density),
-        hgt = Math.round(height * density);
+    const w = Math.round(width * density);
+    const hgt = Math.round(height * density);
     if (canvas.width !== w || canvas.height !== hgt) {
         canvas.width = w;
         canvas.height = hgt;

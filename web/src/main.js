@@ -143,8 +143,8 @@ function start(model) {
 
     document.title = `${model.title} · Weft profile`;
     const name = model.title.replace(/[^\w.-]+/g, "_").slice(0, 60) || "profile";
-    const help = helpDialog(),
-        search = searchBox(app);
+    const help = helpDialog();
+    const search = searchBox(app);
     const links = kTabs.map(([id, label], i) => h("a", { href: `#${id}` }, label, h("kbd", null, i + 1)));
     const main = h("main");
     replace(

@@ -107,9 +107,9 @@ function nest(events, tracks) {
         const list = lists[t];
         // Equal starts: the longer event is outside.
         list.sort((a, b) => events.start[a] - events.start[b] || events.duration[b] - events.duration[a] || a - b);
-        const rows = [],
-            moments = [],
-            stack = [];
+        const rows = [];
+        const moments = [];
+        const stack = [];
         for (const i of list) {
             while (stack.length && events.end[stack[stack.length - 1]] <= events.start[i]) stack.pop();
             if (events.duration[i] === 0) {
@@ -160,8 +160,8 @@ function lastEnd(events, memory) {
 // Calls and times of a kernel that does not say them, counted from its events on threads and streams (a worker only helps).
 function addMeasured(model) {
     const { kernels, events, tracks } = model;
-    const calls = new Float64Array(kernels.length),
-        total = new Float64Array(kernels.length);
+    const calls = new Float64Array(kernels.length);
+    const total = new Float64Array(kernels.length);
     const best = new Float64Array(kernels.length).fill(Infinity);
     for (let i = 0; i < events.count; ++i) {
         const k = events.what[i];
@@ -194,8 +194,8 @@ export function rates(kernel, time) {
 }
 
 export function eventName(model, i) {
-    const kind = model.events.kind[i],
-        what = model.events.what[i];
+    const kind = model.events.kind[i];
+    const what = model.events.what[i];
     if (kind === Kind.kernel) return model.kernels[what]?.name ?? "kernel";
     if (kind === Kind.compile) return what >= 0 ? `compile plan ${what}` : "compile";
     if (kind === Kind.run) return what >= 0 ? `run plan ${what}` : "run";
@@ -213,8 +213,8 @@ export const lineText = (model, file, line) => `${model.files[file]?.path ?? "?"
 
 // First index at which `row[index]`'s value in `key` is greater than `x`. Values ascend.
 export function upperBound(key, x, row, from = 0) {
-    let low = from,
-        high = row ? row.length : key.length;
+    let low = from;
+    let high = row ? row.length : key.length;
     while (low < high) {
         const middle = (low + high) >> 1;
         if ((row ? key[row[middle]] : key[middle]) > x) high = middle;

@@ -32,8 +32,8 @@ export function arenaRectangles(plan) {
     plan.values.forEach((value, index) => {
         const low = offsetInArena(plan, value);
         if (low === undefined || !value.bytes) return;
-        const from = Math.max(0, value.first ?? 0),
-            to = Math.min(steps, (value.last ?? steps) + 1);
+        const from = Math.max(0, value.first ?? 0);
+        const to = Math.min(steps, (value.last ?? steps) + 1);
         result.push({
             value,
             index,
@@ -48,8 +48,8 @@ export function arenaRectangles(plan) {
 }
 
 function offsetInArena(plan, value) {
-    let offset = 0,
-        current = value;
+    let offset = 0;
+    let current = value;
     for (let depth = 0; depth < 64; ++depth) {
         offset += current.offset ?? 0;
         if (current.where === "arena") return offset;

@@ -3,8 +3,8 @@
 // {points: [{kernel, intensity, rate, roof, ofRoof}], left: kernels without a place (no operations, or not measured)}
 export function roofline(model) {
     const { bandwidth, flops } = model.machine;
-    const points = [],
-        left = [];
+    const points = [];
+    const left = [];
     for (const kernel of model.kernels) {
         if (!kernel.flops || !kernel.moved || !kernel.rate) {
             left.push(kernel);
@@ -25,14 +25,14 @@ export function roofAt(intensity, bandwidth, flops) {
 
 // Ranges of the two axes in powers of ten: all points, the ridge, and some room around.
 export function rooflineRange(points, machine) {
-    const xs = points.map((p) => p.intensity),
-        ys = points.map((p) => p.rate);
+    const xs = points.map((p) => p.intensity);
+    const ys = points.map((p) => p.rate);
     if (machine.bandwidth && machine.flops) xs.push(machine.flops / machine.bandwidth);
     if (machine.flops) ys.push(machine.flops);
     const range = (values) => {
         if (!values.length) return [0, 1];
-        const low = Math.log10(Math.min(...values)),
-            high = Math.log10(Math.max(...values));
+        const low = Math.log10(Math.min(...values));
+        const high = Math.log10(Math.max(...values));
         return [Math.floor(low - 0.15), Math.ceil(high + 0.15)];
     };
     return { x: range(xs), y: range(ys) };

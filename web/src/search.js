@@ -62,8 +62,8 @@ function longest(model, label) {
 }
 
 export function searchBox(app) {
-    let results = [],
-        at = 0;
+    let results = [];
+    let at = 0;
     const input = h("input", {
         type: "search",
         placeholder: "Search  /",

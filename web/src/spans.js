@@ -39,8 +39,8 @@ export function visibleSpans(row, events, from, to, width, emit) {
 // The event of a row at time t, or the nearest one within `slack` nanoseconds; -1: none.
 export function eventAt(row, events, t, slack) {
     const i = upperBound(events.end, t, row);
-    let best = -1,
-        distance = slack;
+    let best = -1;
+    let distance = slack;
     for (const j of [i - 1, i]) {
         if (j < 0 || j >= row.length) continue;
         const event = row[j];
@@ -56,8 +56,8 @@ export function eventAt(row, events, t, slack) {
 // A step curve with at most two points per pixel: the lowest and the highest value in it, so that no peak is lost.
 // Returns [times, values of the first curve, …]; begins with the value that holds at `from`.
 export function thinned(time, curves, from, to, width) {
-    const first = Math.max(0, upperBound(time, from) - 1),
-        end = Math.min(time.length, upperBound(time, to) + 1);
+    const first = Math.max(0, upperBound(time, from) - 1);
+    const end = Math.min(time.length, upperBound(time, to) + 1);
     const out = [[], ...curves.map(() => [])];
     const push = (t, i) => {
         out[0].push(t);
@@ -71,8 +71,8 @@ export function thinned(time, curves, from, to, width) {
     for (let i = first; i < end; ) {
         const stop = Math.max(i + 1, upperBound(time, Math.max(from, time[i]) + per, undefined, i));
         const last = Math.min(stop, end);
-        let low = i,
-            high = i;
+        let low = i;
+        let high = i;
         for (let j = i; j < last; ++j) {
             if (curves[0][j] < curves[0][low]) low = j;
             if (curves[0][j] > curves[0][high]) high = j;

@@ -35,13 +35,13 @@ export function timeByPart(model, track) {
 // An event counts as far as it is inside; its parent's own time is less by that.
 export function timeInRange(model, track, from, to) {
     const { events } = model;
-    const times = new Float64Array(kPython + 1),
-        kernels = new Map();
+    const times = new Float64Array(kPython + 1);
+    const kernels = new Map();
     for (const row of track.rows) {
         for (let r = upperBound(events.end, from, row); r < row.length && events.start[row[r]] < to; ++r) {
-            const i = row[r],
-                inside = Math.min(events.end[i], to) - Math.max(events.start[i], from),
-                parent = events.parent[i];
+            const i = row[r];
+            const inside = Math.min(events.end[i], to) - Math.max(events.start[i], from);
+            const parent = events.parent[i];
             times[events.kind[i]] += inside;
             if (parent >= 0) times[events.kind[parent]] -= inside;
             if (events.kind[i] === Kind.kernel)
@@ -175,8 +175,8 @@ function sayParts(model, times, say) {
 // A device that computes nothing for most of the time waits for the program. A stream without kernels only copies.
 function sayStreams(model, say) {
     for (const track of model.tracks.filter(({ kind }) => kind === "stream")) {
-        const times = timeByPart(model, track),
-            idle = times[kPython] / model.duration;
+        const times = timeByPart(model, track);
+        const idle = times[kPython] / model.duration;
         if (times[Kind.kernel] > 0 && idle > 0.3)
             say(idle * 0.9, `“${track.name}” is idle for ${format.percent(idle)} of the time.`, { tab: "timeline" });
     }
@@ -226,8 +226,8 @@ function sayKernels(model, say) {
         });
     }
     const short = model.kernels.filter((kernel) => kernel.mean < 5000);
-    const calls = sum(model.kernels, (kernel) => kernel.calls),
-        shortCalls = sum(short, (kernel) => kernel.calls);
+    const calls = sum(model.kernels, (kernel) => kernel.calls);
+    const shortCalls = sum(short, (kernel) => kernel.calls);
     if (shortCalls > 1000 && shortCalls > calls / 2)
         say(
             0.12,
@@ -241,14 +241,14 @@ function sayMemory(model, say) {
     const { time, live } = model.memory;
     if (time.length < 40) return;
     const least = (from, to) => {
-        const first = upperBound(time, from * model.duration),
-            end = upperBound(time, to * model.duration);
+        const first = upperBound(time, from * model.duration);
+        const end = upperBound(time, to * model.duration);
         let smallest = Infinity;
         for (let i = first; i < end; ++i) smallest = Math.min(smallest, live[i]);
         return smallest;
     };
-    const early = least(0.25, 0.5),
-        late = least(0.75, 1);
+    const early = least(0.25, 0.5);
+    const late = least(0.75, 1);
     if (Number.isFinite(early) && Number.isFinite(late) && late > 1.2 * early && late - early > 1e6) {
         say(
             0.3,

@@ -6,10 +6,10 @@ import * as dagre from "@dagrejs/dagre";
 
 const kCareful = 60; // nodes
 const kBeside = 3; // nodes in a row
-const kAcross = 26,
-    kDown = 30,
-    kBetween = 150,
-    kMargin = 24;
+const kAcross = 26;
+const kDown = 30;
+const kBetween = 150;
+const kMargin = 24;
 
 // {nodes, paths: one SVG path per edge, width, height}. `exact`: the edges are all that there are; else neighbours may depend on each other.
 export function placeSteps(nodes, edges, { exact = true } = {}) {
@@ -23,8 +23,8 @@ export function placeSteps(nodes, edges, { exact = true } = {}) {
 // 0 forward, 1 backward, 2 what runs after all of backward: updates.
 function columnsOf(nodes) {
     const isBackward = (node) => Boolean(node.kernel?.backward?.length);
-    const first = nodes.findIndex(isBackward),
-        last = nodes.length - 1 - [...nodes].reverse().findIndex(isBackward);
+    const first = nodes.findIndex(isBackward);
+    const last = nodes.length - 1 - [...nodes].reverse().findIndex(isBackward);
     return nodes.map((node, i) => (first < 0 || i < first ? 0 : i > last ? 2 : 1));
 }
 
@@ -52,15 +52,15 @@ function placeFolded(nodes, edges, column, most) {
         cells.set(key, [...(cells.get(key) ?? []), node]);
     });
     const wide = (cell) => cell.reduce((sum, node) => sum + node.width + kAcross, -kAcross);
-    const widths = [0, 0, 0],
-        heights = new Array(rows.count).fill(0);
+    const widths = [0, 0, 0];
+    const heights = new Array(rows.count).fill(0);
     for (const [key, cell] of cells) {
         const [c, r] = key.split(":").map(Number);
         widths[c] = Math.max(widths[c], wide(cell));
         heights[r] = Math.max(heights[r], ...cell.map((node) => node.height));
     }
-    const left = [],
-        top = [];
+    const left = [];
+    const top = [];
     let width = kMargin + 60,
         height = kMargin; // room for arcs on the left
     widths.forEach((w, c) => {
@@ -91,9 +91,9 @@ function placeFolded(nodes, edges, column, most) {
 function rowsOf(nodes, edges, column, most) {
     const sources = nodes.map(() => []);
     for (const edge of edges) sources[edge.to].push(edge.from);
-    const rank = new Int32Array(nodes.length),
-        current = [0, 0, 0],
-        inRow = [0, 0, 0];
+    const rank = new Int32Array(nodes.length);
+    const current = [0, 0, 0];
+    const inRow = [0, 0, 0];
     nodes.forEach((_, i) => {
         const c = column[i];
         const reads = sources[i].some((from) => column[from] === c && rank[from] === current[c]);
@@ -117,8 +117,8 @@ function rowsOf(nodes, edges, column, most) {
 
 const vertical = (points) =>
     points.slice(1).reduce((path, b, i) => {
-        const a = points[i],
-            middle = (a.y + b.y) / 2;
+        const a = points[i];
+        const middle = (a.y + b.y) / 2;
         return `${path}C${a.x} ${middle} ${b.x} ${middle} ${b.x} ${b.y}`;
     }, `M${points[0].x} ${points[0].y}`);
 
@@ -126,9 +126,9 @@ function connect(a, b, columnA, columnB, rowA, rowB) {
     if (columnA !== columnB) {
         // from side to side
         const sign = columnA < columnB ? 1 : -1;
-        const x0 = a.x + (sign * a.width) / 2,
-            x1 = b.x - (sign * b.width) / 2,
-            bend = Math.max(40, Math.abs(x1 - x0) / 2) * sign;
+        const x0 = a.x + (sign * a.width) / 2;
+        const x1 = b.x - (sign * b.width) / 2;
+        const bend = Math.max(40, Math.abs(x1 - x0) / 2) * sign;
         return `M${x0} ${a.y}C${x0 + bend} ${a.y} ${x1 - bend} ${b.y} ${x1} ${b.y}`;
     }
     const sign = rowB >= rowA ? 1 : -1;
@@ -138,8 +138,8 @@ function connect(a, b, columnA, columnB, rowA, rowB) {
             { x: b.x, y: b.y - (sign * b.height) / 2 },
         ]);
     const side = columnA === 0 ? -1 : 1; // past others: an arc on the outer side
-    const x0 = a.x + (side * a.width) / 2,
-        x1 = b.x + (side * b.width) / 2,
-        out = side * (24 + 8 * Math.min(8, Math.abs(rowB - rowA)));
+    const x0 = a.x + (side * a.width) / 2;
+    const x1 = b.x + (side * b.width) / 2;
+    const out = side * (24 + 8 * Math.min(8, Math.abs(rowB - rowA)));
     return `M${x0} ${a.y}C${x0 + out} ${a.y} ${x1 + out} ${b.y} ${x1} ${b.y}`;
 }

@@ -6,11 +6,11 @@ const kShown = 300;
 // columns: {name, title, number, className, value: row => sort key, text: row => string, cell: row => element or string}
 // Returns {element, show(rows), select(row)}.
 export function table({ columns, sort, descending = true, onpick, label }) {
-    let rows = [],
-        sortedBy = sort,
-        down = descending,
-        chosen,
-        shown = kShown;
+    let rows = [];
+    let sortedBy = sort;
+    let down = descending;
+    let chosen;
+    let shown = kShown;
     const body = h("tbody");
     const heads = columns.map((column) => {
         const button = column.value
@@ -31,8 +31,8 @@ export function table({ columns, sort, descending = true, onpick, label }) {
         if (!column) return rows;
         const missing = (x) => x === undefined || Number.isNaN(x);
         return [...rows].sort((a, b) => {
-            const x = column.value(a),
-                y = column.value(b);
+            const x = column.value(a);
+            const y = column.value(b);
             if (missing(x) || missing(y)) return missing(x) - missing(y); // what is not known comes last, either way
             const order = typeof x === "string" ? x.localeCompare(y) : x - y;
             return down ? -order : order;
@@ -101,14 +101,4 @@ export function table({ columns, sort, descending = true, onpick, label }) {
             draw();
         },
     };
-}
-
-// A small horizontal bar for a fraction of 1.
-export function meter(fraction, color) {
-    const width = `${Math.max(0, Math.min(1, fraction || 0)) * 100}%`;
-    return h(
-        "span",
-        { class: "meter", "aria-hidden": "true" },
-        h("i", { style: { width, ...(color && { background: color }) } }),
-    );
 }

@@ -71,10 +71,10 @@ const kSites = [
     ["linear", "logits = model", "head", "step"],
 ];
 
-const kB = 2,
-    kT = 128,
-    kC = 256,
-    kRows = kB * kT;
+const kB = 2;
+const kT = 128;
+const kC = 256;
+const kRows = kB * kT;
 // [name, kind, sites, gradient?, reads (floats), writes (floats), operations, part of the limit that it reaches, spills]
 // prettier-ignore
 const kShapes = [
@@ -203,8 +203,8 @@ function makePlan(kernels, runs) {
     const placed = [];
     let arena = 0;
     kernels.forEach((kernel, s) => {
-        const index = values.length,
-            last = s === 9 ? count : lastRead(s);
+        const index = values.length;
+        const last = s === 9 ? count : lastRead(s);
         const value = {
             type: `f32[${kernel.writes / 4}]`,
             bytes: kernel.writes,
@@ -268,9 +268,9 @@ function recorder() {
 const kLabels = ["step", "model", "blocks.0", "next batch", "optimiser", "backward", "join workers"];
 
 export function training({ steps = 40, seed = 7, slower, compiles = [0, 1], title = "train.py", blocks = 2 } = {}) {
-    const next = random(seed),
-        kernels = makeKernels(slower),
-        events = recorder();
+    const next = random(seed);
+    const kernels = makeKernels(slower);
+    const events = recorder();
     const memory = { time: [], live: [], pool: [] };
     const peak = { time: 0, bytes: 0 };
     const state = 12e6;
@@ -375,15 +375,15 @@ export const large = (wanted = 200_000) =>
 
 // A device computes while the thread waits; shapes change, so that plans are compiled until the end.
 export function device() {
-    const next = random(5),
-        base = training({ steps: 1 }),
-        events = recorder();
+    const next = random(5);
+    const base = training({ steps: 1 });
+    const events = recorder();
     const plans = Array.from({ length: 14 }, (_, p) => ({ ...base.plans[0], runs: p === 0 ? 200 : 1 }));
     for (const kernel of base.kernels) Object.assign(kernel, { calls: 0, time: 0, best: Infinity });
     let t = 1e6;
     for (let s = 0; s < 213; ++s) {
-        const plan = s % 16 === 0 && s > 0 ? s / 16 : 0,
-            begin = t;
+        const plan = s % 16 === 0 && s > 0 ? s / 16 : 0;
+        const begin = t;
         if (plan || s === 0) {
             events.add(1, t + 1e4, 8e6, 0, plan);
             t += 8.1e6;

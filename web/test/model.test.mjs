@@ -264,8 +264,8 @@ test("a device that is idle is noticed, one that only copies is not", () => {
 });
 
 test("memory that keeps growing is noticed", () => {
-    const time = Array.from({ length: 100 }, (_, i) => i),
-        live = time.map((i) => 1e8 + i * 1e7);
+    const time = Array.from({ length: 100 }, (_, i) => i);
+    const live = time.map((i) => 1e8 + i * 1e7);
     const model = buildModel(profile({ duration: 100, memory: { time, live, pool: live } }));
     assert.ok(notes(model).some((note) => note.text.startsWith("Memory grows")));
     assert.equal(model.memory.peak.time, 99);

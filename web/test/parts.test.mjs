@@ -9,6 +9,7 @@ import { arenaRectangles, arenaUse, sharing, stepEdges } from "../src/plan.js";
 import { roofAt, roofline, rooflineRange } from "../src/roofline.js";
 import { eventAt, thinned, visibleSpans } from "../src/spans.js";
 import { placeSteps } from "../src/step_layout.js";
+import { TimeWindow } from "../src/time_window.js";
 import { tokens } from "../src/python_tokens.js";
 import { chromeTrace } from "../src/trace.js";
 import { changed, large, small } from "./generate.mjs";
@@ -54,8 +55,8 @@ test("a diff holds both texts and is short", () => {
         diffLines("a\nb\nc", "a\nx\nc").map((line) => line.kind),
         ["same", "removed", "added", "same"],
     );
-    const long = Array.from({ length: 3000 }, (_, i) => `a${i}`).join("\n"),
-        other = long.replaceAll("a", "b");
+    const long = Array.from({ length: 3000 }, (_, i) => `a${i}`).join("\n");
+    const other = long.replaceAll("a", "b");
     assert.equal(apply(diffLines(long, other), "removed"), other, "texts without a common line");
 });
 
@@ -64,17 +65,17 @@ test("random diffs hold both texts", () => {
     const next = () => (state = (state * 48271) % 2147483647);
     for (let round = 0; round < 300; ++round) {
         const text = () => Array.from({ length: next() % 9 }, () => "abc"[next() % 3]).join("\n");
-        const before = text(),
-            after = text(),
-            lines = diffLines(before, after);
+        const before = text();
+        const after = text();
+        const lines = diffLines(before, after);
         assert.equal(apply(lines, "added"), before);
         assert.equal(apply(lines, "removed"), after);
     }
 });
 
 test("spans narrower than a pixel are merged; wide ones are kept and clipped", () => {
-    const start = [],
-        end = [];
+    const start = [];
+    const end = [];
     for (let i = 0; i < 1000; ++i) (start.push(i), end.push(i + 0.5));
     (start.push(1000), end.push(2000));
     const events = {
@@ -105,9 +106,27 @@ test("a view of many events costs no more than its pixels", () => {
     assert.ok(count > 0 && count <= 2000, `${count} spans`);
 });
 
+test("a time window stays inside, and zooms at a point", () => {
+    let moves = 0;
+    const shown = new TimeWindow(1e6, () => ++moves);
+    shown.zoom(0.5, 250_000);
+    assert.deepEqual([shown.from, shown.to], [125_000, 625_000]);
+    shown.pan(-1);
+    assert.deepEqual([shown.from, shown.to], [0, 500_000]);
+    shown.pan(9);
+    assert.deepEqual([shown.from, shown.to, shown.span], [500_000, 1e6, 500_000]);
+    shown.zoom(1e-9, 700_000);
+    assert.equal(Math.round(shown.span), 100, "no closer than what can be told apart");
+    shown.zoom(1e9);
+    assert.equal(`${shown}`, "0-1000000");
+    shown.around(400_000, 500_000);
+    assert.ok(shown.from < 400_000 && shown.to > 500_000);
+    assert.equal(moves, 6);
+});
+
 test("a thinned curve keeps its highest point", () => {
-    const time = Float64Array.from({ length: 100_000 }, (_, i) => i),
-        live = time.map((i) => (i === 77_777 ? 1e9 : i % 10));
+    const time = Float64Array.from({ length: 100_000 }, (_, i) => i);
+    const live = time.map((i) => (i === 77_777 ? 1e9 : i % 10));
     const [t, v] = thinned(time, [live], 0, 100_000, 500);
     assert.ok(t.length <= 1010);
     assert.equal(Math.max(...v), 1e9);

@@ -22,8 +22,8 @@ const contrast = (a, b) => {
     return (high + 0.05) / (low + 0.05);
 };
 
-const light = variables(":root"),
-    dark = { ...light, ...variables(':root[data-theme="dark"]') };
+const light = variables(":root");
+const dark = { ...light, ...variables(':root[data-theme="dark"]') };
 const kText = [
     ...[
         "text",

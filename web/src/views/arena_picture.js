@@ -6,22 +6,22 @@ import * as format from "../format.js";
 import { siteText } from "../model.js";
 import { arenaRectangles, sharing } from "../plan.js";
 
-const kHeight = 320,
-    kLeft = 76,
-    kBottom = 24,
-    kTop = 8;
+const kHeight = 320;
+const kLeft = 76;
+const kBottom = 24;
+const kTop = 8;
 
 export function arenaPicture(app, plan) {
     const { model } = app;
     const rectangles = arenaRectangles(plan);
-    const steps = Math.max(1, plan.kernels.length),
-        arena = Math.max(plan.arena ?? 0, ...rectangles.map((r) => r.high), 1);
+    const steps = Math.max(1, plan.kernels.length);
+    const arena = Math.max(plan.arena ?? 0, ...rectangles.map((r) => r.high), 1);
     const canvas = h("canvas", { role: "img", "aria-label": "Values in the arena over the steps of the plan" });
     const box = h("div", { style: { position: "relative" } }, canvas);
     const tip = h("div", { class: "tip", hidden: true });
     box.append(tip);
-    let width = 0,
-        over;
+    let width = 0;
+    let over;
 
     const x = (step) => kLeft + (step / steps) * (width - kLeft - 8);
     const y = (offset) => kHeight - kBottom - (offset / arena) * (kHeight - kBottom - kTop);
@@ -57,10 +57,10 @@ export function arenaPicture(app, plan) {
     }
 
     function drawValue(context, r, near) {
-        const left = x(r.from),
-            wide = x(r.to) - left,
-            top = y(r.high),
-            high = y(r.low) - top;
+        const left = x(r.from);
+        const wide = x(r.to) - left;
+        const top = y(r.high);
+        const high = y(r.low) - top;
         const color = app.color(kernelColor(model.kernels[plan.kernels[r.value.first]]));
         context.globalAlpha = near && !near.has(r) ? 0.15 : r.inside ? 1 : [0.9, 0.72, 0.56][r.index % 3];
         context.strokeStyle = context.fillStyle = color;
@@ -82,8 +82,8 @@ export function arenaPicture(app, plan) {
                 context.globalAlpha = near && !near.has(r) ? 0.2 : 1;
                 context.fillStyle = app.color(r.index % 3 ? "text" : "on-event"); // on the paler shades dark text reads better
                 context.textAlign = "left";
-                const text = r.value.type ?? "",
-                    room = Math.floor((wide - 12) / 6.2);
+                const text = r.value.type ?? "";
+                const room = Math.floor((wide - 12) / 6.2);
                 context.fillText(
                     text.length > room ? text.slice(0, Math.max(0, room - 1)) + "…" : text,
                     left + 6,
@@ -95,9 +95,9 @@ export function arenaPicture(app, plan) {
     }
 
     canvas.addEventListener("pointermove", (event) => {
-        const box = canvas.getBoundingClientRect(),
-            px = event.clientX - box.left,
-            py = event.clientY - box.top;
+        const box = canvas.getBoundingClientRect();
+        const px = event.clientX - box.left;
+        const py = event.clientY - box.top;
         // Parts lie on top of their wholes, so the last that fits is meant.
         const found = rectangles
             .filter((r) => px >= x(r.from) && px < x(r.to) && py >= y(r.high) && py <= y(r.low) + 1)

@@ -7,9 +7,9 @@ import { table } from "../table.js";
 
 export function compareView(app) {
     const { model } = app;
-    let other,
-        swapped = false,
-        perStep = false;
+    let other;
+    let swapped = false;
+    let perStep = false;
     const result = h("div", { class: "stack" });
     const problem = h("p", { class: "warn", role: "alert" });
     const input = h("input", {

@@ -2,6 +2,7 @@
 import { kKindColors, kernelColor } from "../colors.js";
 import { h } from "../dom.js";
 import * as format from "../format.js";
+import { dot } from "../marks.js";
 import { Kind, eventName, kKindNames, lineText, rates } from "../model.js";
 import { kParts, sourceLine, timeInRange } from "../stats.js";
 import { siteLink } from "./overview.js";
@@ -17,10 +18,10 @@ export const pairs = (list) =>
 const rate = (value, unit) => value && `${format.gigaPerSecond(value)}\u00a0${unit}`;
 
 export function eventDetails(app, i) {
-    const { model } = app,
-        { events } = model;
-    const kind = events.kind[i],
-        what = events.what[i];
+    const { model } = app;
+    const { events } = model;
+    const kind = events.kind[i];
+    const what = events.what[i];
     const kernel = kind === Kind.kernel ? model.kernels[what] : undefined;
     const moment = events.duration[i] === 0;
     const common = [
@@ -111,7 +112,7 @@ export function rangeDetails(app, track, from, to, title = "In view") {
         h(
             "li",
             { class: "part" },
-            h("i", { class: "dot", style: { background: `var(--${color})` } }),
+            dot(color),
             h("span", { class: "grow one" }, name),
             h("span", { class: "number" }, format.time(time)),
             h("span", { class: "number dim" }, format.percent(time / (to - from))),
@@ -149,8 +150,8 @@ export function rangeDetails(app, track, from, to, title = "In view") {
 }
 
 export function peakDetails(app) {
-    const { model } = app,
-        { peak } = model.memory;
+    const { model } = app;
+    const { peak } = model.memory;
     return [
         h("h2", null, `Peak memory ${format.bytes(peak.bytes)}`),
         pairs([["at", format.time(peak.time)]]),

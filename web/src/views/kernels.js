@@ -2,14 +2,15 @@
 import { kernelColor } from "../colors.js";
 import { h, replace } from "../dom.js";
 import * as format from "../format.js";
+import { dot } from "../marks.js";
 import { table } from "../table.js";
 import { rooflineChart } from "./roofline_chart.js";
 import { stagesOf } from "./stages.js";
 
 export function kernelsView(app) {
     const { model } = app;
-    let filter = "",
-        chosen;
+    let filter = "";
+    let chosen;
     const baseName = (path) => (path ?? "?").split(/[/\\]/).pop();
     const linesText = (kernel) => {
         const [first, ...others] = kernel.lines ?? [];
@@ -28,7 +29,7 @@ export function kernelsView(app) {
                 value: (k) => k.name,
                 text: (k) => k.name,
                 cell: (k) => [
-                    h("i", { class: "dot", style: { background: `var(--${kernelColor(k)})` }, title: k.kind }),
+                    dot(kernelColor(k), k.kind),
                     k.name,
                     k.backward?.length ? [" ", h("span", { class: "tag backward" }, "backward")] : "",
                 ],

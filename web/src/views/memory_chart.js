@@ -7,24 +7,24 @@ import { kLabelWidth } from "./timeline_draw.js";
 
 export function memoryChart({ model, parent, view, color, onpeak }) {
     const { memory } = model;
-    let chart,
-        dense = false;
+    let chart;
+    let dense = false;
 
     // Bytes at multiples of 1, 2 or 5, not of odd numbers.
     function splits(_, __, ___, max) {
-        const step = format.niceStep(Math.max(max, 1) / 4),
-            out = [];
+        const step = format.niceStep(Math.max(max, 1) / 4);
+        const out = [];
         for (let y = 0; y <= max; y += step) out.push(y);
         return out;
     }
 
     function drawPeak(u) {
         if (!memory.peak) return;
-        const x = u.valToPos(memory.peak.time, "x", true),
-            y = u.valToPos(memory.peak.bytes, "y", true);
+        const x = u.valToPos(memory.peak.time, "x", true);
+        const y = u.valToPos(memory.peak.bytes, "y", true);
         if (x < u.bbox.left || x > u.bbox.left + u.bbox.width) return;
-        const { ctx } = u,
-            density = devicePixelRatio || 1;
+        const { ctx } = u;
+        const density = devicePixelRatio || 1;
         ctx.save();
         ctx.strokeStyle = ctx.fillStyle = color("step");
         ctx.setLineDash([4 * density, 3 * density]);

@@ -2,36 +2,44 @@
 import { kKindColors } from "../colors.js";
 import { h } from "../dom.js";
 import * as format from "../format.js";
+import { dot, meter } from "../marks.js";
 import { kPython, lineText, siteText } from "../model.js";
 import { kParts, mainTrack, modulesOf, notes, sourceLine, stepCount, timeByPart } from "../stats.js";
-import { meter } from "../table.js";
 
-const kTop = 8;
+const kTop = 8; // rows of a list
+const kNotes = 7;
+const kTracks = 8;
+const kNamed = 0.08; // of the bar: narrower parts have no room for a name
 
 export function overviewView(app) {
-    const { model } = app;
-    const track = mainTrack(model);
-    const element = h(
-        "div",
-        { class: "view" },
-        h(
-            "div",
-            { class: "stack" },
-            factsCard(app),
-            track && barCard(app, track),
-            notesCard(app, track),
-            h("div", { class: "columns" }, kernelsCard(app), linesCard(app)),
-            h("div", { class: "columns" }, memoryCard(app), modulesCard(app)),
-        ),
-    );
-    return { element };
+    const track = mainTrack(app.model);
+    const cards = [
+        factsCard(app),
+        track && barCard(app, track),
+        notesCard(app, track),
+        h("div", { class: "columns" }, kernelsCard(app), linesCard(app)),
+        h("div", { class: "columns" }, memoryCard(app), modulesCard(app)),
+    ];
+    return { element: h("div", { class: "view" }, h("div", { class: "stack" }, cards)) };
 }
 
+const card = (title, ...content) => h("div", { class: "card" }, h("h2", null, title), content);
+const aside = (...content) => h("span", { class: "dim light" }, content);
+const allTime = (model) => model.kernels.reduce((sum, kernel) => sum + (kernel.time ?? 0), 0);
+
 function factsCard({ model }) {
-    const { machine, kernels, memory } = model;
+    const { machine, kernels, memory, plans, raw, duration } = model;
+    const launches = kernels.reduce((sum, kernel) => sum + (kernel.calls ?? 0), 0);
+    const steps = stepCount(model);
     const fact = (value, label) => h("div", null, h("b", null, value), h("span", null, label));
-    const launches = kernels.reduce((sum, kernel) => sum + (kernel.calls ?? 0), 0),
-        steps = stepCount(model);
+    const facts = [
+        fact(format.time(duration), "duration"),
+        steps > 0 && fact(format.count(steps), steps === 1 ? "optimiser step" : "optimiser steps"),
+        steps > 0 && fact(format.time(duration / steps), "per step"),
+        fact(format.count(launches), `launches of ${format.plural(kernels.length, "kernel")}`),
+        fact(format.count(plans.length), plans.length === 1 ? "plan" : "plans"),
+        memory.peak && fact(format.bytes(memory.peak.bytes), "peak memory"),
+    ];
     const described = [
         machine.cpu,
         machine.level,
@@ -39,325 +47,176 @@ function factsCard({ model }) {
         machine.backend,
         machine.bandwidth && `${format.gigaPerSecond(machine.bandwidth)}\u00a0GB/s`,
         machine.flops && `${format.gigaPerSecond(machine.flops)}\u00a0GFLOP/s`,
-    ]
-        .filter(Boolean)
-        .join(" · ");
+    ];
     const made = [
-        model.raw.began?.replace("T", " ").replace("Z", " UTC"),
-        model.raw.weft && `Weft ${model.raw.weft}`,
-        model.raw.overhead !== undefined &&
-            `recording cost about ${format.percent(model.raw.overhead / model.duration)}`,
-    ]
-        .filter(Boolean)
-        .join(" · ");
+        raw.began?.replace("T", " ").replace("Z", " UTC"),
+        raw.weft && `Weft ${raw.weft}`,
+        raw.overhead !== undefined && `recording cost about ${format.percent(raw.overhead / duration)}`,
+    ];
+    const line = (parts) => h("div", null, parts.filter(Boolean).join(" · "));
     return h(
         "div",
         { class: "card" },
-        h(
-            "div",
-            { class: "facts" },
-            fact(format.time(model.duration), "duration"),
-            steps > 0 && fact(format.count(steps), steps === 1 ? "optimiser step" : "optimiser steps"),
-            steps > 0 && fact(format.time(model.duration / steps), "per step"),
-            fact(format.count(launches), `launches of ${format.plural(kernels.length, "kernel")}`),
-            fact(format.count(model.plans.length), model.plans.length === 1 ? "plan" : "plans"),
-            memory.peak && fact(format.bytes(memory.peak.bytes), "peak memory"),
-        ),
-        h("p", { class: "dim", style: { "margin-top": "12px" } }, described, described && made ? h("br") : "", made),
+        h("div", { class: "facts" }, facts),
+        h("div", { class: "dim gap" }, line(described), line(made)),
     );
 }
 
-function barCard(app, track) {
-    const { model } = app;
+function barCard({ model }, track) {
     const times = timeByPart(model, track);
-    const parts = kParts.filter(({ kind }) => times[kind] > 0);
-    const color = (kind) => ({ background: `var(--${kKindColors[kind]})` });
-    const bar = h(
-        "div",
-        {
-            class: "bar",
-            role: "img",
-            "aria-label": parts
-                .map(({ kind, name }) => `${name} ${format.percent(times[kind] / model.duration)}`)
-                .join(", "),
-        },
-        parts.map(({ kind, name }) => {
-            const share = times[kind] / model.duration;
-            return h(
-                "div",
-                {
-                    class: share > 0.08 ? "named" : undefined,
-                    style: { ...color(kind), "flex-grow": share, "flex-basis": 0 },
-                    title: `${name}: ${format.time(times[kind])}, ${format.percent(share)}`,
-                },
-                share > 0.08 ? `${name} ${format.percent(share)}` : "",
-            );
-        }),
-    );
-    const legend = h(
-        "div",
-        { class: "legend" },
-        parts.map(({ kind, name }) =>
-            h(
-                "div",
-                null,
-                h("i", { class: "dot", style: color(kind) }),
-                name,
-                h("b", null, format.percent(times[kind] / model.duration)),
-                h("span", { class: "dim" }, format.time(times[kind])),
-            ),
-        ),
-    );
-    return h(
-        "div",
-        { class: "card" },
+    const parts = kParts
+        .filter(({ kind }) => times[kind] > 0)
+        .map(({ kind, name }) => ({
+            name,
+            color: kKindColors[kind],
+            time: times[kind],
+            share: times[kind] / model.duration,
+        }));
+    const label = parts.map(({ name, share }) => `${name} ${format.percent(share)}`).join(", ");
+    const pieces = parts.map(({ name, color, time, share }) => {
+        const style = { background: `var(--${color})`, "flex-grow": share, "flex-basis": 0 };
+        const named = share > kNamed;
+        const title = `${name}: ${format.time(time)}, ${format.percent(share)}`;
+        return h("div", { class: named && "named", style, title }, named && `${name} ${format.percent(share)}`);
+    });
+    const legend = parts.map(({ name, color, time, share }) =>
         h(
-            "h2",
+            "div",
             null,
-            "Where the time went",
-            h("span", { class: "dim", style: { "font-weight": 400 } }, ` · ${track.name}`),
+            dot(color),
+            name,
+            h("b", null, format.percent(share)),
+            h("span", { class: "dim" }, format.time(time)),
         ),
-        bar,
-        legend,
-        otherTracks(model, track, color),
     );
+    const title = ["Where the time went", aside(` · ${track.name}`)];
+    const bar = h("div", { class: "bar", role: "img", "aria-label": label }, pieces);
+    return card(title, bar, h("div", { class: "legend" }, legend), otherTracks(model, track));
 }
 
 // What the other threads, helpers and streams did meanwhile.
-function otherTracks(model, track, color) {
-    const others = model.tracks.filter((other) => other !== track && other.rows.length > 0).slice(0, 8);
+function otherTracks(model, track) {
+    const others = model.tracks.filter((other) => other !== track && other.rows.length > 0).slice(0, kTracks);
     if (!others.length) return undefined;
-    return h(
-        "div",
-        { class: "thin" },
-        others.map((other) => {
-            const times = timeByPart(model, other);
-            const busy = kParts.filter(({ kind }) => kind !== kPython && times[kind] > 0);
-            const share = (kind) => times[kind] / model.duration;
-            return [
-                h("span", null, other.name),
-                h(
-                    "div",
-                    { class: "bar" },
-                    busy.map(({ kind, name }) =>
-                        h("div", {
-                            style: { ...color(kind), width: `${100 * share(kind)}%` },
-                            title: `${name}: ${format.time(times[kind])}`,
-                        }),
-                    ),
-                ),
-                h("span", { class: "number dim" }, `busy ${format.percent(1 - share(kPython))}`),
-            ];
-        }),
-    );
+    const rows = others.map((other) => {
+        const times = timeByPart(model, other);
+        const busy = kParts.filter(({ kind }) => kind !== kPython && times[kind] > 0);
+        const pieces = busy.map(({ kind, name }) => {
+            const style = {
+                background: `var(--${kKindColors[kind]})`,
+                width: `${(100 * times[kind]) / model.duration}%`,
+            };
+            return h("div", { style, title: `${name}: ${format.time(times[kind])}` });
+        });
+        const share = `busy ${format.percent(1 - times[kPython] / model.duration)}`;
+        return [
+            h("span", null, other.name),
+            h("div", { class: "bar" }, pieces),
+            h("span", { class: "number dim" }, share),
+        ];
+    });
+    return h("div", { class: "thin" }, rows);
 }
 
-function notesCard(app, track) {
-    const list = notes(app.model, track);
+function notesCard({ model }, track) {
+    const list = notes(model, track).slice(0, kNotes);
     if (!list.length) return undefined;
-    return h(
-        "div",
-        { class: "card" },
-        h("h2", null, "What stands out"),
+    const address = ({ tab, kernel }) => `#${tab}${kernel === undefined ? "" : `/${kernel}`}`;
+    const items = list.map((note) =>
+        h("li", null, note.text, " ", note.tab && h("a", { href: address(note) }, "show")),
+    );
+    return card("What stands out", h("ul", { class: "notes" }, items));
+}
+
+// A list with bars: the first cells of a row, then its time as a bar, a number and a part of all.
+function timeList(entries, all) {
+    const shown = entries.slice(0, kTop).filter(({ time }) => time > 0);
+    const rows = shown.map(({ cells, time }) =>
         h(
-            "ul",
-            { class: "notes" },
-            list
-                .slice(0, 7)
-                .map((note) =>
-                    h(
-                        "li",
-                        null,
-                        note.text,
-                        " ",
-                        note.tab &&
-                            h(
-                                "a",
-                                { href: `#${note.tab}${note.kernel === undefined ? "" : `/${note.kernel}`}` },
-                                "show",
-                            ),
-                    ),
-                ),
+            "tr",
+            null,
+            cells,
+            h("td", { class: "fit" }, meter(time / shown[0].time)),
+            h("td", { class: "number" }, format.time(time)),
+            h("td", { class: "number dim" }, format.percent(time / all)),
         ),
     );
+    return shown.length > 0 && h("table", null, h("tbody", null, rows));
 }
 
+const nameCell = (link) => h("td", { class: "name" }, link);
+
 function kernelsCard({ model }) {
-    const top = [...model.kernels]
+    const entries = [...model.kernels]
         .sort((a, b) => b.time - a.time)
-        .slice(0, kTop)
-        .filter((kernel) => kernel.time > 0);
-    const all = model.kernels.reduce((sum, kernel) => sum + (kernel.time ?? 0), 0);
-    return h(
-        "div",
-        { class: "card" },
-        h("h2", null, "Kernels that take the most time"),
-        top.length
-            ? h(
-                  "table",
-                  null,
-                  h(
-                      "tbody",
-                      null,
-                      top.map((kernel) =>
-                          h(
-                              "tr",
-                              null,
-                              h(
-                                  "td",
-                                  { class: "name" },
-                                  h("a", { href: `#kernels/${kernel.index}`, title: kernel.name }, kernel.name),
-                              ),
-                              h("td", { class: "fit" }, meter(kernel.time / top[0].time)),
-                              h("td", { class: "number" }, format.time(kernel.time)),
-                              h("td", { class: "number dim" }, format.percent(kernel.time / all)),
-                          ),
-                      ),
-                  ),
-              )
-            : h("p", { class: "dim" }, "No kernel ran."),
-    );
+        .map(({ name, index, time }) => ({
+            time,
+            cells: nameCell(h("a", { href: `#kernels/${index}`, title: name }, name)),
+        }));
+    const list = timeList(entries, allTime(model));
+    return card("Kernels that take the most time", list || h("p", { class: "dim" }, "No kernel ran."));
 }
 
 function linesCard({ model, lines }) {
-    const top = [...lines.values()]
+    const entries = [...lines.values()]
         .sort((a, b) => b.time - a.time)
-        .slice(0, kTop)
-        .filter((line) => line.time > 0);
-    const all = model.kernels.reduce((sum, kernel) => sum + (kernel.time ?? 0), 0);
-    return h(
-        "div",
-        { class: "card" },
-        h("h2", { title: "A kernel's time is shared equally among its lines" }, "Lines that take the most time"),
-        top.length
-            ? h(
-                  "table",
-                  null,
-                  h(
-                      "tbody",
-                      null,
-                      top.map((line) =>
-                          h(
-                              "tr",
-                              null,
-                              h(
-                                  "td",
-                                  { class: "name" },
-                                  h(
-                                      "a",
-                                      {
-                                          href: `#program/${line.key}`,
-                                          class: "mono",
-                                          title: lineText(model, line.file, line.line),
-                                      },
-                                      sourceLine(model, line.file, line.line)?.trim() ||
-                                          lineText(model, line.file, line.line),
-                                  ),
-                              ),
-                              h(
-                                  "td",
-                                  { class: "fit dim" },
-                                  `${(model.files[line.file]?.path ?? "?").split(/[/\\]/).pop()}:${line.line}`,
-                              ),
-                              h("td", { class: "fit" }, meter(line.time / top[0].time)),
-                              h("td", { class: "number" }, format.time(line.time)),
-                              h("td", { class: "number dim" }, format.percent(line.time / all)),
-                          ),
-                      ),
-                  ),
-              )
-            : h("p", { class: "dim" }, "No line is known."),
+        .map(({ key, file, line, time }) => {
+            const place = lineText(model, file, line);
+            const text = sourceLine(model, file, line)?.trim() || place;
+            const link = h("a", { href: `#program/${key}`, class: "mono", title: place }, text);
+            return { time, cells: [nameCell(link), h("td", { class: "fit dim" }, place.split(/[/\\]/).pop())] };
+        });
+    const list = timeList(entries, allTime(model));
+    const title = h(
+        "span",
+        { title: "A kernel's time is shared equally among its lines" },
+        "Lines that take the most time",
     );
-}
-
-export function holdersTable(model, holders) {
-    const most = Math.max(...holders.map((holder) => holder.bytes ?? 0));
-    return h(
-        "table",
-        null,
-        h(
-            "tbody",
-            null,
-            holders.map((holder) =>
-                h(
-                    "tr",
-                    null,
-                    h("td", { class: "fit mono" }, holder.type ?? ""),
-                    h("td", { class: "name dim" }, siteLink(model, holder.site)),
-                    h("td", { class: "fit" }, meter(holder.bytes / most, "var(--copy)")),
-                    h("td", { class: "number" }, format.bytes(holder.bytes)),
-                ),
-            ),
-        ),
-    );
-}
-
-export function siteLink(model, index) {
-    const site = model.sites[index];
-    if (!site) return "";
-    const text = siteText(model, index);
-    return site.file === undefined ? text : h("a", { href: `#program/${site.file}:${site.line}`, title: text }, text);
+    return card(title, list || h("p", { class: "dim" }, "No line is known."));
 }
 
 function modulesCard({ model }) {
-    const top = modulesOf(model)
-        .slice(0, kTop)
-        .filter((entry) => entry.time > 0);
-    if (!top.length) return undefined;
-    const all = model.kernels.reduce((sum, kernel) => sum + (kernel.time ?? 0), 0);
-    return h(
-        "div",
-        { class: "card" },
-        h("h2", { title: "A kernel's time is shared equally among its modules" }, "Modules that take the most time"),
-        h(
-            "table",
-            null,
-            h(
-                "tbody",
-                null,
-                top.map(({ module, time, site }) =>
-                    h(
-                        "tr",
-                        null,
-                        h(
-                            "td",
-                            { class: "name" },
-                            model.sites[site].file === undefined
-                                ? module
-                                : h(
-                                      "a",
-                                      {
-                                          href: `#program/${model.sites[site].file}:${model.sites[site].line}`,
-                                          title: module,
-                                      },
-                                      module,
-                                  ),
-                        ),
-                        h("td", { class: "fit" }, meter(time / top[0].time)),
-                        h("td", { class: "number" }, format.time(time)),
-                        h("td", { class: "number dim" }, format.percent(time / all)),
-                    ),
-                ),
-            ),
-        ),
+    const entries = modulesOf(model).map(({ module, time, site }) => {
+        const { file, line } = model.sites[site];
+        const link = file === undefined ? module : h("a", { href: `#program/${file}:${line}`, title: module }, module);
+        return { time, cells: nameCell(link) };
+    });
+    const list = timeList(entries, allTime(model));
+    const title = h(
+        "span",
+        { title: "A kernel's time is shared equally among its modules" },
+        "Modules that take the most time",
     );
+    return list && card(title, list);
 }
 
 function memoryCard({ model }) {
     const { peak } = model.memory;
     if (!peak) return undefined;
-    return h(
-        "div",
-        { class: "card" },
+    const title = [
+        `Peak memory ${format.bytes(peak.bytes)}`,
+        aside(` · at ${format.time(peak.time)} · `, h("a", { href: "#timeline/peak" }, "show")),
+    ];
+    const holders = peak.holders?.slice(0, kTop) ?? [];
+    if (!holders.length) return card(title, h("p", { class: "dim" }, "Who held it is not recorded."));
+    const most = Math.max(...holders.map(({ bytes }) => bytes ?? 0));
+    const rows = holders.map(({ bytes, type, site }) =>
         h(
-            "h2",
+            "tr",
             null,
-            `Peak memory ${format.bytes(peak.bytes)}`,
-            h("span", { class: "dim", style: { "font-weight": 400 } }, ` · at ${format.time(peak.time)} · `),
-            h("a", { href: "#timeline/peak", style: { "font-weight": 400 } }, "show"),
+            h("td", { class: "fit mono" }, type),
+            h("td", { class: "name dim" }, siteLink(model, site)),
+            h("td", { class: "fit" }, meter(bytes / most, "copy")),
+            h("td", { class: "number" }, format.bytes(bytes)),
         ),
-        peak.holders?.length
-            ? holdersTable(model, peak.holders.slice(0, kTop))
-            : h("p", { class: "dim" }, "Who held it is not recorded."),
     );
+    return card(title, h("table", null, h("tbody", null, rows)));
+}
+
+// A site in words, with a link to its line where it is known.
+export function siteLink(model, index) {
+    const site = model.sites[index];
+    if (!site) return "";
+    const text = siteText(model, index);
+    return site.file === undefined ? text : h("a", { href: `#program/${site.file}:${site.line}`, title: text }, text);
 }

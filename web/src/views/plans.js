@@ -3,10 +3,11 @@ import { kKernelKinds, kernelColor } from "../colors.js";
 import { diffLines } from "../diff.js";
 import { h, replace } from "../dom.js";
 import * as format from "../format.js";
+import { dot, meter } from "../marks.js";
 import { siteText } from "../model.js";
 import { arenaUse } from "../plan.js";
 import { planTime } from "../stats.js";
-import { meter, table } from "../table.js";
+import { table } from "../table.js";
 import { arenaPicture } from "./arena_picture.js";
 import { siteLink } from "./overview.js";
 import { diffBlock } from "./stages.js";
@@ -75,24 +76,24 @@ function memoryCard(app, plan) {
         h(
             "p",
             { class: "dim", style: { "margin-bottom": "10px" } },
-            `An arena of ${format.bytes(arena)} holds values of ${format.bytes(use.total)}: each byte serves ${format.significant(use.total / arena)} values. At most ${format.bytes(use.most)} are live at once. Point at a value to see what shares its bytes.`,
+            `An arena of ${format.bytes(arena)} holds values of ${format.bytes(use.total)}: `,
+            `each byte serves ${format.significant(use.total / arena)} values. `,
+            `At most ${format.bytes(use.most)} are live at once. Point at a value to see what shares its bytes.`,
         ),
         arenaPicture(app, plan),
         h(
             "div",
             { class: "legend" },
             h("span", { class: "dim" }, "made by a kernel of kind"),
-            kKernelKinds.map((kind) =>
-                h("div", null, h("i", { class: "dot", style: { background: `var(--${kind})` } }), kind),
-            ),
+            kKernelKinds.map((kind) => h("div", null, dot(kind), kind)),
         ),
     );
 }
 
 function kernelsCard({ model }, plan) {
     const times = plan.kernels.map((k) => model.kernels[k]?.mean ?? 0);
-    const total = times.reduce((a, b) => a + b, 0),
-        most = Math.max(1, ...times);
+    const total = times.reduce((a, b) => a + b, 0);
+    const most = Math.max(1, ...times);
     const rows = plan.kernels
         .slice(0, 1000)
         .map((k, step) =>
@@ -103,7 +104,7 @@ function kernelsCard({ model }, plan) {
                 h(
                     "td",
                     { class: "name" },
-                    h("i", { class: "dot", style: { background: `var(--${kernelColor(model.kernels[k])})` } }),
+                    dot(kernelColor(model.kernels[k])),
                     model.kernels[k]
                         ? h("a", { href: `#kernels/${k}`, title: model.kernels[k].name }, model.kernels[k].name)
                         : "?",
@@ -127,8 +128,8 @@ function kernelsCard({ model }, plan) {
 }
 
 function graphCard(plan) {
-    const before = plan.graph,
-        after = plan.simplified;
+    const before = plan.graph;
+    const after = plan.simplified;
     const text =
         before !== undefined && after !== undefined
             ? diffBlock(diffLines(before, after))

@@ -1,6 +1,7 @@
 // web/src/views/program.js: the user's source with a heat column per line. A line leads to its kernels, a kernel to its lines.
 import { clickable, h, replace } from "../dom.js";
 import * as format from "../format.js";
+import { legend } from "../marks.js";
 import { lineText } from "../model.js";
 import { tokens } from "../python_tokens.js";
 
@@ -13,9 +14,9 @@ export function programView(app) {
         return { file, index: f, time: own.reduce((sum, line) => sum + line.time, 0), lines: own };
     });
     const hottest = Math.max(1, ...[...lines.values()].map((line) => line.time));
-    let shown = -1,
-        chosen,
-        kernel;
+    let shown = -1;
+    let chosen;
+    let kernel;
     const rows = new Map(); // "file:line" to its row
 
     const byTime = [...perFile].sort((a, b) => b.time - a.time);
@@ -40,16 +41,7 @@ export function programView(app) {
                 ? [h("h2", null, "File"), files, h("span", { class: "dim" }, format.plural(model.files.length, "file"))]
                 : heading,
             h("div", { class: "grow" }),
-            h(
-                "div",
-                { class: "legend", style: { margin: 0 } },
-                [
-                    ["forward", "forward"],
-                    ["backward", "backward"],
-                ].map(([name, label]) =>
-                    h("div", null, h("i", { class: "dot", style: { background: `var(--${name})` } }), label),
-                ),
-            ),
+            legend(["forward", "backward"].map((name) => [name, name])),
         ),
         h(
             "div",
@@ -123,8 +115,8 @@ export function programView(app) {
     }
 
     function heat(line) {
-        const forward = line.time - line.backward,
-            part = (x) => ({ width: `${(100 * x) / hottest}%` });
+        const forward = line.time - line.backward;
+        const part = (x) => ({ width: `${(100 * x) / hottest}%` });
         return h(
             "div",
             {

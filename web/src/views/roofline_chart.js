@@ -4,12 +4,12 @@ import { h, svg } from "../dom.js";
 import * as format from "../format.js";
 import { roofAt, roofline, rooflineRange } from "../roofline.js";
 
-const kWidth = 400,
-    kHeight = 318,
-    kLeft = 44,
-    kBottom = 34,
-    kTop = 20,
-    kRight = 16;
+const kWidth = 400;
+const kHeight = 318;
+const kLeft = 44;
+const kBottom = 34;
+const kTop = 20;
+const kRight = 16;
 
 export function rooflineChart({ model }, { selected, onpick }) {
     const { points, left } = roofline(model);
@@ -114,8 +114,8 @@ function roof({ bandwidth, flops }, range, x, y) {
 
 // The bandwidth, written along the slope, a little above it.
 function slopeLabel(bandwidth, low, x, y) {
-    const at = low * 1.6,
-        next = low * 16;
+    const at = low * 1.6;
+    const next = low * 16;
     const angle = (Math.atan2(y(next * bandwidth) - y(at * bandwidth), x(next) - x(at)) * 180) / Math.PI;
     return svg(
         "text",

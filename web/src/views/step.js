@@ -2,6 +2,7 @@
 import { kKernelKinds, kernelColor } from "../colors.js";
 import { h, replace, svg } from "../dom.js";
 import * as format from "../format.js";
+import { legend } from "../marks.js";
 import { stepEdges } from "../plan.js";
 import { placeSteps } from "../step_layout.js";
 import { planChooser } from "./plans.js";
@@ -23,18 +24,12 @@ export function stepView(app) {
             chooser.element,
             note,
             h("div", { class: "grow" }),
-            h(
-                "div",
-                { class: "legend", style: { margin: 0 } },
-                kKernelKinds.map((kind) =>
-                    h("div", null, h("i", { class: "dot", style: { background: `var(--${kind})` } }), kind),
-                ),
-            ),
+            legend(kKernelKinds.map((kind) => [kind, kind])),
         ),
         h("div", { class: "split grow" }, box, side),
     );
-    let shown,
-        select = () => {};
+    let shown;
+    let select = () => {};
     return {
         element,
         show(argument) {
@@ -64,8 +59,8 @@ export function stepView(app) {
 
 // Boxes grow with the square root of their time.
 function nodesOf(model, plan) {
-    const times = plan.kernels.map((k) => model.kernels[k]?.mean ?? 0),
-        most = Math.max(1, ...times);
+    const times = plan.kernels.map((k) => model.kernels[k]?.mean ?? 0);
+    const most = Math.max(1, ...times);
     return plan.kernels.map((k, step) => {
         const part = Math.sqrt(times[step] / most);
         return { step, kernel: model.kernels[k], time: times[step], width: 165 + 105 * part, height: 38 + 34 * part };
@@ -165,8 +160,8 @@ function drawGraph(app, plan, { edges, exact }, box, side) {
 
 function drawNode({ step, kernel, time, x, y, width, height }, action) {
     const color = `var(--${kernelColor(kernel)})`;
-    const name = kernel?.name ?? "?",
-        room = Math.floor((width - 20) / 7.1);
+    const name = kernel?.name ?? "?";
+    const room = Math.floor((width - 20) / 7.1);
     const group = svg(
         "g",
         {
@@ -215,10 +210,10 @@ function movable(picture, width, height, box) {
         "wheel",
         (event) => {
             event.preventDefault();
-            const bounds = picture.getBoundingClientRect(),
-                factor = Math.exp(Math.max(-0.5, Math.min(0.5, event.deltaY * 0.0015)));
-            const px = (event.clientX - bounds.left) / bounds.width,
-                py = (event.clientY - bounds.top) / bounds.height;
+            const bounds = picture.getBoundingClientRect();
+            const factor = Math.exp(Math.max(-0.5, Math.min(0.5, event.deltaY * 0.0015)));
+            const px = (event.clientX - bounds.left) / bounds.width;
+            const py = (event.clientY - bounds.top) / bounds.height;
             view.x += px * view.width * (1 - factor);
             view.y += py * view.height * (1 - factor);
             view.width *= factor;

@@ -1,16 +1,18 @@
 // web/src/views/timeline.js: events over time, one lane per track, and memory below on the same axis.
-// The view is {from, to} in nanoseconds. Whatever moves it asks for one frame; only a frame draws.
-import { frame, h, replace, sharp } from "../dom.js";
+// Whatever moves the window or selects asks for one frame; only a frame draws.
+import { frame, h, replace } from "../dom.js";
 import * as format from "../format.js";
+import { legend } from "../marks.js";
 import { eventName, upperBound } from "../model.js";
 import { eventAt } from "../spans.js";
 import { mainTrack } from "../stats.js";
+import { TimeWindow } from "../time_window.js";
 import { eventDetails, peakDetails, rangeDetails } from "./event_details.js";
 import { memoryChart } from "./memory_chart.js";
 import { drawLanes, drawStrip, kLabelWidth, kRow, layout, paletteOf } from "./timeline_draw.js";
+import { listen } from "./timeline_input.js";
 
-const kShortest = 100; // nanoseconds: the closest zoom
-const kStrip = 28;
+const kSettled = 250; // milliseconds without a move
 const kLegend = [
     ["kernel", "kernel"],
     ["compile", "compile"],
@@ -23,381 +25,233 @@ const kLegend = [
 ];
 
 export function timelineView(app) {
-    const { model } = app,
-        { events } = model;
-    const whole = Math.max(model.duration, 1);
-    const view = { from: 0, to: whole };
+    const { model } = app;
+    const { events } = model;
     const { lanes, height } = layout(model);
     const busiest = mainTrack(model) ?? model.tracks[0];
-    let palette,
-        width = 0,
-        selected = -1,
-        hovered = -1,
-        stripOf,
-        painted = false,
-        settled,
-        idle = true,
-        measured;
+    const shown = new TimeWindow(model.duration, () => {
+        draw();
+        settleSoon();
+    });
+    // `chosen` is what the side tells about: {event}, {range} (measured), {peak}, or nothing: then the window.
+    const state = { width: 0, palette: undefined, chosen: {}, hovered: -1, drawn: false };
+    const parts = elements(model, shown, height);
+    const { element, side, tip } = parts;
+    const chart =
+        parts.memory &&
+        memoryChart({ model, parent: parts.memory, view: shown, color: (name) => app.color(name), onpeak: showPeak });
 
-    const canvas = h("canvas", { "aria-label": "Timeline of events", role: "img", tabindex: "0" });
-    const strip = h("canvas", { "aria-label": "The whole profile; drag to move the view", role: "img" });
-    const stripBase = document.createElement("canvas");
-    const lanesBox = h("div", { class: "lanes", style: { "flex-basis": `${height + 4}px` } }, canvas);
-    const hasMemory = model.memory.time.length > 0;
-    const caption = hasMemory ? h("div", { class: "caption" }, h("b", null, "Memory")) : undefined;
-    const memoryBox = hasMemory ? h("div", { class: "memory" }) : undefined;
-    const side = h("div", { class: "side card" });
-    const tip = h("div", { class: "tip", hidden: true });
-    const range = h("span", { class: "dim number" });
-    const element = h(
-        "div",
-        { class: "view fill" },
-        h(
-            "div",
-            { class: "row" },
-            h(
-                "div",
-                { class: "legend", style: { margin: 0 } },
-                kLegend.map(([name, label]) =>
-                    h("div", null, h("i", { class: "dot", style: { background: `var(--${name})` } }), label),
-                ),
-            ),
-            h("div", { class: "grow" }),
-            range,
-            h("button", { onclick: () => zoom(0.5), "aria-label": "Zoom in" }, "+"),
-            h("button", { onclick: () => zoom(2), "aria-label": "Zoom out" }, "−"),
-            h("button", { onclick: all }, "Everything"),
-        ),
-        h(
-            "div",
-            { class: "split grow" },
-            h(
-                "div",
-                { class: "grow", style: { display: "flex", "flex-direction": "column", gap: "8px", "min-height": 0 } },
-                h("div", { class: "strip" }, strip),
-                lanesBox,
-                memoryBox,
-            ),
-            side,
-        ),
-        tip,
-    );
-
-    const chart = hasMemory
-        ? memoryChart({ model, parent: memoryBox, view, color: (name) => app.color(name), onpeak: showPeak })
-        : undefined;
     const draw = frame(() => {
-        if (element.hidden || !width) return;
+        if (element.hidden || !state.width) return;
+        const { width, palette, hovered, chosen } = state;
+        const tall = Math.max(height, parts.lanes.clientHeight);
         drawLanes({
-            canvas,
+            canvas: parts.canvas,
             model,
             lanes,
-            height: Math.max(height, lanesBox.clientHeight),
-            view,
+            height: tall,
+            view: shown,
             width,
             palette,
-            selected,
             hovered,
-            measured,
+            selected: chosen.event,
+            measured: chosen.range,
         });
-        drawWindow();
-        chart?.draw(width, memoryBox.clientHeight);
-        range.textContent = `${format.time(view.from)} to ${format.time(view.to)} · ${format.time(view.to - view.from)}`;
-        if (!painted) setTimeout(() => performance.mark("timeline-drawn")); // after the frame
-        painted = true;
+        drawStrip({ canvas: parts.strip, model, track: busiest, view: shown, width, palette });
+        chart?.draw(width, parts.memory.clientHeight);
+        parts.range.textContent = `${format.time(shown.from)} to ${format.time(shown.to)} · ${format.time(shown.span)}`;
+        if (!state.drawn) setTimeout(() => performance.mark("timeline-drawn")); // after the frame
+        state.drawn = true;
     });
 
-    function drawWindow() {
-        if (stripOf !== width) {
-            drawStrip({ canvas: stripBase, model, track: busiest, width, height: kStrip, palette });
-            stripOf = width;
-        }
-        const context = sharp(strip, width, kStrip);
-        context.drawImage(stripBase, 0, 0, width, kStrip);
-        const room = width - kLabelWidth,
-            x0 = kLabelWidth + (view.from / whole) * room,
-            x1 = kLabelWidth + (view.to / whole) * room;
-        context.globalAlpha = 0.72;
-        context.fillStyle = palette.card;
-        context.fillRect(kLabelWidth, 0, x0 - kLabelWidth, kStrip);
-        context.fillRect(x1, 0, width - x1, kStrip);
-        context.globalAlpha = 1;
-        context.strokeStyle = palette.accent;
-        context.lineWidth = 1.5;
-        context.strokeRect(x0 + 0.75, 1, Math.max(2, x1 - x0 - 1.5), kStrip - 2);
-        context.fillStyle = palette.dim;
-        context.font = "11px system-ui, 'DejaVu Sans', sans-serif";
-        context.textBaseline = "middle";
-        context.fillText("everything", 12, kStrip / 2);
-    }
-
-    // ---- moving ----
-    function set(from, to) {
-        const span = Math.min(Math.max(to - from, kShortest), whole);
-        view.from = Math.min(Math.max(0, from), whole - span);
-        view.to = view.from + span;
-        draw();
-        settleSoon();
-    }
+    // What follows the window only once it stands still: the address, and the sums beside it.
+    let settled;
     function settleSoon() {
         clearTimeout(settled);
-        settled = setTimeout(settle, 250);
+        settled = setTimeout(() => {
+            if (element.hidden) return;
+            const { event, range, peak } = state.chosen;
+            if (event === undefined && !range && !peak) showWindow();
+            app.keep("timeline", event === undefined ? `${shown}` : `${shown}/e${event}`);
+        }, kSettled);
     }
-    // What follows a view only once it stands still: the address, and the sums beside it.
-    function settle() {
-        if (element.hidden) return;
-        if (idle) showRange();
-        app.keep(
-            "timeline",
-            selected >= 0
-                ? `${Math.round(view.from)}-${Math.round(view.to)}/e${selected}`
-                : `${Math.round(view.from)}-${Math.round(view.to)}`,
+
+    // ---- what the side tells ----
+    function showWindow() {
+        const hint =
+            "Click an event to see what it is. Turn the wheel to zoom at the cursor, drag to move, drag with Shift to measure.";
+        const counted = `${format.count(events.count)} events on ${format.plural(lanes.length, "track")}.`;
+        replace(
+            side,
+            rangeDetails(app, busiest, shown.from, shown.to),
+            h("p", { class: "dim gap" }, hint),
+            h("p", { class: "dim" }, counted),
         );
     }
-    function zoom(factor, at = (view.from + view.to) / 2) {
-        set(at - (at - view.from) * factor, at + (view.to - at) * factor);
-    }
-    const pan = (part) => set(view.from + part * (view.to - view.from), view.to + part * (view.to - view.from));
-    function all() {
-        set(0, whole);
-    }
-    function zoomTo(i) {
-        const room = Math.max(events.duration[i] * 0.6, kShortest);
-        set(events.start[i] - room, events.end[i] + room);
-    }
-    const timeAt = (x) => view.from + ((x - kLabelWidth) / (width - kLabelWidth)) * (view.to - view.from);
-
-    function wheel(event) {
-        const box = event.currentTarget.getBoundingClientRect();
-        const x = event.clientX - box.left;
-        if (x < kLabelWidth && event.currentTarget === canvas) return; // over the names the lanes scroll
-        event.preventDefault();
-        if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))
-            return pan((event.deltaX || event.deltaY) / 1500);
-        const lines = event.deltaMode === 1 ? 30 : 1;
-        zoom(Math.exp(Math.max(-1, Math.min(1, event.deltaY * lines * 0.002))), timeAt(Math.max(x, kLabelWidth)));
-    }
-
-    // ---- choosing ----
-    function at(event) {
-        const box = canvas.getBoundingClientRect();
-        const x = event.clientX - box.left,
-            y = event.clientY - box.top;
-        if (x < kLabelWidth) return -1;
-        const slack = (3 / (width - kLabelWidth)) * (view.to - view.from),
-            t = timeAt(x);
-        for (const { track, top, rows } of lanes) {
-            if (y < top - 9 || y >= top + rows * kRow) continue;
-            if (y < top) {
-                for (const i of track.moments) if (Math.abs(events.start[i] - t) <= 2 * slack) return i;
-                return -1;
-            }
-            const row = track.rows[Math.floor((y - top) / kRow)];
-            return row ? eventAt(row, events, t, slack) : -1;
-        }
-        return -1;
-    }
-    function select(i) {
-        selected = i;
-        measured = undefined;
-        idle = i < 0;
-        if (i >= 0)
-            replace(
-                side,
-                eventDetails(app, i),
-                h(
-                    "p",
-                    { style: { "margin-top": "14px" } },
-                    h("button", { onclick: () => zoomTo(i) }, "Zoom to it ", h("kbd", null, "f")),
-                ),
-            );
-        else showRange();
+    function choose(chosen, ...content) {
+        state.chosen = chosen;
+        if (content.length) replace(side, content);
+        else showWindow();
         draw();
         settleSoon();
     }
-    function showRange() {
-        replace(
-            side,
-            rangeDetails(app, busiest, view.from, view.to),
-            h(
-                "p",
-                { class: "dim", style: { "margin-top": "16px" } },
-                "Click an event to see what it is. Turn the wheel to zoom at the cursor, drag to move, drag with Shift to measure.",
-            ),
-            h(
-                "p",
-                { class: "dim" },
-                `${format.count(events.count)} events on ${format.plural(lanes.length, "track")}.`,
-            ),
+    const zoomButton = (action, key) =>
+        h("p", { class: "gap" }, h("button", { onclick: action }, "Zoom to it ", key && h("kbd", null, key)));
+    const zoomTo = (i) => shown.around(events.start[i], events.end[i]);
+    function select(i) {
+        if (i < 0) return choose({});
+        choose(
+            { event: i },
+            eventDetails(app, i),
+            zoomButton(() => zoomTo(i), "f"),
         );
     }
-    // Shift and a drag: how long is this, and what is in it?
-    function measure(x0, x1) {
-        const left = canvas.getBoundingClientRect().left;
-        const [from, to] = [x0, x1].map((x) => timeAt(Math.max(x - left, kLabelWidth))).sort((a, b) => a - b);
-        measured = { from, to };
-        selected = -1;
-        idle = false;
-        replace(
-            side,
+    function measure(from, to) {
+        choose(
+            { range: { from, to } },
             rangeDetails(app, busiest, from, to, "Measured"),
-            h("p", { style: { "margin-top": "14px" } }, h("button", { onclick: () => set(from, to) }, "Zoom to it")),
+            zoomButton(() => shown.set(from, to)),
         );
-        draw();
     }
     function showPeak() {
-        selected = -1;
-        idle = false;
-        replace(side, peakDetails(app));
-        draw();
+        choose({ peak: true }, peakDetails(app));
     }
 
-    let drag;
-    canvas.addEventListener("pointerdown", (event) => {
-        drag = { x: event.clientX, from: view.from, moved: false, measure: event.shiftKey };
-        canvas.setPointerCapture(event.pointerId);
-    });
-    canvas.addEventListener("pointermove", (event) => {
-        if (drag) {
-            const dx = event.clientX - drag.x;
-            if (Math.abs(dx) > 3) drag.moved = true;
-            if (!drag.moved) return;
-            if (drag.measure) return measure(drag.x, event.clientX);
-            canvas.classList.add("dragging");
-            tip.hidden = true;
-            const span = view.to - view.from,
-                from = drag.from - (dx / (width - kLabelWidth)) * span;
-            return set(from, from + span);
-        }
-        const i = at(event);
-        if (i !== hovered) {
-            hovered = i;
-            draw();
-        }
+    // ---- pointer ----
+    const timeAt = (x) => shown.from + ((x - kLabelWidth) / (state.width - kLabelWidth)) * shown.span;
+    function under(pointer) {
+        const box = parts.canvas.getBoundingClientRect();
+        const x = pointer.clientX - box.left;
+        const slack = (3 / (state.width - kLabelWidth)) * shown.span; // three pixels
+        return x < kLabelWidth ? -1 : eventIn(model, lanes, timeAt(x), pointer.clientY - box.top, slack);
+    }
+    function hover(i, pointer) {
         tip.hidden = i < 0;
-        if (i >= 0)
-            showTip(
-                event,
-                events.duration[i] ? `${eventName(model, i)}\n${format.time(events.duration[i])}` : eventName(model, i),
-            );
-    });
-    function showTip(event, text) {
-        tip.textContent = text;
-        tip.style.left = `${Math.min(event.clientX + 14, innerWidth - 320)}px`;
-        tip.style.top = `${Math.min(event.clientY + 18, innerHeight - 70)}px`;
-    }
-    canvas.addEventListener("pointerup", (event) => {
-        canvas.classList.remove("dragging");
-        if (drag && !drag.moved) select(at(event));
-        drag = undefined;
-    });
-    canvas.addEventListener("pointerleave", () => {
-        tip.hidden = true;
-        hovered = -1;
+        if (i >= 0) showTip(pointer, [eventName(model, i), events.duration[i] > 0 && format.time(events.duration[i])]);
+        if (i === state.hovered) return;
+        state.hovered = i;
         draw();
-    });
-    canvas.addEventListener("dblclick", (event) => at(event) >= 0 && zoomTo(at(event)));
-    canvas.addEventListener("wheel", wheel, { passive: false });
-    memoryBox?.addEventListener("wheel", wheel, { passive: false });
-    memoryBox?.addEventListener("pointermove", (event) => {
-        const x = event.clientX - memoryBox.getBoundingClientRect().left,
-            t = timeAt(x);
-        const i = upperBound(model.memory.time, t) - 1;
-        tip.hidden = x < kLabelWidth || i < 0;
-        showTip(
-            event,
-            `live ${format.bytes(model.memory.live[i])}\npool ${format.bytes(model.memory.pool[i])}\nat ${format.time(t)}`,
-        );
-    });
-    memoryBox?.addEventListener("pointerleave", () => (tip.hidden = true));
-
-    const moveStrip = (event) => {
-        if (!event.buttons) return;
-        const x = event.clientX - strip.getBoundingClientRect().left,
-            span = view.to - view.from;
-        const middle = ((x - kLabelWidth) / (width - kLabelWidth)) * whole;
-        set(middle - span / 2, middle + span / 2);
-    };
-    strip.addEventListener("pointerdown", (event) => (strip.setPointerCapture(event.pointerId), moveStrip(event)));
-    strip.addEventListener("pointermove", moveStrip);
-
-    if (caption) {
-        const legend = (name, label) =>
-            h("span", null, h("i", { class: "dot", style: { background: `var(--${name})` } }), label);
-        caption.append(legend("copy", "live"), legend("dim", "pool"));
-        if (model.memory.peak)
-            caption.append(
-                h(
-                    "a",
-                    {
-                        onclick: showPeak,
-                        tabindex: "0",
-                        role: "button",
-                        onkeydown: (event) => event.key === "Enter" && showPeak(),
-                    },
-                    "peak ",
-                    format.bytes(model.memory.peak.bytes),
-                ),
-            );
-        memoryBox.append(caption);
     }
+    function showTip(pointer, lines) {
+        tip.textContent = lines.filter(Boolean).join("\n");
+        tip.style.left = `${Math.min(pointer.clientX + 14, innerWidth - 320)}px`;
+        tip.style.top = `${Math.min(pointer.clientY + 18, innerHeight - 70)}px`;
+    }
+    listen(
+        parts,
+        { window: shown, width: () => state.width, timeAt },
+        {
+            pick: (pointer) => select(under(pointer)),
+            hover: (pointer) => hover(under(pointer), pointer),
+            leave: () => hover(-1),
+            zoomTo: (pointer) => under(pointer) >= 0 && zoomTo(under(pointer)),
+            measure,
+            memoryAt(pointer, t) {
+                const { time, live, pool } = model.memory;
+                const i = t < shown.from ? -1 : upperBound(time, t) - 1;
+                tip.hidden = i < 0;
+                if (i >= 0)
+                    showTip(pointer, [
+                        `live ${format.bytes(live[i])}`,
+                        `pool ${format.bytes(pool[i])}`,
+                        `at ${format.time(t)}`,
+                    ]);
+            },
+        },
+    );
 
+    // ---- size and colours ----
     function themed() {
-        palette = paletteOf(app.color);
-        stripOf = undefined;
-        if (width) chart?.create(width, memoryBox.clientHeight);
+        state.palette = paletteOf(app.color);
+        if (state.width) chart?.create(state.width, parts.memory.clientHeight);
         draw();
     }
     app.themed.push(themed);
     themed();
     new ResizeObserver(() => {
-        if (element.hidden || !lanesBox.clientWidth) return;
-        width = lanesBox.clientWidth;
+        if (element.hidden || !parts.lanes.clientWidth) return;
+        state.width = parts.lanes.clientWidth;
         draw();
-    }).observe(lanesBox);
-    showRange();
+    }).observe(parts.lanes);
+    if (parts.memory) parts.memory.append(memoryCaption(model, showPeak));
+    showWindow();
 
-    const kMoves = {
-        w: () => zoom(0.7),
-        ArrowUp: () => zoom(0.7),
-        s: () => zoom(1 / 0.7),
-        ArrowDown: () => zoom(1 / 0.7),
-        a: () => pan(-0.15),
-        ArrowLeft: () => pan(-0.15),
-        d: () => pan(0.15),
-        ArrowRight: () => pan(0.15),
-        Home: all,
-        f: () => selected >= 0 && zoomTo(selected),
+    const moves = keyMoves(shown, {
+        f: () => state.chosen.event !== undefined && zoomTo(state.chosen.event),
         Escape: () => select(-1),
-    };
+    });
     return {
         element,
-        view, // tests read it
-        show(argument) {
-            for (const part of (argument ?? "").split("/")) {
-                const span = /^(\d+)-(\d+)$/.exec(part),
-                    event = /^e(\d+)$/.exec(part);
-                if (span && Number(span[2]) > Number(span[1])) set(Number(span[1]), Number(span[2]));
-                else if (event && Number(event[1]) < events.count) {
-                    const i = Number(event[1]);
-                    if (
-                        !argument.includes("-") &&
-                        !(
-                            events.start[i] >= view.from &&
-                            events.end[i] <= view.to &&
-                            events.duration[i] > (view.to - view.from) / 50
-                        )
-                    )
-                        zoomTo(i);
-                    select(i);
-                } else if (part === "peak" && model.memory.peak) showPeak();
-            }
+        // "1000-2000", "e17", "1000-2000/e17" or "peak"
+        show(argument = "") {
+            const span = /^(\d+)-(\d+)/.exec(argument);
+            const event = /e(\d+)$/.exec(argument);
+            if (span) shown.set(Number(span[1]), Number(span[2]));
+            if (event && Number(event[1]) < events.count) {
+                const i = Number(event[1]);
+                if (!span && !inSight(events, i, shown)) zoomTo(i);
+                select(i);
+            } else if (argument === "peak" && model.memory.peak) showPeak();
             draw();
         },
         key(event) {
-            const move = kMoves[event.key];
+            const move = moves[event.key];
             move?.();
             return Boolean(move);
         },
     };
+}
+
+function elements(model, shown, height) {
+    const canvas = h("canvas", { "aria-label": "Timeline of events", role: "img", tabindex: "0" });
+    const strip = h("canvas", { "aria-label": "The whole profile; drag to move the view", role: "img" });
+    const lanes = h("div", { class: "lanes", style: { "flex-basis": `${height + 4}px` } }, canvas);
+    const memory = model.memory.time.length > 0 ? h("div", { class: "memory" }) : undefined;
+    const side = h("div", { class: "side card" });
+    const tip = h("div", { class: "tip", hidden: true });
+    const range = h("span", { class: "dim number" });
+    const buttons = [
+        h("button", { onclick: () => shown.zoom(0.5), "aria-label": "Zoom in" }, "+"),
+        h("button", { onclick: () => shown.zoom(2), "aria-label": "Zoom out" }, "−"),
+        h("button", { onclick: () => shown.all() }, "Everything"),
+    ];
+    const head = h("div", { class: "row" }, legend(kLegend), h("div", { class: "grow" }), range, buttons);
+    const left = h("div", { class: "grow tracks" }, h("div", { class: "strip" }, strip), lanes, memory);
+    const element = h("div", { class: "view fill" }, head, h("div", { class: "split grow" }, left, side), tip);
+    return { element, canvas, strip, lanes, memory, side, tip, range };
+}
+
+function memoryCaption(model, showPeak) {
+    const { peak } = model.memory;
+    const onkeydown = (event) => event.key === "Enter" && showPeak();
+    const link =
+        peak &&
+        h("a", { onclick: showPeak, onkeydown, tabindex: "0", role: "button" }, `peak ${format.bytes(peak.bytes)}`);
+    const curves = legend([
+        ["copy", "live"],
+        ["dim", "pool"],
+    ]);
+    return h("div", { class: "caption" }, h("b", null, "Memory"), curves, link);
+}
+
+// The event at a place of the lanes: in a row of a track, or one of the moments above its rows; -1: none.
+function eventIn({ events }, lanes, time, y, slack) {
+    const lane = lanes.find(({ top, rows }) => y >= top - 9 && y < top + rows * kRow);
+    if (!lane) return -1;
+    const { track, top } = lane;
+    if (y < top) return track.moments.find((i) => Math.abs(events.start[i] - time) <= 2 * slack) ?? -1;
+    const row = track.rows[Math.floor((y - top) / kRow)];
+    return row ? eventAt(row, events, time, slack) : -1;
+}
+
+const inSight = (events, i, shown) =>
+    events.start[i] >= shown.from && events.end[i] <= shown.to && events.duration[i] > shown.span / 50;
+
+function keyMoves(shown, others) {
+    const nearer = () => shown.zoom(0.7);
+    const farther = () => shown.zoom(1 / 0.7);
+    const left = () => shown.pan(-0.15);
+    const right = () => shown.pan(0.15);
+    const arrows = { ArrowUp: nearer, ArrowDown: farther, ArrowLeft: left, ArrowRight: right };
+    return { w: nearer, s: farther, a: left, d: right, ...arrows, Home: () => shown.all(), ...others };
 }

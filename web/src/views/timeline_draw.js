@@ -61,8 +61,8 @@ function fitted(context, text, room) {
 export function drawLanes({ canvas, model, lanes, height, view, width, palette, selected, hovered, measured }) {
     const context = sharp(canvas, width, height);
     const { events } = model;
-    const room = width - kLabelWidth,
-        scale = room / (view.to - view.from);
+    const room = width - kLabelWidth;
+    const scale = room / (view.to - view.from);
     context.fillStyle = palette.card;
     context.fillRect(0, 0, width, height);
     context.font = kFont;
@@ -102,8 +102,8 @@ export function drawLanes({ canvas, model, lanes, height, view, width, palette, 
     ])
         outline(context, event, color);
     if (measured) {
-        const x0 = kLabelWidth + (measured.from - view.from) * scale,
-            x1 = kLabelWidth + (measured.to - view.from) * scale;
+        const x0 = kLabelWidth + (measured.from - view.from) * scale;
+        const x1 = kLabelWidth + (measured.to - view.from) * scale;
         context.fillStyle = palette.accent;
         context.globalAlpha = 0.16;
         context.fillRect(x0, kAxis, x1 - x0, height);
@@ -117,8 +117,8 @@ export function drawLanes({ canvas, model, lanes, height, view, width, palette, 
         if (event === undefined || event < 0) return;
         const lane = lanes.find(({ track }) => track.index === events.track[event]);
         if (!lane) return;
-        const x0 = Math.max(-4, (events.start[event] - view.from) * scale),
-            x1 = Math.min(room + 4, (events.end[event] - view.from) * scale);
+        const x0 = Math.max(-4, (events.start[event] - view.from) * scale);
+        const x1 = Math.min(room + 4, (events.end[event] - view.from) * scale);
         if (x1 < 0 || x0 > room) return;
         context.strokeStyle = color;
         context.lineWidth = 2.5;
@@ -149,8 +149,8 @@ function drawMoments(context, track, top, view, scale, room, events, palette) {
 }
 
 function drawAxis(context, view, room, height, palette) {
-    const range = view.to - view.from,
-        step = format.niceStep((range / room) * 110);
+    const range = view.to - view.from;
+    const step = format.niceStep((range / room) * 110);
     context.textAlign = "left";
     for (let t = Math.ceil(view.from / step) * step; t <= view.to; t += step) {
         const x = Math.round(kLabelWidth + ((t - view.from) / range) * room) + 0.5;
@@ -187,16 +187,42 @@ function drawNames(context, lanes, palette, height) {
     }
 }
 
-// The whole profile in a few pixels: the busiest track's rows, painted over each other, the innermost last.
-export function drawStrip({ canvas, model, track, width, height, palette }) {
-    const context = sharp(canvas, width, height);
+// The whole profile in a few pixels: the busiest track's rows, painted over each other, the innermost last. It is painted
+// once for a width and a palette; the window over it moves.
+const kStrip = 28;
+let painted = {};
+function wholeStrip({ model, track, width, palette }) {
+    if (painted.width === width && painted.palette === palette && painted.model === model) return painted.canvas;
+    const canvas = document.createElement("canvas");
+    painted = { canvas, width, palette, model };
+    const context = sharp(canvas, width, kStrip);
     context.fillStyle = palette.card;
-    context.fillRect(0, 0, width, height);
-    if (!track || !model.duration) return;
-    for (const row of track.rows) {
-        visibleSpans(row, model.events, 0, model.duration, width - kLabelWidth, (x0, x1, event) => {
+    context.fillRect(0, 0, width, kStrip);
+    for (const row of track?.rows ?? []) {
+        visibleSpans(row, model.events, 0, Math.max(model.duration, 1), width - kLabelWidth, (x0, x1, event) => {
             context.fillStyle = fillOf(palette, model.events, event);
-            context.fillRect(kLabelWidth + x0, 5, Math.max(0.6, x1 - x0), height - 10);
+            context.fillRect(kLabelWidth + x0, 5, Math.max(0.6, x1 - x0), kStrip - 10);
         });
     }
+    return canvas;
+}
+
+export function drawStrip({ canvas, model, track, view, width, palette }) {
+    const context = sharp(canvas, width, kStrip);
+    context.drawImage(wholeStrip({ model, track, width, palette }), 0, 0, width, kStrip);
+    const x = (time) => kLabelWidth + (time / view.whole) * (width - kLabelWidth);
+    const left = x(view.from);
+    const right = x(view.to);
+    context.globalAlpha = 0.72;
+    context.fillStyle = palette.card;
+    context.fillRect(kLabelWidth, 0, left - kLabelWidth, kStrip);
+    context.fillRect(right, 0, width - right, kStrip);
+    context.globalAlpha = 1;
+    context.strokeStyle = palette.accent;
+    context.lineWidth = 1.5;
+    context.strokeRect(left + 0.75, 1, Math.max(2, right - left - 1.5), kStrip - 2);
+    context.fillStyle = palette.dim;
+    context.font = kFont;
+    context.textBaseline = "middle";
+    context.fillText("everything", 12, kStrip / 2);
 }
