@@ -10,6 +10,7 @@ const kAcross = 26;
 const kDown = 30;
 const kBetween = 150;
 const kMargin = 24;
+const kArcs = 60; // room beside the columns for edges that pass others
 
 // {nodes, paths: one SVG path per edge, width, height}. `exact`: the edges are all that there are; else neighbours may depend on each other.
 export function placeSteps(nodes, edges, { exact = true } = {}) {
@@ -61,8 +62,8 @@ function placeFolded(nodes, edges, column, most) {
     }
     const left = [];
     const top = [];
-    let width = kMargin + 60,
-        height = kMargin; // room for arcs on the left
+    let width = kMargin + kArcs;
+    let height = kMargin;
     widths.forEach((w, c) => {
         left[c] = width;
         if (w) width += w + kBetween;
@@ -82,7 +83,7 @@ function placeFolded(nodes, edges, column, most) {
     const paths = edges.map(({ from, to }) =>
         connect(nodes[from], nodes[to], column[from], column[to], rows.row[from], rows.row[to]),
     );
-    return { nodes, paths, width: width - kBetween + 60 + kMargin, height: height + kMargin };
+    return { nodes, paths, width: width - kBetween + kArcs + kMargin, height: height + kMargin };
 }
 
 // Rows in run order, so that the picture is read as the plan runs: forward from the top, backward from the bottom,

@@ -2,7 +2,7 @@
 
 pytest --confcutdir=python/tests/page python/tests/page
 
-Screenshots go to build/screenshots/. ``WEFT_PROFILE=run.json`` also opens that profile in every view.
+Screenshots go to build/screenshots/. A real profile, build/profile.json or the one that ``WEFT_PROFILE`` names, is opened in every view, too.
 """
 
 import json
@@ -180,10 +180,10 @@ def test_view_renders(page, view, theme):
 
 
 def test_real_profile(browser, tmp_path):
-    given = os.environ.get("WEFT_PROFILE")
-    if not given:
-        pytest.skip("WEFT_PROFILE names no profile")
-    path = write_page(tmp_path / "real.html", profile_text(json.loads(pathlib.Path(given).read_text())))
+    given = pathlib.Path(os.environ.get("WEFT_PROFILE", ROOT / "build/profile.json"))
+    if not given.exists():
+        pytest.skip("there is no real profile")
+    path = write_page(tmp_path / "real.html", profile_text(json.loads(given.read_text())))
     for view in VIEWS:
         page = Page(browser, path, view)
         page.one(f"#view-{view}")
@@ -400,6 +400,9 @@ def test_hostile_names_stay_text(page):
         p.one(f"#view-{view.split('/')[0]}")
         p.settle()
         p.shot(f"hostile-{view.split('/')[0]}")
+        if view == "compare":
+            p.driver.find_element(By.CSS_SELECTOR, "#view-compare input[type=file]").send_keys(str(p.path))
+            p.wait(lambda: len(p.all("#view-compare table")) == 2, "the tables")
     p.keys("/")
     p.keys("onerror")
     p.wait(lambda: p.all(".results button"), "results")
