@@ -1,0 +1,69 @@
+// web/build.mjs: bundles src/ into one self-contained page, python/weft/_page.html. `node build.mjs [file]` writes elsewhere.
+// The same sources give the same bytes: versions are pinned, and nothing of the machine or the clock goes in.
+import { createHash } from "node:crypto";
+import { readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const kPlaceholder = "/*PROFILE*/";
+const kLimit = 300_000; // bytes, compressed
+const target = process.argv[2] ?? join(here, "..", "python", "weft", "_page.html");
+
+async function bundle(entry) {
+    const result = await build({
+        entryPoints: [join(here, "src", entry)],
+        absWorkingDir: here,
+        bundle: true,
+        minify: true,
+        write: false,
+        format: "iife",
+        target: "es2021",
+        charset: "utf8",
+        legalComments: "none", // the licences are in a comment of the page
+        metafile: true,
+    });
+    return { text: result.outputFiles[0].text.trim(), inputs: Object.keys(result.metafile.inputs) };
+}
+
+// The licence of every package that the bundle holds, and of what these depend on: some hold that as a part of their own files.
+function licences(inputs) {
+    const names = new Set();
+    const describe = (name) => JSON.parse(readFileSync(join(here, "node_modules", name, "package.json"), "utf8"));
+    const add = (name) => {
+        if (names.has(name)) return;
+        names.add(name);
+        for (const other of Object.keys(describe(name).dependencies ?? {})) add(other);
+    };
+    for (const path of inputs) {
+        const match = /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path);
+        if (match) add(match[1]);
+    }
+    return [...names].sort().map((name) => {
+        const folder = join(here, "node_modules", name);
+        const { version, license } = describe(name);
+        return `${name} ${version} (${license})\n\n${readFileSync(join(folder, "LICENSE"), "utf8").trim()}`;
+    });
+}
+
+const script = await bundle("main.js");
+const style = await bundle("style.css");
+for (const { text } of [script, style]) {
+    if (/<\/(script|style)/i.test(text) || text.includes(kPlaceholder))
+        throw new Error("the bundle would end its own element");
+}
+const notice = licences([...script.inputs, ...style.inputs])
+    .join("\n\n")
+    .replaceAll("--", "- -");
+const hash = createHash("sha256").update(script.text).digest("base64");
+
+const values = { LICENCES: notice, HASH: hash, STYLE: style.text, SCRIPT: script.text };
+const page = readFileSync(join(here, "src", "page.html"), "utf8").replace(/\{\{(\w+)\}\}/g, (_, name) => values[name]);
+if (page.split(kPlaceholder).length !== 2) throw new Error("the page must hold its placeholder exactly once");
+
+const compressed = gzipSync(page, { level: 9 }).length;
+if (compressed > kLimit) throw new Error(`the page has ${compressed} bytes compressed, more than ${kLimit}`);
+writeFileSync(target, page);
+console.log(`${(page.length / 1000).toFixed(0)} kB, ${(compressed / 1000).toFixed(0)} kB compressed`);
