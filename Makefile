@@ -9,7 +9,7 @@ started := $(shell date +%s)
 say = @s=$$(($$(date +%s) - $(started))); printf '==> %d:%02d %s\n' $$((s / 60)) $$((s % 60)) "$(1)"
 build = cmake --preset $(1) $(options) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
 
-.PHONY: help setup demo test parity fuzz mutants bench compare format lint asan tsan clean
+.PHONY: help setup demo test parity fuzz mutants bench compare docs format lint asan tsan clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -84,6 +84,16 @@ compare:  ## set up PyTorch and JAX (in .venv-peers), build, and measure Weft be
 	@$(call build,release) --target weft_python weft_package
 	$(call say,measuring: do nothing else on this machine)
 	@.venv/bin/python bench/compare.py $(ARGS)
+
+docs: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
+docs:  ## set up Sphinx and Doxygen (in .venv-docs), build, and make the documentation site: build/site/index.html
+	$(call say,setting up)
+	@tools/setup.sh build python docs
+	$(call say,building the Python package)
+	@$(call build,release) --target weft_python weft_package
+	$(call say,making the site)
+	@PYTHONPATH=build/release/python .venv-docs/bin/python -m sphinx -q -W --keep-going -b html -d build/docs/doctrees docs build/site
+	$(call say,done: open build/site/index.html)
 
 format:  ## format all C++ files in place
 	@tools/setup.sh build lint

@@ -1,0 +1,100 @@
+"""docs/conf.py: the documentation site. `make docs` builds it into build/site; the extensions of its own are in docs/site/."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).resolve().parent
+ROOT = DOCS.parent
+BUILD = Path(os.environ.get("WEFT_DOCS_BUILD", ROOT / "build" / "docs"))  # what is made on the way; the site itself goes where Sphinx is told
+sys.path.insert(0, str(DOCS / "site"))
+
+import weft  # noqa: E402  # PYTHONPATH says which: the reference shows what is built
+
+project = "Weft"
+author = "the authors of Weft"
+project_copyright = author
+version = release = weft.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "breathe", "python_topics"]
+exclude_patterns = ["site", "pictures"]
+nitpicky = False  # names in signatures of nanobind and of the standard library have no page
+suppress_warnings = [
+    "duplicate_declaration.cpp",  # templates that differ in what they require: Doxygen does not say it
+    "misc.highlighting_failure",  # "…" in an example
+]
+default_role = "code"  # `x` in a docstring
+
+# ---- Markdown: the pages read the same on GitHub ----
+myst_heading_anchors = 4
+myst_linkify_fuzzy_links = False
+
+# ---- Python ----
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # signatures are PyTorch's words; stubs have the types
+python_maximum_signature_line_length = 110
+add_module_names = False
+
+# ---- C++: Doxygen reads the public headers, Breathe shows them ----
+breathe_projects = {"weft": str(BUILD / "doxygen" / "xml")}
+breathe_default_project = "weft"
+breathe_domain_by_extension = {"h": "cpp"}
+cpp_maximum_signature_line_length = 110
+primary_domain = None
+highlight_language = "text"
+
+# ---- HTML ----
+html_theme = "furo"
+html_title = "Weft"
+html_static_path = ["site/static"]
+html_css_files = ["weft.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {
+    "navigation_with_keys": True,
+    "top_of_page_buttons": [],
+}
+templates_path = []
+
+
+def run_doxygen(app):
+    """Writes the XML of include/weft/ below BUILD. Warnings of Doxygen are errors, as those of Sphinx are."""
+    if not shutil.which("doxygen"):
+        raise SystemExit("doxygen is missing; `make docs` installs it, or: apt-get install doxygen")
+    out = BUILD / "doxygen"
+    out.mkdir(parents=True, exist_ok=True)
+    words = {"VERSION": release, "ROOT": str(ROOT), "OUT": str(out), "FILTER": f"{sys.executable} {DOCS / 'site' / 'cpp_comments.py'}"}
+    text = (DOCS / "Doxyfile.in").read_text()
+    for word, value in words.items():
+        text = text.replace(f"@{word}@", value)
+    (out / "Doxyfile").write_text(text)
+    done = subprocess.run(["doxygen", str(out / "Doxyfile")], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"doxygen failed:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
+
+    simplify_xml(out / "xml")
+
+
+def simplify_xml(folder):
+    """What nobody wants to read, and what Breathe stumbles over: headers of one name in two folders, a box per namespace, lambdas as initialisers."""
+    for file in folder.glob("*.xml"):
+        text = before = file.read_text()
+        if file.name == "index.xml":
+            for compound in set(re.findall(r'<compound refid="([^"]*)" kind="file">', text)):
+                place = re.search(r'<location file="([^"]*)"', (folder / f"{compound}.xml").read_text())[1]
+                text = re.sub(rf'(<compound refid="{compound}" kind="file"><name>)[^<]*', rf"\g<1>{place}", text)
+        elif 'kind="file"' in text:
+            text = re.sub(r"\s*<innernamespace.*?</innernamespace>", "", text)
+        text = re.sub(r'\s*<sectiondef kind="private-.*?</sectiondef>', "", text, flags=re.S)
+        text = re.sub(r"\s*<includes.*?</includes>", "", text)  # the page says it
+        text = re.sub(r"(?<=[{ ])\.(?=\w+ ?= ?[^<]*</(?:defval|initializer|argsstring)>)", "", text)  # {.a = 1}
+        text = re.sub(r"<initializer>[^<]*\[[^\]<]*\]\s*\(.*?</initializer>", "", text, flags=re.S)
+        if text != before:
+            file.write_text(text)
+
+
+def setup(app):
+    app.connect("builder-inited", run_doxygen, priority=100)
