@@ -20,7 +20,7 @@ project_copyright = author
 version = release = weft.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "breathe", "python_topics"]
-exclude_patterns = ["site", "pictures"]
+exclude_patterns = ["site", "profile-format.md"]
 nitpicky = False  # names in signatures of nanobind and of the standard library have no page
 suppress_warnings = [
     "duplicate_declaration.cpp",  # templates that differ in what they require: Doxygen does not say it
@@ -96,5 +96,24 @@ def simplify_xml(folder):
             file.write_text(text)
 
 
+PAGES_OF_FILES = {ROOT / "CONTRIBUTING.md": DOCS / "contributing.md", ROOT / "CHANGELOG.md": DOCS / "changes.md", ROOT / "README.md": DOCS / "index.md"}
+
+
+def lead_links(app, name, source):
+    """Pages link to files of the repository, as GitHub shows them. On the site some are pages, sources can be downloaded, folders are only named."""
+    folder = (DOCS / name).parent
+
+    def link(found):
+        text, target, anchor = found[1], (folder / found[2]).resolve(), found[3] or ""
+        if target.is_relative_to(DOCS) or not target.exists():  # Sphinx checks it
+            return found[0]
+        if target in PAGES_OF_FILES:
+            return f"[{text}]({os.path.relpath(PAGES_OF_FILES[target], folder)}{anchor})"
+        return found[0] if target.suffix in (".py", ".cpp", ".h") else f"`{text}`"
+
+    source[0] = re.sub(r"\[([^\]]*)\]\(([^)#:]+)(#[^)]*)?\)", link, source[0])
+
+
 def setup(app):
+    app.connect("source-read", lead_links)
     app.connect("builder-inited", run_doxygen, priority=100)

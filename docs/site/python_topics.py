@@ -46,6 +46,15 @@ def functions():
     return topics
 
 
+def note(environment, name):
+    environment.weft_shown.setdefault(environment.docname, set()).add(name)
+
+
+def shown(environment):
+    """What is on some page, those of earlier builds included."""
+    return set().union(*environment.weft_shown.values())
+
+
 def parse(directive, lines):
     node = nodes.Element()
     directive.state.nested_parse(StringList(lines, source="python_topics"), directive.content_offset, node, match_titles=True)
@@ -57,11 +66,12 @@ class Topic(SphinxDirective):
 
     def run(self):
         wanted, topics, lines = self.arguments[0].split(), functions(), []
+        self.env.note_dependency(weft._weft.__file__)
         unused = [topic for topic in wanted if topic not in topics.values()]
         if unused:
             logger.warning("no function has the topic %s", ", ".join(unused), location=self.get_location())
         for name in sorted(name for name, topic in topics.items() if topic in wanted):
-            self.env.weft_shown.add(name)
+            note(self.env, name)
             lines += [f".. autofunction:: weft.{name}", ""]
         return parse(self, lines)
 
@@ -80,21 +90,22 @@ class Module(SphinxDirective):
             if each in without or not str(getattr(value, "__module__", "")).startswith("weft"):
                 continue
             if inspect.isclass(value):
-                if value is getattr(weft, each, None) or value in self.env.weft_classes:  # has its place elsewhere
+                full = f"{value.__module__}.{value.__qualname__}"
+                if value is getattr(weft, each, None) or full in shown(self.env):  # has its place elsewhere
                     continue
-                self.env.weft_classes.add(value)
+                note(self.env, full)
                 lines += [f".. autoclass:: {name}.{each}", *["   :members:"] * (each in detailed or "*" in detailed), ""]
             elif inspect.isroutine(value):
                 lines += [f".. autofunction:: {name}.{each}", ""]
         return parse(self, lines)
 
 
-def start(app):
-    app.env.weft_shown, app.env.weft_classes = set(), set()
+def forget(app, environment, page):
+    environment.weft_shown = {key: names for key, names in getattr(environment, "weft_shown", {}).items() if key != page}
 
 
 def check(app, environment):
-    missing = sorted(functions().keys() - environment.weft_shown)
+    missing = sorted(functions().keys() - shown(environment))
     if missing:
         logger.warning("functions of weft that are on no page of the reference: %s", ", ".join(missing))
 
@@ -111,7 +122,7 @@ def as_rst(app, what, name, obj, options, lines):
 def setup(app):
     app.add_directive("weft-topic", Topic)
     app.add_directive("weft-module", Module)
-    app.connect("builder-inited", start)
+    app.connect("env-purge-doc", forget)
     app.connect("env-updated", check)
     app.connect("autodoc-process-docstring", as_rst)
     return {"parallel_read_safe": False}
