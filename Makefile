@@ -18,11 +18,13 @@ setup:  ## install everything that any of these needs (the others call the part 
 	@tools/setup.sh
 
 demo: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
+demo: export MPLCONFIGDIR = $(CURDIR)/build/matplotlib
 demo:  ## set up, build, and train a small network on MNIST in Python; draws build/demo.png
 	$(call say,setting up)
-	@tools/setup.sh build python demo
+	@tools/setup.sh build python
 	$(call say,building the Python package)
-	@$(call build,release) --target weft_python weft_package
+	@{ tools/setup.sh demo; .venv/bin/python -c 'import matplotlib.font_manager' 2>/dev/null || true; } & extras=$$!; \
+	$(call build,release) --target weft_python weft_package && wait $$extras
 	$(call say,running examples/python/mnist_mlp.py)
 	@PYTHONPATH=build/release/python .venv/bin/python examples/python/mnist_mlp.py --picture build/demo.png
 

@@ -26,7 +26,7 @@ docs    doxygen          doxygen                                                
 "
 least_cmake=3.25
 python_packages="nanobind==3.1.0 scikit-build-core==1.1.1 pytest==9.2.0 mypy==2.4.1 numpy scipy" # into .venv
-demo_packages="tqdm==4.70.1"                                                                     # into .venv
+demo_packages="tqdm==4.70.1 matplotlib"                                                          # into .venv
 python_versions="3.10 3.11 3.12 3.13"                                                            # a wheel is tried with each
 wheel_packages="nanobind==3.1.0 scikit-build-core==1.1.1 pytest==9.2.0 numpy"                    # into .venv-<version>
 audit_packages="auditwheel==6.8.2"                                                               # into .venv-audit
@@ -118,7 +118,7 @@ install_python() {
     echo "$python_packages" >"$stamp"
 }
 
-# A progress bar. The demo does without where it cannot be had.
+# A progress bar and a picture. The demo does without where they cannot be had.
 install_demo() {
     local stamp=.venv/.weft-demo-packages
     [ "$(cat "$stamp" 2>/dev/null)" = "$demo_packages" ] && return 0
@@ -128,7 +128,7 @@ install_demo() {
     if .venv/bin/pip install --quiet --disable-pip-version-check $demo_packages; then
         echo "$demo_packages" >"$stamp"
     else
-        say "going on without a progress bar"
+        say "going on without a progress bar and a picture"
     fi
 }
 
