@@ -29,9 +29,9 @@ demo:  ## set up, build, and train a small network on MNIST in Python; draws bui
 	@PYTHONPATH=build/release/python .venv/bin/python examples/python/mnist_mlp.py --picture build/demo.png
 
 test: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
-test:  ## set up, build, and run all tests (C++, Python, include directions, install, wheels for each Python that is here)
+test:  ## set up, build, and run all tests (C++, Python, documentation, include directions, install, wheels for each Python that is here)
 	$(call say,setting up)
-	@tools/setup.sh build python wheels
+	@tools/setup.sh build python wheels docs
 	$(call say,building (release))
 	@$(call build,release)
 	$(call say,testing)

@@ -12,6 +12,8 @@ ROOT = DOCS.parent
 BUILD = Path(os.environ.get("WEFT_DOCS_BUILD", ROOT / "build" / "docs"))  # what is made on the way; the site itself goes where Sphinx is told
 sys.path.insert(0, str(DOCS / "site"))
 
+from sphinx.util import logging  # noqa: E402
+
 import weft  # noqa: E402  # PYTHONPATH says which: the reference shows what is built
 
 project = "Weft"
@@ -96,6 +98,14 @@ def simplify_xml(folder):
             file.write_text(text)
 
 
+def check_headers(app, environment):
+    """A header that no page names is a warning, and so an error; those that only include others need none."""
+    named = set(re.findall(r"doxygenfile:: (\S+)", "".join(page.read_text() for page in (DOCS / "reference").glob("cpp_*.rst"))))
+    headers = {str(header.relative_to(ROOT / "include")) for header in (ROOT / "include" / "weft").rglob("*.h") if re.search(r"^namespace ", header.read_text(), re.M)}
+    if missing := sorted(headers - named):
+        logging.getLogger(__name__).warning("headers that are on no page of the reference: %s", ", ".join(missing))
+
+
 PAGES_OF_FILES = {ROOT / "CONTRIBUTING.md": DOCS / "contributing.md", ROOT / "CHANGELOG.md": DOCS / "changes.md", ROOT / "README.md": DOCS / "index.md"}
 
 
@@ -116,4 +126,5 @@ def lead_links(app, name, source):
 
 def setup(app):
     app.connect("source-read", lead_links)
+    app.connect("env-updated", check_headers)
     app.connect("builder-inited", run_doxygen, priority=100)

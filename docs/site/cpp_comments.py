@@ -64,7 +64,7 @@ def convert(source):
                 of_depth, growing = braces, True
             continue
         growing = False
-        if re.fullmatch(r"\s*friend \w+;", code):  # a class: nothing to read
+        if re.fullmatch(r"\s*(friend|class|struct) \w+;", code):  # only a name: nothing to read, and its comment would go to the next one
             continue
         described = begins and function is None and not code.lstrip().startswith(NO_DECLARATION) and comment and braces == of_depth
         if described:
@@ -74,8 +74,8 @@ def convert(source):
             function = braces
         braces += code.count("{") - code.count("}")
         parentheses += code.count("(") - code.count(")")
-        ends = parentheses == 0 and code.endswith((";", ",", "}"))
-        if note is not None and ends and (function is None or opened):
+        ends = parentheses == 0 and (code.endswith((";", ",", "}")) or bool(re.fullmatch(r"\s+\w+", code)))  # the last one of an enum
+        if note is not None and not IGNORED.match(note) and ends and (function is None or opened):
             if described:
                 out += [f"{indent}///", f"{indent}/// {plain(note.strip())}", code]
             else:
