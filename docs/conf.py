@@ -6,12 +6,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 BUILD = Path(os.environ.get("WEFT_DOCS_BUILD", ROOT / "build" / "docs"))  # what is made on the way; the site itself goes where Sphinx is told
 sys.path.insert(0, str(DOCS / "site"))
 
+from sphinx import addnodes  # noqa: E402
 from sphinx.util import logging  # noqa: E402
 
 import weft  # noqa: E402  # PYTHONPATH says which: the reference shows what is built
@@ -39,6 +41,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # signatures are PyTorch's words; stubs have the types
 python_maximum_signature_line_length = 110
 add_module_names = False
+toc_object_entries = False  # thousands of names: they are in the search, and would double the time of the build
 
 # ---- C++: Doxygen reads the public headers, Breathe shows them ----
 breathe_projects = {"weft": str(BUILD / "doxygen" / "xml")}
@@ -81,21 +84,40 @@ def run_doxygen(app):
 
 
 def simplify_xml(folder):
-    """What nobody wants to read, and what Breathe stumbles over: headers of one name in two folders, a box per namespace, lambdas as initialisers."""
+    """Doxygen's XML as Breathe shows it best: what a header declares in a namespace belongs to the header; what is private goes."""
+    members = {}  # of namespaces, by header and kind
+    for file in folder.glob("namespace*.xml"):
+        for section in ElementTree.parse(file).iter("sectiondef"):
+            for member in section.iter("memberdef"):
+                member.find("name").text = member.find("qualifiedname").text
+                members.setdefault(member.find("location").get("file"), {}).setdefault(section.get("kind"), []).append(member)
+    places = {}
     for file in folder.glob("*.xml"):
-        text = before = file.read_text()
-        if file.name == "index.xml":
-            for compound in set(re.findall(r'<compound refid="([^"]*)" kind="file">', text)):
-                place = re.search(r'<location file="([^"]*)"', (folder / f"{compound}.xml").read_text())[1]
-                text = re.sub(rf'(<compound refid="{compound}" kind="file"><name>)[^<]*', rf"\g<1>{place}", text)
-        elif 'kind="file"' in text:
-            text = re.sub(r"\s*<innernamespace.*?</innernamespace>", "", text)
-        text = re.sub(r'\s*<sectiondef kind="private-.*?</sectiondef>', "", text, flags=re.S)
-        text = re.sub(r"\s*<includes.*?</includes>", "", text)  # the page says it
-        text = re.sub(r"(?<=[{ ])\.(?=\w+ ?= ?[^<]*</(?:defval|initializer|argsstring)>)", "", text)  # {.a = 1}
-        text = re.sub(r"<initializer>[^<]*\[[^\]<]*\]\s*\(.*?</initializer>", "", text, flags=re.S)
-        if text != before:
-            file.write_text(text)
+        tree = ElementTree.parse(file)
+        for compound in tree.iter("compounddef"):
+            for part in [*compound.findall("innernamespace"), *compound.findall("includes")]:
+                compound.remove(part)
+            for section in compound.findall("sectiondef"):
+                if section.get("kind").startswith("private-"):
+                    compound.remove(section)
+            if compound.get("kind") == "file":
+                places[compound.get("id")] = place = compound.find("location").get("file")
+                before = list(compound).index(compound.find("briefdescription"))
+                for kind, found in reversed(members.get(place, {}).items()):
+                    section = ElementTree.Element("sectiondef", kind=kind)
+                    section.extend(found)
+                    compound.insert(before, section)
+        for value in [*tree.iter("initializer"), *tree.iter("defval"), *tree.iter("argsstring")]:  # what the parser of Breathe does not know:
+            if value.text:
+                value.text = re.sub(r"(?<=[{ ])\.(?=\w+ ?=)", "", value.text)  # {.a = 1}
+                if value.tag == "initializer" and re.search(r"\[[^\]]*\]\s*\(", "".join(value.itertext())):  # a lambda
+                    value.clear()
+        tree.write(file)
+    index = ElementTree.parse(folder / "index.xml")
+    for compound in index.iter("compound"):  # two headers may have one name: norm.h and nn/norm.h
+        if compound.get("refid") in places:
+            compound.find("name").text = places[compound.get("refid")]
+    index.write(folder / "index.xml")
 
 
 def check_headers(app, environment):
@@ -104,6 +126,12 @@ def check_headers(app, environment):
     headers = {str(header.relative_to(ROOT / "include")) for header in (ROOT / "include" / "weft").rglob("*.h") if re.search(r"^namespace ", header.read_text(), re.M)}
     if missing := sorted(headers - named):
         logging.getLogger(__name__).warning("headers that are on no page of the reference: %s", ", ".join(missing))
+
+
+def shorten_contents(app, doctree):
+    """As toc_object_entries says; Breathe does not ask."""
+    for signature in doctree.findall(addnodes.desc_signature):
+        signature["_toc_name"], signature["_toc_parts"] = "", ()
 
 
 PAGES_OF_FILES = {ROOT / "CONTRIBUTING.md": DOCS / "contributing.md", ROOT / "CHANGELOG.md": DOCS / "changes.md", ROOT / "README.md": DOCS / "index.md"}
@@ -126,5 +154,6 @@ def lead_links(app, name, source):
 
 def setup(app):
     app.connect("source-read", lead_links)
+    app.connect("doctree-read", shorten_contents, priority=100)  # before Sphinx collects the table of contents
     app.connect("env-updated", check_headers)
     app.connect("builder-inited", run_doxygen, priority=100)

@@ -27,17 +27,18 @@ def plain(text):
     return "".join(part if part.startswith("`") else re.sub(r"([@\\#<>])", r"\\\1", part) for part in parts)
 
 
-def doxygen(comment, indent):
-    """Lines of a comment, without their slashes, as one for Doxygen; deeper lines are examples, but for those of a list."""
+def doxygen(comment, more=None):
+    """Lines of a comment, without their slashes, as one for Doxygen; deeper lines are examples, but for those of a list. `more` is another paragraph."""
     out, code, listed = [], False, False
     for text in comment:
         deep = text.startswith("   ")
         listed = bool(re.match(r"\s*(-|\d\.) ", text)) or listed and deep
         if (deep and not listed) != code and text.strip():
             code = not code
-            out.append(" @verbatim" if code else " @endverbatim")
-        out.append(text if code else plain(text))
-    return [f"{indent}///{text}" for text in out + [" @endverbatim"] * code]
+            out.append("@verbatim" if code else "@endverbatim")
+        out.append(re.sub(r"^ {2,5}", "", text) if code else plain(text[1:]))
+    out += ["@endverbatim"] * code + ([] if more is None else ["", plain(more)])
+    return ["/**", *out, "*/"]
 
 
 def titled(comment):
@@ -49,12 +50,12 @@ def titled(comment):
 def convert(source):
     lines = source.splitlines()
     opening = next((i for i, line in enumerate(lines) if not line.startswith("//")), 0)
-    out = ["/// @file", *doxygen(titled([line[2:] for line in lines[:opening]]), "")]
+    out = doxygen(["", *titled([line[2:] for line in lines[:opening]])])
+    out.insert(1, "@file")
     comment, of_depth, growing = [], 0, False  # of this paragraph: it describes each of its declarations
     braces, parentheses, function, begins = 0, 0, None, True  # function: the depth of the one whose body this is; begins: a declaration
     for line in lines[opening:]:
         code, note = split_comment(line)
-        indent = line[: len(line) - len(line.lstrip())]
         if not code.strip():
             if note is None:
                 comment = []
@@ -67,21 +68,17 @@ def convert(source):
         if re.fullmatch(r"\s*(friend|class|struct) \w+;", code):  # only a name: nothing to read, and its comment would go to the next one
             continue
         described = begins and function is None and not code.lstrip().startswith(NO_DECLARATION) and comment and braces == of_depth
-        if described:
-            out += doxygen(comment, indent)
         opened = function is None and bool(FUNCTION.match(code))
         if opened:
             function = braces
         braces += code.count("{") - code.count("}")
         parentheses += code.count("(") - code.count(")")
         ends = parentheses == 0 and (code.endswith((";", ",", "}")) or bool(re.fullmatch(r"\s+\w+", code)))  # the last one of an enum
-        if note is not None and not IGNORED.match(note) and ends and (function is None or opened):
-            if described:
-                out += [f"{indent}///", f"{indent}/// {plain(note.strip())}", code]
-            else:
-                out.append(f"{code}  ///< {plain(note.strip())}")
+        own = note.strip() if note is not None and not IGNORED.match(note) and ends and (function is None or opened) else None
+        if described:
+            out += [*doxygen(comment, own), code]
         else:
-            out.append(code)
+            out.append(code if own is None else f"{code}  ///< {plain(own)}")
         if function is not None and braces <= function:
             function = None
         begins = ends or parentheses == 0 and code.endswith(("{", ":")) or code.lstrip().startswith("#")

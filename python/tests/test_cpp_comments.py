@@ -36,23 +36,30 @@ inline int f() {
 }  // namespace weft
 '''
 
-EXPECTED = '''/// @file
-/// What it is.
-///
-/// @verbatim
-///     an(example);
-/// @endverbatim
+EXPECTED = '''/**
+@file
+
+What it is.
+
+@verbatim
+an(example);
+@endverbatim
+*/
 #pragma once
 
 namespace weft {
 
 
-/// Both of them.
+/**
+Both of them.
+*/
 int first(int a,
           int b);
-/// Both of them.
-///
-/// and more
+/**
+Both of them.
+
+and more
+*/
 int second();
 
 struct Options {
