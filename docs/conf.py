@@ -39,7 +39,7 @@ myst_linkify_fuzzy_links = False
 # ---- Python ----
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # signatures are PyTorch's words; stubs have the types
-python_maximum_signature_line_length = 110
+python_maximum_signature_line_length = 240
 add_module_names = False
 toc_object_entries = False  # thousands of names: they are in the search, and would double the time of the build
 
