@@ -9,7 +9,7 @@ started := $(shell date +%s)
 say = @s=$$(($$(date +%s) - $(started))); printf '==> %d:%02d %s\n' $$((s / 60)) $$((s % 60)) "$(1)"
 build = cmake --preset $(1) $(options) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
 
-.PHONY: help setup demo test parity fuzz mutants bench compare format lint asan tsan clean
+.PHONY: help setup demo test parity fuzz mutants bench compare docs format lint asan tsan clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -18,18 +18,20 @@ setup:  ## install everything that any of these needs (the others call the part 
 	@tools/setup.sh
 
 demo: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
+demo: export MPLCONFIGDIR = $(CURDIR)/build/matplotlib
 demo:  ## set up, build, and train a small network on MNIST in Python; draws build/demo.png
 	$(call say,setting up)
-	@tools/setup.sh build python demo
+	@tools/setup.sh build python
 	$(call say,building the Python package)
-	@$(call build,release) --target weft_python weft_package
+	@{ tools/setup.sh demo; .venv/bin/python -c 'import matplotlib.font_manager' 2>/dev/null || true; } & extras=$$!; \
+	$(call build,release) --target weft_python weft_package && wait $$extras
 	$(call say,running examples/python/mnist_mlp.py)
 	@PYTHONPATH=build/release/python .venv/bin/python examples/python/mnist_mlp.py --picture build/demo.png
 
 test: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
-test:  ## set up, build, and run all tests (C++, Python, include directions, install, wheels for each Python that is here)
+test:  ## set up, build, and run all tests (C++, Python, documentation, include directions, install, wheels for each Python that is here)
 	$(call say,setting up)
-	@tools/setup.sh build python wheels
+	@tools/setup.sh build python wheels docs
 	$(call say,building (release))
 	@$(call build,release)
 	$(call say,testing)
@@ -84,6 +86,16 @@ compare:  ## set up PyTorch and JAX (in .venv-peers), build, and measure Weft be
 	@$(call build,release) --target weft_python weft_package
 	$(call say,measuring: do nothing else on this machine)
 	@.venv/bin/python bench/compare.py $(ARGS)
+
+docs: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
+docs:  ## set up Sphinx and Doxygen (in .venv-docs), build, and make the documentation site: build/site/index.html
+	$(call say,setting up)
+	@tools/setup.sh build python docs
+	$(call say,building the Python package)
+	@$(call build,release) --target weft_python weft_package
+	$(call say,making the site)
+	@PYTHONPATH=build/release/python .venv-docs/bin/python -m sphinx -q -W --keep-going -b html -d build/docs/doctrees docs build/site
+	$(call say,done: open build/site/index.html)
 
 format:  ## format all C++ files in place
 	@tools/setup.sh build lint

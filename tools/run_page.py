@@ -4,7 +4,8 @@
     tools/run_page.py PAGE           says which outputs differ, and fails if any does
     tools/run_page.py PAGE --write   writes the outputs into the page
 
-How a kernel is scheduled depends on the machine: such lines, and blocks marked `text varies`, are run but not compared.
+How a kernel is scheduled depends on the machine: such lines, and blocks marked `text varies`, are run but not compared. A block marked
+`python no-run` is not run. What is between `<!-- run` and `-->` is run and not shown: set-up that readers need not see.
 """
 
 import contextlib
@@ -13,7 +14,9 @@ import re
 import sys
 from pathlib import Path
 
-BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n```(?P<kind>text[^\n]*)\n(?P<text>.*?)^```\n)?", re.M | re.S)
+BLOCK = re.compile(
+    r"^```python\n(?P<code>.*?)^```\n(?:\n```(?P<kind>text[^\n]*)\n(?P<text>.*?)^```\n)?|^<!-- run\n(?P<hidden>.*?)^-->\n", re.M | re.S
+)
 SCHEDULE = re.compile(r"^  schedule .*\n(?:^ {12}(?!%|return).*\n)*", re.M)
 SCRATCH = re.compile(r"scratch \d+ B")
 
@@ -26,8 +29,9 @@ def run(page):
     """(line of the block, kind of the output block, what the page says, what was printed, where in the page that stands) for each block."""
     source, names = page.read_text(), {"__name__": "__page__"}
     for block in BLOCK.finditer(source):
-        line = source.count("\n", 0, block.start("code")) + 1
-        code = compile("\n" * (line - 1) + block["code"], str(page), "exec")
+        part = "code" if block["hidden"] is None else "hidden"
+        line = source.count("\n", 0, block.start(part)) + 1
+        code = compile("\n" * (line - 1) + block[part], str(page), "exec")
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(code, names)
         text = "".join(each.rstrip() + "\n" for each in printed.getvalue().rstrip().splitlines())

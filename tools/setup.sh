@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what a task needs on Debian or Ubuntu, and nothing that is there already: the second call is instant.
-#   tools/setup.sh [build] [python] [demo] [bench] [lint] [wheels] [parity] [compare]     (without arguments: the first five)
+#   tools/setup.sh [build] [python] [demo] [bench] [lint] [wheels] [parity] [compare] [docs]     (without arguments: the first five)
 # Packages come with apt-get, as root or through sudo; Python packages go into .venv, what makes wheels
-# into .venv-3.10 … .venv-3.13 (for each Python that is here) and .venv-audit, other frameworks into .venv-parity and .venv-peers.
+# into .venv-3.10 … .venv-3.13 (for each Python that is here) and .venv-audit, other frameworks into .venv-parity and .venv-peers,
+# what builds the site into .venv-docs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,15 +22,17 @@ build   ccache           ccache                                                 
 bench   libopenblas-dev  /usr/include/*/cblas.h                                                    wanted
 lint    clang-format     clang-format                                                              needed
 lint    clang-tidy       clang-tidy                                                                needed
+docs    doxygen          doxygen                                                                   wanted
 "
 least_cmake=3.25
 python_packages="nanobind==3.1.0 scikit-build-core==1.1.1 pytest==9.2.0 mypy==2.4.1 numpy scipy" # into .venv
-demo_packages="tqdm==4.70.1"                                                                     # into .venv
+demo_packages="tqdm==4.70.1 matplotlib"                                                          # into .venv
 python_versions="3.10 3.11 3.12 3.13"                                                            # a wheel is tried with each
 wheel_packages="nanobind==3.1.0 scikit-build-core==1.1.1 pytest==9.2.0 numpy"                    # into .venv-<version>
 audit_packages="auditwheel==6.8.2"                                                               # into .venv-audit
 parity_packages="torch==2.13.0 pytest==9.2.0 numpy scipy array-api-strict==2.6.1 expecttest==0.3.0" # into .venv-parity
 compare_packages="torch==2.13.0 jax==0.10.2 numpy"                                               # into .venv-peers
+docs_packages="sphinx==9.0.4 myst-parser==5.2.0 breathe==5.1.0 furo==2025.12.19 numpy"            # into .venv-docs
 venv_cmake=3.31.6 # goes into .venv where the system's CMake is older than least_cmake
 
 say() { echo "setup: $*"; }
@@ -115,7 +118,7 @@ install_python() {
     echo "$python_packages" >"$stamp"
 }
 
-# A progress bar. The demo does without where it cannot be had.
+# A progress bar and a picture. The demo does without where they cannot be had.
 install_demo() {
     local stamp=.venv/.weft-demo-packages
     [ "$(cat "$stamp" 2>/dev/null)" = "$demo_packages" ] && return 0
@@ -125,7 +128,7 @@ install_demo() {
     if .venv/bin/pip install --quiet --disable-pip-version-check $demo_packages; then
         echo "$demo_packages" >"$stamp"
     else
-        say "going on without a progress bar"
+        say "going on without a progress bar and a picture"
     fi
 }
 
@@ -169,6 +172,15 @@ install_into() { # where, packages, from which Python
     echo "$2" >"$stamp"
 }
 
+# What builds the site. It wants a newer Python than Weft does; tests go on without it.
+install_docs() {
+    if python3 -c 'import sys; raise SystemExit(sys.version_info < (3, 11))'; then
+        install_into .venv-docs "$docs_packages"
+    else
+        say "the documentation needs Python 3.11 or newer to be built; going on without"
+    fi
+}
+
 new_enough_cmake() {
     local version
     version=$(cmake --version | sed -n '1s/[^0-9]*//p')
@@ -187,3 +199,4 @@ if [[ " ${*:-demo} " == *" demo "* ]]; then install_demo; fi
 if [[ " ${*:-} " == *" wheels "* ]]; then install_wheels; fi
 if [[ " ${*:-} " == *" parity "* ]]; then install_into .venv-parity "$parity_packages"; fi
 if [[ " ${*:-} " == *" compare "* ]]; then install_into .venv-peers "$compare_packages"; fi
+if [[ " ${*:-} " == *" docs "* ]]; then install_docs; fi

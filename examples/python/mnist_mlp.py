@@ -4,7 +4,6 @@
 """
 
 import argparse
-import math
 import sys
 import time
 
@@ -13,9 +12,7 @@ import weft.nn.functional as F
 from weft import nn
 from weft.utils.data import DataLoader, TensorDataset
 
-from picture import Canvas
-
-GREEN, RED, BLUE, PALE, GREY = (30, 140, 60), (200, 40, 40), (30, 80, 180), (190, 205, 235), (225, 225, 225)
+GREEN, RED, BLUE, PALE = "#1e8c3c", "#c82828", "#1e50b4", "#becdeb"
 
 
 def progress(loader, label):
@@ -28,42 +25,29 @@ def progress(loader, label):
     return tqdm(loader, label, unit="batch", leave=False, disable=not sys.stderr.isatty())
 
 
-def draw(path, losses, rows, accuracy):
-    """The loss of every step on a logarithmic scale, and digits with the network's guesses: (image, guess, label) each."""
-    canvas = Canvas(1000, 430)
-    left, top, width, height = 70, 60, 430, 300
-    low = math.floor(math.log10(max(min(losses), 1e-3)))
-    canvas.text(left, 22, "LOSS PER STEP", scale=3)
-    for decade in range(low, 1):
-        for part in (1, 2, 5):
-            y = top + round(height * (0.5 - math.log10(part * 10.0**decade)) / (0.5 - low))
-            if top <= y <= top + height:
-                canvas.rectangle(left, y, width, 1, GREY)
-                if part == 1:
-                    canvas.text(left - 52, y - 5, f"{10.0**decade:g}")
-    smooth, before = losses[0], None
-    raw = [(left + width * i / len(losses), top + height * (0.5 - math.log10(max(loss, 10.0**low))) / (0.5 - low)) for i, loss in enumerate(losses)]
-    for (x0, y0), (x1, y1) in zip(raw, raw[1:]):
-        canvas.line(x0, y0, x1, y1, PALE)
-    for (x, _), loss in zip(raw, losses):
-        smooth += 0.03 * (loss - smooth)
-        point = x, top + height * (0.5 - math.log10(max(smooth, 10.0**low))) / (0.5 - low)
-        if before:
-            canvas.line(*before, *point, BLUE, 2)
-        before = point
-    canvas.rectangle(left, top, 1, height, (90, 90, 90))
-    canvas.rectangle(left, top + height, width, 1, (90, 90, 90))
-    canvas.text(left, top + height + 12, "0")
-    canvas.text(left + width - 50, top + height + 12, f"{len(losses)}")
-    canvas.text(left + width // 2 - 16, top + height + 12, "STEP")
-    canvas.text(560, 22, f"TEST ACCURACY {accuracy:.2%}", scale=3)
-    for i, (image, guess, label) in enumerate(rows):
-        x, y = 560 + 84 * (i % 5), 60 + 90 * (i // 5)
-        canvas.image(x, y, image, 2)
-        canvas.text(x + 18, y + 62, str(guess), GREEN if guess == label else RED, 3)
-        if guess != label:
-            canvas.text(x + 34, y + 67, f"NOT {label}", RED, 2)
-    canvas.save(path)
+def draw(path, losses, images, guesses, labels, accuracy):
+    """The loss of every step on a logarithmic scale, and 20 digits with the network's guesses. Needs matplotlib."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 4.3), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    smooth = [losses[0]]
+    for loss in losses[1:]:
+        smooth.append(smooth[-1] + 0.03 * (loss - smooth[-1]))
+    left.semilogy(losses, color=PALE, linewidth=0.8)
+    left.semilogy(smooth, color=BLUE)
+    left.set(title="loss per step", xlabel="step")
+    left.grid(color="#e1e1e1")
+    left.spines[["top", "right"]].set_visible(False)
+
+    rows = weft.nn.functional.pad(images.reshape(4, 5, 28, 28), (4, 4, 2, 12))  # each digit in a cell of 42 by 36, its guess below it
+    right.imshow(rows.permute(0, 2, 1, 3).reshape(4 * 42, 5 * 36).numpy(), cmap="gray_r")
+    for i, (guess, label) in enumerate(zip(guesses, labels)):
+        text, colour = (f"{guess}", GREEN) if guess == label else (f"{guess}, not {label}", RED)
+        right.text(36 * (i % 5) + 18, 42 * (i // 5) + 36, text, color=colour, ha="center", va="center", weight="bold")
+    right.set(title=f"test accuracy {accuracy:.2%}")
+    right.axis("off")
+    figure.savefig(path, dpi=100)
 
 
 def main(arguments=None):
@@ -72,7 +56,7 @@ def main(arguments=None):
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--folder", default="", help="where the files are; data/ is tried too")
     parser.add_argument("--fashion", metavar="FOLDER", help="train on Fashion-MNIST, of which the files are in this folder")
-    parser.add_argument("--picture", metavar="FILE", help="draw the losses and 20 test digits into this PNG file")
+    parser.add_argument("--picture", metavar="FILE", help="draw the losses and 20 test digits into this file (needs matplotlib)")
     parser.add_argument("--short", action="store_true", help="one pass over a fifth of the digits")
     options = parser.parse_args(arguments)
 
@@ -111,12 +95,14 @@ def main(arguments=None):
     print(f"kernels         {spent['kernels_compiled']} compiled; a training step launches {spent['kernels_launched'] // len(losses)}")
     print(f"compile time    {spent['compile_nanoseconds'] / 1e6:.1f} ms in all, from the graph to machine code")
     if options.picture:
-        guessed, wanted = guesses.tolist(), test_labels.tolist()
-        wrong = [i for i in range(len(wanted)) if guessed[i] != wanted[i]]
-        right = [i for i in range(len(wanted)) if guessed[i] == wanted[i]]
-        chosen = (right[: 20 - len(wrong[:5])] + wrong[:5])[:20]
-        draw(options.picture, losses, [(digits.test_images[i].tolist(), guessed[i], wanted[i]) for i in chosen], accuracy)
-        print(f"picture         {options.picture}: the loss, 15 digits that it recognises, and 5 that it does not")
+        right = guesses == test_labels
+        wrong = (~right).nonzero()[:5, 0]
+        chosen = weft.cat([right.nonzero()[: 20 - len(wrong), 0], wrong])
+        try:
+            draw(options.picture, losses, digits.test_images[chosen], guesses[chosen].tolist(), test_labels[chosen].tolist(), accuracy)
+            print(f"picture         {options.picture}: the loss, digits that it recognises, and some that it does not")
+        except ImportError:
+            print("picture         none: it needs matplotlib (pip install matplotlib)")
     print(f"seconds         {time.perf_counter() - start:.1f}, reading the files included")
     return accuracy
 

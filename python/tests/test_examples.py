@@ -1,12 +1,11 @@
 """Every example in examples/python, in its short form: it runs, and it learns what it should."""
 
-import importlib
+import importlib.util
 import json
 import re
 import struct
 import subprocess
 import sys
-import zlib
 from pathlib import Path
 
 import pytest
@@ -28,7 +27,7 @@ def run(monkeypatch):
 
 def test_all_are_here():
     tested = set(re.findall(r'run\("(\w+)"', Path(__file__).read_text()))
-    assert tested == {path.stem for path in EXAMPLES.glob("*.py")} - {"picture", "generation"}  # what others import
+    assert tested == {path.stem for path in EXAMPLES.glob("*.py")} - {"generation"}  # what others import
 
 
 def test_linear_regression(run):
@@ -106,19 +105,11 @@ def test_mnist_mlp_and_its_picture(run, tmp_path, capsys):
     said = capsys.readouterr().out
     for line in (r"test accuracy   \d\d\.\d\d%", r"images/s        [\d,]+", r"kernels         \d+ compiled", r"compile time    [\d.]+ ms"):
         assert re.search(line, said), line
+    if importlib.util.find_spec("matplotlib") is None:
+        assert "needs matplotlib" in said and not picture.exists()
+        return
     data = picture.read_bytes()
-    assert data.startswith(b"\x89PNG\r\n\x1a\n")
-    chunks, at = {}, 8
-    while at < len(data):
-        length, kind = struct.unpack_from(">I4s", data, at)
-        chunks[kind] = data[at + 8 : at + 8 + length]
-        assert struct.unpack_from(">I", data, at + 8 + length)[0] == zlib.crc32(kind + chunks[kind])
-        at += 12 + length
-    width, height = struct.unpack_from(">II", chunks[b"IHDR"])
-    pixels = zlib.decompress(chunks[b"IDAT"])
-    assert len(pixels) == height * (3 * width + 1) and b"IEND" in chunks
-    colours = {pixels[y * (3 * width + 1) + 1 + 3 * x :][:3] for y in range(0, height, 2) for x in range(0, width, 2)}
-    assert {bytes((30, 140, 60)), bytes((200, 40, 40)), bytes((30, 80, 180))} <= colours  # right, wrong, the curve
+    assert data.startswith(b"\x89PNG\r\n\x1a\n") and struct.unpack_from(">II", data, 16) == (1000, 430)
 
 
 def test_as_a_program():
