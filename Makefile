@@ -19,19 +19,19 @@ setup:  ## install everything that any of these needs (the others call the part 
 
 demo: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 demo: export MPLCONFIGDIR = $(CURDIR)/build/matplotlib
-demo:  ## set up, build, and train a small network on MNIST in Python; draws build/demo.png
+demo:  ## set up, build, and train a small network on MNIST in Python; draws build/demo.png, and build/demo.html shows where the time went
 	$(call say,setting up)
 	@tools/setup.sh build python
 	$(call say,building the Python package)
 	@{ tools/setup.sh demo; .venv/bin/python -c 'import matplotlib.font_manager' 2>/dev/null || true; } & extras=$$!; \
 	$(call build,release) --target weft_python weft_package && wait $$extras
 	$(call say,running examples/python/mnist_mlp.py)
-	@PYTHONPATH=build/release/python .venv/bin/python examples/python/mnist_mlp.py --picture build/demo.png
+	@PYTHONPATH=build/release/python .venv/bin/python examples/python/mnist_mlp.py --picture build/demo.png --page build/demo.html
 
 test: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
-test:  ## set up, build, and run all tests (C++, Python, documentation, include directions, install, wheels for each Python that is here)
+test:  ## set up, build, and run all tests (C++, Python, documentation, the profile page in a browser, install, wheels for each Python that is here)
 	$(call say,setting up)
-	@tools/setup.sh build python wheels docs
+	@tools/setup.sh build python wheels docs page
 	$(call say,building (release))
 	@$(call build,release)
 	$(call say,testing)

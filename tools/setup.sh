@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs what a task needs on Debian or Ubuntu, and nothing that is there already: the second call is instant.
-#   tools/setup.sh [build] [python] [demo] [bench] [lint] [wheels] [parity] [compare] [docs]     (without arguments: the first five)
+#   tools/setup.sh [build] [python] [demo] [bench] [lint] [wheels] [parity] [compare] [docs] [page]     (without arguments: the first five)
 # Packages come with apt-get, as root or through sudo; Python packages go into .venv, what makes wheels
 # into .venv-3.10 … .venv-3.13 (for each Python that is here) and .venv-audit, other frameworks into .venv-parity and .venv-peers,
-# what builds the site into .venv-docs.
+# what builds the site into .venv-docs, what drives a browser into .venv-page, what builds the page into web/node_modules.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,6 +23,10 @@ bench   libopenblas-dev  /usr/include/*/cblas.h                                 
 lint    clang-format     clang-format                                                              needed
 lint    clang-tidy       clang-tidy                                                                needed
 docs    doxygen          doxygen                                                                   wanted
+page    chromium         chromium                                                                  wanted
+page    chromium-driver  chromedriver                                                              wanted
+page    nodejs           node                                                                      wanted
+page    npm              npm                                                                       wanted
 "
 least_cmake=3.25
 python_packages="nanobind==3.1.0 scikit-build-core==1.1.1 pytest==9.2.0 mypy==2.4.1 numpy scipy" # into .venv
@@ -33,6 +37,7 @@ audit_packages="auditwheel==6.8.2"                                              
 parity_packages="torch==2.13.0 pytest==9.2.0 numpy scipy array-api-strict==2.6.1 expecttest==0.3.0" # into .venv-parity
 compare_packages="torch==2.13.0 jax==0.10.2 numpy"                                               # into .venv-peers
 docs_packages="sphinx==9.0.4 myst-parser==5.2.0 breathe==5.1.0 furo==2025.12.19 numpy"            # into .venv-docs
+page_packages="pytest==9.2.0 selenium==4.51.0"                                                   # into .venv-page
 venv_cmake=3.31.6 # goes into .venv where the system's CMake is older than least_cmake
 
 say() { echo "setup: $*"; }
@@ -181,6 +186,18 @@ install_docs() {
     fi
 }
 
+# What tests the page that shows a profile, in a browser; tests go on without it.
+install_page() {
+    if ! present chromium || ! present chromedriver || ! present npm; then
+        say "going on without a browser or Node: the page that shows profiles is not tested"
+        return 0
+    fi
+    install_into .venv-page "$page_packages"
+    cmp -s web/package-lock.json web/node_modules/.weft-lock && return 0
+    say "installing what builds the page into web/node_modules"
+    (cd web && npm ci --silent --no-audit --no-fund && cp package-lock.json node_modules/.weft-lock)
+}
+
 new_enough_cmake() {
     local version
     version=$(cmake --version | sed -n '1s/[^0-9]*//p')
@@ -200,3 +217,4 @@ if [[ " ${*:-} " == *" wheels "* ]]; then install_wheels; fi
 if [[ " ${*:-} " == *" parity "* ]]; then install_into .venv-parity "$parity_packages"; fi
 if [[ " ${*:-} " == *" compare "* ]]; then install_into .venv-peers "$compare_packages"; fi
 if [[ " ${*:-} " == *" docs "* ]]; then install_docs; fi
+if [[ " ${*:-} " == *" page "* ]]; then install_page; fi

@@ -1,6 +1,6 @@
 """Trains a perceptron with one hidden layer on MNIST: 98 % of the test digits after eight passes. `make demo` runs it.
 
-    python examples/python/mnist_mlp.py [--epochs 8] [--picture demo.png] [--fashion FOLDER]
+    python examples/python/mnist_mlp.py [--epochs 8] [--picture demo.png] [--page demo.html] [--fashion FOLDER]
 """
 
 import argparse
@@ -57,6 +57,7 @@ def main(arguments=None):
     parser.add_argument("--folder", default="", help="where the files are; data/ is tried too")
     parser.add_argument("--fashion", metavar="FOLDER", help="train on Fashion-MNIST, of which the files are in this folder")
     parser.add_argument("--picture", metavar="FILE", help="draw the losses and 20 test digits into this file (needs matplotlib)")
+    parser.add_argument("--page", metavar="FILE", help="write a page that shows where the time of the last pass went")
     parser.add_argument("--short", action="store_true", help="one pass over a fifth of the digits")
     options = parser.parse_args(arguments)
 
@@ -72,8 +73,10 @@ def main(arguments=None):
     model = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Dropout(0.2), nn.Linear(256, 10))
     optimizer = weft.optim.Adam(model.parameters(), lr=2e-3)
     loader = DataLoader(TensorDataset(images, labels), batch_size=options.batch, shuffle=True, drop_last=True)
-    before, losses, training = weft.counters(), [], 0.0
+    before, losses, training, profile = weft.counters(), [], 0.0, weft.profile()
     for epoch in range(1, options.epochs + 1):
+        if options.page and epoch == options.epochs:
+            profile.start()
         model.train()
         began = time.perf_counter()
         for x, y in progress(loader, f"epoch {epoch}/{options.epochs}"):
@@ -88,6 +91,8 @@ def main(arguments=None):
             guesses = model(test_images).argmax(1)
             accuracy = (guesses == test_labels).float().mean().item()
         print(f"epoch {epoch}: loss {sum(losses[-len(loader) :]) / len(loader):.4f}, test accuracy {accuracy:.2%}", flush=True)
+    if options.page:
+        profile.save(options.page)
     spent = {name: value - before[name] for name, value in weft.counters().items()}
 
     print(f"test accuracy   {accuracy:.2%} of {len(test_labels):,} digits that it had not seen")
@@ -103,6 +108,8 @@ def main(arguments=None):
             print(f"picture         {options.picture}: the loss, digits that it recognises, and some that it does not")
         except ImportError:
             print("picture         none: it needs matplotlib (pip install matplotlib)")
+    if options.page:
+        print(f"page            {options.page}: open it in a browser to see where the time went, line by line")
     print(f"seconds         {time.perf_counter() - start:.1f}, reading the files included")
     return accuracy
 

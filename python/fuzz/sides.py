@@ -10,6 +10,15 @@ UNITS = {"float32": 1e-5, "float64": 1e-11, "float16": 4e-3, "bfloat16": 3e-2}  
 HALVES = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # and the distance of 1 from the next number
 
 
+ties: list[bool] = []  # of a reference, per call of apart(): whether roundings decide which of two elements is larger
+
+
+def is_tied(x: np.ndarray, axis: int) -> bool:
+    if x.shape[axis] < 2 or x.size == 0 or not np.isfinite(x).all():
+        return False
+    return bool(np.diff(np.sort(x, axis), axis=axis).min() <= 8 * np.finfo(x.dtype).eps * np.abs(x).max())
+
+
 def namespace(torch, dtype: str, shown: list, captured: bool = True, stored: str = "float32", nudge: int = 0) -> dict:
     """`dtype` is the type of the run; `stored`, of the data: a reference in f64 starts from the same rounded numbers.
 
@@ -37,7 +46,10 @@ def namespace(torch, dtype: str, shown: list, captured: bool = True, stored: str
         if x.dtype in (torch.float16, torch.bfloat16):
             x = x.float()
         count = max(int(np.prod(x.shape)), 1)
-        return x + torch.tensor(np.linspace(0, 0.37, count).reshape(tuple(x.shape)) if x.numel() else np.zeros(tuple(x.shape))).to(x.dtype)
+        far = x + torch.tensor(np.linspace(0, 0.37, count).reshape(tuple(x.shape)) if x.numel() else np.zeros(tuple(x.shape))).to(x.dtype)
+        if not is_weft:
+            ties.append(any(is_tied(far.detach().numpy(), axis) for axis in range(far.ndim)))
+        return far
 
     def load(module):
         """The same weights on both sides, by name."""

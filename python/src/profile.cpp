@@ -92,16 +92,17 @@ CallLine::~CallLine() { line_of_call = before_; }
 void bind_profile(nb::module_& m) {
     set_source_callback(current_line);
     function(m, "_record_lines", "on, package", "Whether calls that compute note their line.",
-             [](bool on, const std::string& package) {
+             [](bool on, std::string_view package) {
                  recording_lines = on;
                  lines().package = package;
              });
     function(m, "_enter_module", "path", "A module's forward() begins; gives what _leave_module() takes.",
-             [](const std::string& path) {
-        const auto [found, fresh] = lines().module_numbers.try_emplace(path, static_cast<int>(lines().modules.size()));
-        if (fresh) lines().modules.push_back(path);
-        return std::int64_t(std::exchange(current_module, found->second));
-    });
+             [](std::string_view path) {
+                 const auto [found, fresh] =
+                     lines().module_numbers.try_emplace(std::string(path), static_cast<int>(lines().modules.size()));
+                 if (fresh) lines().modules.emplace_back(path);
+                 return std::int64_t(std::exchange(current_module, found->second));
+             });
     function(m, "_leave_module", "before", "It has ended.", [](int before) { current_module = before; });
 
     nb::class_<Inspection>(m, "_Inspection").def(nb::init<>());

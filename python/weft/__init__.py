@@ -130,3 +130,17 @@ else:
 
             return foreach(name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _profile_program() -> None:
+    """WEFT_PROFILE=run.html python train.py: the whole program, written when it ends."""
+    import os
+
+    if path := os.environ.get("WEFT_PROFILE"):
+        from ._profile import profile_program
+
+        profile_program(path)
+
+
+_profile_program()
+del _profile_program

@@ -168,7 +168,7 @@ class profile:
     active: profile | None = None
 
     def __init__(self, title: str | None = None) -> None:
-        self.title = title if title is not None else os.path.basename(sys.argv[0] if sys.argv and sys.argv[0] else "interactive")
+        self.title = title if title is not None else os.path.basename(sys.argv[0] if getattr(sys, "argv", None) and sys.argv[0] else "interactive")
         self._profile: Any = None
         self._undo: list[Callable[[], None]] = []
 
@@ -214,8 +214,7 @@ class profile:
         from pathlib import Path
 
         target = Path(path)
-        if target.suffix not in (".html", ".json"):
-            raise ValueError(f"save({str(path)!r}): a profile is written as .html or .json")
+        _check_suffix(f"save({str(path)!r})", path)
         text = self.json()
         if target.suffix == ".html":
             page = Path(__file__).with_name("_page.html").read_text(encoding="utf-8")
@@ -277,6 +276,29 @@ class profile:
             return stepped
 
         self._replace(FusedOptimizer, "step", watched)
+
+
+def _check_suffix(where: str, path: Any) -> None:
+    if not str(path).endswith((".html", ".json")):
+        raise ValueError(f"{where}: a profile is written as .html or .json")
+
+
+def profile_program(path: str) -> None:
+    """Records from now on, and writes the file when the program ends. Its forked children write nothing, spawned ones have no such variable."""
+    import atexit
+
+    _check_suffix(f"WEFT_PROFILE={path}", path)
+    del os.environ["WEFT_PROFILE"]
+    path, process = os.path.abspath(path), os.getpid()
+    recorded = profile().start()
+
+    def save() -> None:
+        if os.getpid() == process:
+            recorded.stop()
+            recorded.save(path)
+            print(f"weft: wrote the profile {path}", file=sys.stderr)
+
+    atexit.register(save)
 
 
 class _Region:

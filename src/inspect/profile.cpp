@@ -161,7 +161,10 @@ public:
     int captured(const schedule::Captured& captured, const std::shared_ptr<const pipeline::CachedPlan>& plan) override {
         const std::int64_t start = Profile::now();
         const int number = inspect::run_kinds().number_of(captured, plan);
-        data.overhead += Profile::now() - start;
+        const std::int64_t end = Profile::now();
+        data.overhead += end - start;
+        constexpr std::int64_t kNoticed = 100'000;  // the first run of a plan: its lines are looked up
+        if (end - start > kNoticed) data.add(Event::Wait, data.label("the profile itself"), -1, start, end);
         return number;
     }
     int captured_before(const std::shared_ptr<const pipeline::CachedPlan>& plan) override {
