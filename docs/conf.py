@@ -24,7 +24,7 @@ project_copyright = author
 version = release = weft.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "breathe", "python_topics"]
-exclude_patterns = ["site", "profile-format.md"]
+exclude_patterns = ["site"]
 nitpicky = False  # names in signatures of nanobind and of the standard library have no page
 suppress_warnings = [
     "duplicate_declaration.cpp",  # templates that differ in what they require: Doxygen does not say it

@@ -26,7 +26,7 @@ BOUND = re.compile(r'(?:\bm, (?:\w+, )?|\{)"(\w+)"')
 WRITTEN = {
     "weft": "tensor", "weft._copies": "copies", "weft._functions": "creation", "weft._legacy": "tensor", "weft._statistics": "dtype",
     "weft.array_api": "standard", "weft.array_api._info": "standard", "weft.array_api._sets": "standard", "weft.linalg": "linalg",
-    "weft.serialization": "files", "weft._random": "random", "weft._modes": "autograd", "weft._jit": "jit",
+    "weft.serialization": "files", "weft._random": "random", "weft._modes": "autograd", "weft._jit": "jit", "weft._profile": "debug",
 }  # fmt: skip
 OTHERS = {"describe_api": "debug", "search_api": "debug"}
 logger = logging.getLogger(__name__)

@@ -118,7 +118,7 @@ int ProfileData::label(std::string_view name) {
     return static_cast<int>(labels.size()) - 1;
 }
 
-void ProfileData::note_memory(std::int64_t at) {
+void ProfileData::note_memory(std::int64_t at, int run) {
     const device::PoolStats pool = device::pool_stats();
     const std::lock_guard lock(profile_mutex());
     memory.push_back({at - began, pool.bytes_in_use, pool.bytes_in_use + pool.bytes_kept});
@@ -127,6 +127,7 @@ void ProfileData::note_memory(std::int64_t at) {
     const bool clearly = pool.bytes_in_use > peak_bytes + peak_bytes / 50;
     peak_bytes = pool.bytes_in_use;
     peak_time = at - began;
+    peak_run = run;
     if (!clearly) return;
     std::erase_if(holders, [](const Holder& holder) { return holder.storage.expired(); });
     at_peak = holders;
@@ -177,7 +178,7 @@ public:
     }
     void ran(int run, std::int64_t start, std::int64_t end) override {
         data.add(Event::Run, run, -1, start, end);
-        data.note_memory(end);
+        data.note_memory(end, run);
     }
     void stored(int run, int value, const ir::StorageRef& storage) override {
         const std::lock_guard lock(inspect::profile_mutex());

@@ -65,7 +65,7 @@ struct ProfileData {
     int track();  // of this thread; with the mutex, or before others know of this
     void add(Profile::Event kind, int what, std::int64_t step, std::int64_t start, std::int64_t end);
     int label(std::string_view name);
-    void note_memory(std::int64_t at);
+    void note_memory(std::int64_t at, int run);  // at the end of this run
 
     const std::uint64_t id = ir::fresh_id();
     std::string title;
@@ -76,6 +76,7 @@ struct ProfileData {
     std::vector<std::string> tracks, labels;
     std::vector<Holder> holders, at_peak;
     std::int64_t peak_bytes = 0, peak_time = 0;
+    int peak_run = -1;  // a RunKind, whose arena is still there
 };
 
 std::string to_json(const ProfileData& data);   // docs/profile-format.md

@@ -381,19 +381,30 @@ private:
         }
         Json out{{"time", times}, {"live", live}, {"pool", pool}};
         if (data_.peak_bytes == 0) return out;
-        std::vector<ProfileData::Holder> holders = data_.at_peak;
-        const auto value_of = [](const ProfileData::Holder& holder) -> const PlanValue& {
-            return run_kinds()[holder.run].plan->plan.values[holder.value];
+        struct Holder {
+            std::int64_t bytes;
+            std::string type;
+            int site;
         };
+        std::vector<Holder> holders;
+        std::int64_t others = data_.peak_bytes;
+        for (const ProfileData::Holder& holder : data_.at_peak) {
+            const RunKind& run = run_kinds()[holder.run];
+            const PlanValue& value = run.plan->plan.values[holder.value];
+            const ir::OriginIds& origins = run.value_origins[holder.value];
+            holders.push_back({bytes_of(value), type_of(value), origins.empty() ? -1 : site_of(origins.front())});
+            others -= bytes_of(value);
+        }
+        const auto arena = static_cast<std::int64_t>(run_kinds()[data_.peak_run].plan->plan.arena_bytes);
+        if (arena > 0) holders.push_back({arena, "values between the kernels of a run", -1});
+        if (others -= arena; others > 0) holders.push_back({others, "made before the profile, or not by a kernel", -1});
         std::stable_sort(holders.begin(), holders.end(),
-                         [&](const auto& a, const auto& b) { return bytes_of(value_of(a)) > bytes_of(value_of(b)); });
+                         [](const Holder& a, const Holder& b) { return a.bytes > b.bytes; });
         constexpr std::size_t kHolders = 50;
         Json list = Json::array();
         for (std::size_t i = 0; i < std::min(holders.size(), kHolders); ++i) {
-            const PlanValue& value = value_of(holders[i]);
-            Json entry{{"bytes", bytes_of(value)}, {"type", type_of(value)}};
-            const ir::OriginIds& origins = run_kinds()[holders[i].run].value_origins[holders[i].value];
-            if (!origins.empty()) entry["site"] = sites_.number_of(site_of(origins.front()));
+            Json entry{{"bytes", holders[i].bytes}, {"type", holders[i].type}};
+            if (holders[i].site >= 0) entry["site"] = sites_.number_of(holders[i].site);
             list.push_back(std::move(entry));
         }
         out["peak"] = Json{{"time", data_.peak_time}, {"bytes", data_.peak_bytes}, {"holders", std::move(list)}};
