@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -48,13 +49,19 @@ private:
         entry["op"] = site.op;
         sites.push_back(std::move(entry));
     }
+    // What lies below the working folder is named from there.
+    static std::string shown(const std::string& path) {
+        std::error_code error;
+        const std::string here = std::filesystem::current_path(error).string() + "/";
+        return !error && path.starts_with(here) ? path.substr(here.size()) : path;
+    }
     int file_number(const std::string& path) {
         const auto [found, fresh] = file_numbers_.try_emplace(path, static_cast<int>(files.size()));
         if (fresh) {
             std::ifstream file(path, std::ios::binary);
             std::ostringstream text;
             if (file) text << file.rdbuf();
-            files.push_back(Json{{"path", path}, {"source", text.str()}});
+            files.push_back(Json{{"path", shown(path)}, {"source", text.str()}});
         }
         return found->second;
     }

@@ -27,17 +27,12 @@ bool computes_nothing(const Node& node) {
            ir::constant_value(NodeRef(&node));
 }
 
-// What a step stores: the values behind its output parameters, or a Custom's parts.
+// What a step stores: its last values, also where donation has bound an output to the parameter of an input.
 std::vector<NodeRef> results_of(const PlanStep& step) {
-    std::vector<NodeRef> results;
-    if (step.kernel.custom) {
-        for (std::size_t v = step.kernel.custom->sources.size(); v < step.kernel.values.size(); ++v)
-            results.push_back(step.kernel.values[v]);
-        return results;
-    }
-    for (const ir::KernelGraph::Output& output : step.kernel.graph.outputs)
-        results.push_back(step.kernel.values[output.param]);
-    return results;
+    const std::vector<NodeRef>& values = step.kernel.values;
+    const std::size_t first =
+        step.kernel.custom ? step.kernel.custom->sources.size() : values.size() - step.kernel.graph.outputs.size();
+    return {values.begin() + static_cast<std::ptrdiff_t>(first), values.end()};
 }
 
 // Which steps each item is part of. An item that left no trace in any (a rule has put it and its user into one) is where its users are.

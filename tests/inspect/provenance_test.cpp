@@ -167,6 +167,27 @@ TEST_CASE("an optimiser's step is one op") {
     CHECK(table.find("net.py:1 net.py:2") != std::string::npos);
 }
 
+TEST_CASE("a kernel whose results take over the memory of what it reads has its lines") {
+    Tensor table = rand({50, 8}).realize();
+    table.set_requires_grad();
+    optim::Adam adam({table}, {.lr = 0.01});
+    const Tensor rows = randint(0, 50, {20}).realize();
+    const auto step = [&] {
+        line(1);
+        const Tensor loss = tanh(embedding(table, rows)).sum();
+        adam.zero_grad();
+        loss.backward();
+        line(2);
+        adam.step();
+    };
+    for (int i = 0; i < 3; ++i) step();
+    Profile profile("table");
+    for (int i = 0; i < 2; ++i) step();
+    profile.stop();
+    CHECK(profile.table().find("Adam 50×8") != std::string::npos);
+    CHECK(profile.json().find("\"sites\":[]") == std::string::npos);
+}
+
 TEST_CASE("what jit captured before the profile has lines in it") {
     const Tensor x = rand({30}).realize();
     const Jit f([](std::span<const Tensor> in) {
