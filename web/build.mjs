@@ -1,4 +1,4 @@
-// web/build.mjs: bundles src/ into one self-contained page, python/weft/_page.html. `node build.mjs [file]` writes elsewhere.
+// web/build.mjs: bundles src/ into one self-contained page, web/page.html. `node build.mjs [file]` writes elsewhere.
 // The same sources give the same bytes: versions are pinned, and nothing of the machine or the clock goes in.
 import { createHash } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { build } from "esbuild";
 const here = dirname(fileURLToPath(import.meta.url));
 const kPlaceholder = "/*PROFILE*/";
 const kLimit = 300_000; // bytes, compressed
-const target = process.argv[2] ?? join(here, "..", "python", "weft", "_page.html");
+const target = process.argv[2] ?? join(here, "page.html");
 
 async function bundle(entry) {
     const result = await build({

@@ -6,9 +6,9 @@ cd "$(dirname "$0")"
 fresh=$(mktemp)
 trap 'rm -f "$fresh"' EXIT
 node build.mjs "$fresh"
-if cmp -s "$fresh" ../python/weft/_page.html; then
-    echo "python/weft/_page.html is up to date"
+if cmp -s "$fresh" page.html; then
+    echo "web/page.html is up to date"
 else
-    echo "python/weft/_page.html is not what web/ builds: run 'npm run build' in web/ and commit the result" >&2
+    echo "web/page.html is not what web/ builds: run 'npm run build' in web/ and commit the result" >&2
     exit 1
 fi

@@ -149,7 +149,7 @@ struct Explanation {
         std::vector<std::string> stored;                  // why each result is stored, a line each
         std::vector<std::string> schedule;                // how it is run, a decision per line
         std::string loops;                                // the loop IR after the last pass
-        std::string source;                               // what the backend made of it
+        std::string source;                               // what the backend made of it: machine code, or C
         std::int64_t reads = 0, writes = 0, scratch = 0;  // bytes
         std::int64_t multiply_adds = 0;
         double estimate = 0;  // seconds that this machine needs at least, about

@@ -27,7 +27,7 @@ private:
 //   Profile profile;
 //   train();
 //   profile.stop();
-//   profile.save("run.json");            // docs/profile-format.md
+//   profile.save("run.html");            // or "run.json": docs/profile-format.md
 class Profile {
 public:
     // The numbers of docs/profile-format.md.
@@ -42,10 +42,10 @@ public:
     void add(Event kind, std::string_view label, std::int64_t start, std::int64_t end);
     static std::int64_t now();  // nanoseconds
 
-    void stop();                // more than once does no harm
-    std::string json() const;   // stops it
-    std::string table() const;  // kernels by time, a line each
-    void save(const std::string& path) const;
+    void stop();                               // more than once does no harm
+    std::string json() const;                  // stops it
+    std::string table() const;                 // kernels by time, a line each
+    void save(const std::string& path) const;  // "run.html": a page that opens in a browser; "run.json"
 
 private:
     class Recorder;

@@ -112,6 +112,7 @@ void bind_profile(nb::module_& m) {
                        std::int64_t end) { self.add(static_cast<Profile::Event>(kind), label, start, end); })
         .def_static("now", &Profile::now)
         .def("stop", &Profile::stop)
+        .def("save", [](const Profile& self, const std::string& path) { without_gil([&] { self.save(path); }); })
         .def("json", [](const Profile& self) { return without_gil([&] { return self.json(); }); })
         .def("table", [](const Profile& self) { return without_gil([&] { return self.table(); }); });
 }

@@ -211,16 +211,9 @@ class profile:
 
     def save(self, path: Any) -> None:
         """Writes "run.html", a page that opens in a browser without a network, or "run.json", the same as data."""
-        from pathlib import Path
-
-        target = Path(path)
+        recorded = self._recorded()
         _check_suffix(f"save({str(path)!r})", path)
-        text = self.json()
-        if target.suffix == ".html":
-            page = Path(__file__).with_name("_page.html").read_text(encoding="utf-8")
-            before, _, after = page.partition("/*PROFILE*/")
-            text = before + text + after
-        target.write_text(text, encoding="utf-8")
+        recorded.save(os.fspath(path))
 
     def __repr__(self) -> str:
         if self._profile is None:

@@ -3,6 +3,7 @@
 #include "cells/state.h"
 #include "core/str.h"
 #include "inspect/calls.h"
+#include "inspect/code.h"
 #include "inspect/limits.h"
 #include "inspect/provenance.h"
 #include "ir/build.h"
@@ -109,7 +110,7 @@ Explanation::Kernel explain_kernel(const schedule::Plan& plan, const schedule::P
     result.stored = reasons_to_store(plan, step);
     result.schedule = kernel::describe(lowered);
     result.loops = kernel::print(lowered);
-    result.source = compiled->program->source();
+    result.source = inspect::code_of(lowered, target).text;
     result.reads = traffic.reads;
     result.writes = traffic.writes;
     result.multiply_adds = traffic.multiply_adds;

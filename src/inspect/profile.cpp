@@ -1,4 +1,5 @@
 // inspect/profile.cpp: Profile: what is recorded while the program runs. Making sense of it waits until somebody asks: profile_json.cpp.
+#include "inspect/page.h"
 #include "inspect/profile_data.h"
 
 #include "cells/state.h"
@@ -216,9 +217,12 @@ std::string Profile::table() const {
 }
 
 void Profile::save(const std::string& path) const {
+    if (!path.ends_with(".html") && !path.ends_with(".json"))
+        throw ValueError(str("save(\"", path, "\"): a profile is written as .html or .json"));
     const std::string text = json();
     std::ofstream file(path, std::ios::binary);
-    file << text;
+    if (path.ends_with(".html")) file << inspect::page_with(text);
+    else file << text;
     if (!file.flush()) throw IoError(str("cannot write ", path));
 }
 

@@ -2,6 +2,7 @@
 #include "inspect/profile_data.h"
 
 #include "core/str.h"
+#include "inspect/code.h"
 #include "inspect/json.h"
 #include "inspect/limits.h"
 #include "kernel/proven.h"
@@ -86,15 +87,20 @@ std::string_view kind_of(const schedule::PlanStep& step) {
     return step.kernel.graph.kind == ir::KernelGraph::Kind::Rows && step.kernel.graph.inner.empty() ? "map" : "row";
 }
 
-Json loops_of(const ir::KernelGraph& graph, const Target& target) {
+void add_loops(const ir::KernelGraph& graph, const Target& target, Json& out) {
     Json passes = Json::array();
     std::string before;
-    kernel::proven_kernel(graph, target, [&](std::string_view pass, const kernel::Kernel& kernel) {
-        std::string text = kernel::print(kernel);
-        if (text != before) passes.push_back(Json{{"name", pass}, {"loops", text}});
-        before = std::move(text);
-    });
-    return passes;
+    const kernel::Kernel kernel =
+        kernel::proven_kernel(graph, target, [&](std::string_view pass, const kernel::Kernel& now) {
+            std::string text = kernel::print(now);
+            if (text != before) passes.push_back(Json{{"name", pass}, {"loops", text}});
+            before = std::move(text);
+        }).kernel;
+    out["passes"] = std::move(passes);
+    const Code code = code_of(kernel, target);
+    if (!code.text.empty()) out["source"] = code.text;
+    if (code.registers >= 0) out["registers"] = code.registers;
+    if (code.spills >= 0) out["spills"] = code.spills;
 }
 
 std::string_view where_name(PlanValue::Where where) {
@@ -278,10 +284,7 @@ private:
         for (const ir::KernelGraph::Output& output : graph.outputs) values.push_back(output.value);
         out["compute"] = ir::print_graph(values);
         out["schedule"] = plan.kernels[key.step]->schedule;
-        if (with_loops_.contains(key)) {
-            out["passes"] = loops_of(graph, *plan.target);
-            out["source"] = plan.kernels[key.step]->program->source();
-        }
+        if (with_loops_.contains(key)) add_loops(graph, *plan.target, out);
         const pipeline::Traffic traffic = pipeline::traffic_of(graph);
         out["reads"] = traffic.reads;
         out["writes"] = traffic.writes;

@@ -231,6 +231,7 @@ TEST_CASE("one profile at a time; it can be stopped twice; other threads are rec
         CHECK(json.find(part) != std::string::npos);
     CHECK(json.find("<") == std::string::npos);  // it can stand in a page
     CHECK_THROWS_AS(profile.save("/nonexistent/folder/x.json"), IoError);
+    CHECK_THROWS_AS(profile.save("x.txt"), ValueError);
     Profile next("next");  // now another one may
 }
 
@@ -239,7 +240,8 @@ TEST_CASE("explain() gives each stage, and says which there are") {
     CHECK(plan.text("details").find("cut here") != std::string::npos);
     CHECK_FALSE(plan.text("loops").empty());
     CHECK(plan.text("graph").find("exp") != std::string::npos);
-    CHECK_FALSE(plan.text("source").empty());
+    CHECK_FALSE(plan.kernels.at(0).source.empty());
+    CHECK(plan.text("source").find(plan.kernels[0].source) != std::string::npos);
     CHECK_FALSE(plan.text("schedule").empty());
     CHECK_THROWS_WITH_AS(plan.text("lops"), doctest::Contains("kernels, details, graph, schedule, loops, source"),
                          ValueError);

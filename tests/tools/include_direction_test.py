@@ -30,7 +30,7 @@ FOLDERS = {
     "pipeline": {"core", "ir", "schedule", "kernel", "backend", "device"},
     "cells": {"core", "ir", "tensor", "grad", "schedule", "backend", "device", "pipeline"},
     "tracing": {"core", "ir", "tensor", "schedule", "device", "pipeline", "cells"},
-    "inspect": {"core", "ir", "tensor", "schedule", "kernel", "device", "pipeline", "cells"},
+    "inspect": {"core", "ir", "tensor", "schedule", "kernel", "backend", "device", "pipeline", "cells"},
     "nn": set(),
     "optim": set(),
     "data": set(),

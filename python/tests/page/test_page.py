@@ -22,7 +22,7 @@ from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-PAGE = ROOT / "python/weft/_page.html"
+PAGE = ROOT / "web/page.html"
 SHOTS = ROOT / "build/screenshots"
 VIEWS = ["overview", "timeline", "program", "kernels", "plans", "step", "compare"]
 FLAGS = [
