@@ -43,7 +43,7 @@ public:
     static std::int64_t now();  // nanoseconds
 
     void stop();                               // more than once does no harm
-    std::string json() const;                  // stops it
+    std::string json() const;                  // so far; the machine is measured once it has stopped
     std::string table() const;                 // kernels by time, a line each
     void save(const std::string& path) const;  // "run.html": a page that opens in a browser; "run.json"
 

@@ -1,7 +1,12 @@
 """Profiles: lines, modules, files, and what beginners do wrong."""
 
 import json
+import os
+import subprocess
 import sys
+import threading
+import urllib.error
+import urllib.request
 
 import pytest
 import weft
@@ -141,7 +146,7 @@ def test_mistakes(tmp_path):
         with pytest.raises(ValueError, match="another profile is recording"), weft.profile():
             pass
         weft.rand(3).sum().item()
-        assert "recording" in repr(p)
+        assert "recording" in repr(p) and json.loads(p.json())["events"]["start"]  # so far
     with pytest.raises(RuntimeError, match="already"):
         p.start()
     with pytest.raises(ValueError, match=r"written as \.html or \.json"):
@@ -173,3 +178,45 @@ def test_hostile_names_stay_text(tmp_path):
     assert "<" not in p.json()
     assert json.loads(p.json())["title"].startswith("</script>")
     assert any("onerror" in site.get("module", "") for site in json.loads(p.json())["sites"])
+
+
+def test_a_whole_program_by_a_variable(tmp_path):
+    program = tmp_path / "train.py"
+    program.write_text("import os, time, weft\nx = weft.rand(20)\nfor i in range(8):\n    (x.exp() + i).sum().item()\n    time.sleep(0.05)\n"
+                       "if os.fork() == 0:\n    raise SystemExit\nos.wait()\n")  # fmt: skip
+    environment = {**os.environ, "WEFT_PROFILE": "run.html", "WEFT_PROFILE_EVERY": "0.1"}
+    done = subprocess.run([sys.executable, str(program)], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr.count("wrote the profile") == 1, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.html", "train.py"]
+    from weft import inspect
+
+    run = inspect.read(str(tmp_path / "run.html"))
+    assert run["title"] == "train.py" and {site.get("line") for site in run["sites"]} >= {4}
+    assert "exp" in inspect.summary(run)
+    assert inspect.main([str(program)]) == 1
+    refused = subprocess.run([sys.executable, "-c", "import weft"], env={**os.environ, "WEFT_PROFILE": "run.txt"}, capture_output=True, text=True)
+    assert "WEFT_PROFILE=run.txt: a profile is written as .html or .json" in refused.stderr
+
+
+def test_the_live_page_is_for_this_machine_and_this_user(tmp_path):
+    from weft import inspect
+
+    path = tmp_path / "run.html"
+    made, address = inspect.server(str(path))
+    threading.Thread(target=made.serve_forever, daemon=True).start()
+    try:
+        assert made.server_address[0] == "127.0.0.1"
+        assert b"not written" in urllib.request.urlopen(address).read()
+        with weft.profile() as p:
+            weft.rand(3).sum().item()
+        p.save(path)
+        answer = urllib.request.urlopen(address)
+        assert b"weft-profile" in answer.read() and answer.headers["Refresh"]
+        for wrong in (address.rsplit("/", 2)[0] + "/", address[:-2] + "/", address + "../etc/passwd"):
+            with pytest.raises(urllib.error.HTTPError, match="404"):
+                urllib.request.urlopen(wrong)
+        with pytest.raises(urllib.error.HTTPError, match="404"):  # a page elsewhere that got hold of a name for this address
+            urllib.request.urlopen(urllib.request.Request(address, headers={"Host": "evil.example:80"}))
+    finally:
+        made.shutdown()
+        made.server_close()

@@ -215,6 +215,13 @@ class profile:
         _check_suffix(f"save({str(path)!r})", path)
         recorded.save(os.fspath(path))
 
+    def _replace_file(self, path: str) -> None:
+        """In one step: whoever looks at the file meanwhile sees the old or the new one."""
+        base, suffix = os.path.splitext(path)
+        fresh = f"{base}.{threading.get_ident()}{suffix}"
+        self.save(fresh)
+        os.replace(fresh, path)
+
     def __repr__(self) -> str:
         if self._profile is None:
             return "<profile that was not started>"
@@ -283,14 +290,26 @@ def profile_program(path: str) -> None:
     _check_suffix(f"WEFT_PROFILE={path}", path)
     del os.environ["WEFT_PROFILE"]
     path, process = os.path.abspath(path), os.getpid()
+    every = float(os.environ.pop("WEFT_PROFILE_EVERY", "0"))
     recorded = profile().start()
+    ended = threading.Event()
+
+    def save_so_far() -> None:
+        while not ended.wait(every):
+            recorded._replace_file(path)
 
     def save() -> None:
         if os.getpid() == process:
+            ended.set()
+            if writer.ident is not None:
+                writer.join()
             recorded.stop()
-            recorded.save(path)
+            recorded._replace_file(path)
             print(f"weft: wrote the profile {path}", file=sys.stderr)
 
+    writer = threading.Thread(target=save_so_far, name="weft profile", daemon=True)
+    if every > 0:
+        writer.start()
     atexit.register(save)
 
 

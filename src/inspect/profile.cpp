@@ -12,6 +12,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -160,6 +161,14 @@ public:
         calls_.reset();
     }
 
+    ProfileData so_far() const {
+        const std::lock_guard lock(inspect::profile_mutex());
+        ProfileData copy = data;
+        copy.recording = !stopped_;
+        if (copy.recording) copy.ended = Profile::now();
+        return copy;
+    }
+
     int captured(const schedule::Captured& captured, const std::shared_ptr<const pipeline::CachedPlan>& plan) override {
         const std::int64_t start = Profile::now();
         const int number = inspect::run_kinds().number_of(captured, plan);
@@ -189,7 +198,7 @@ public:
     ProfileData data;
 
 private:
-    bool stopped_ = false;
+    std::atomic<bool> stopped_ = false;
     std::optional<inspect::Recording> calls_{std::in_place};
 };
 
@@ -206,15 +215,8 @@ void Profile::add(Event kind, std::string_view label, std::int64_t start, std::i
 
 void Profile::stop() { recorder_->stop(); }
 
-std::string Profile::json() const {
-    recorder_->stop();
-    return inspect::to_json(recorder_->data);
-}
-
-std::string Profile::table() const {
-    recorder_->stop();
-    return inspect::to_table(recorder_->data);
-}
+std::string Profile::json() const { return inspect::to_json(recorder_->so_far()); }
+std::string Profile::table() const { return inspect::to_table(recorder_->so_far()); }
 
 void Profile::save(const std::string& path) const {
     if (!path.ends_with(".html") && !path.ends_with(".json"))

@@ -76,7 +76,8 @@ struct ProfileData {
     std::vector<std::string> tracks, labels;
     std::vector<Holder> holders, at_peak;
     std::int64_t peak_bytes = 0, peak_time = 0;
-    int peak_run = -1;  // a RunKind, whose arena is still there
+    bool recording = false;  // still: nothing may run beside the program
+    int peak_run = -1;       // a RunKind, whose arena is still there
 };
 
 std::string to_json(const ProfileData& data);   // docs/profile-format.md

@@ -122,7 +122,7 @@ std::int64_t bytes_of(const PlanValue& value) {
 
 class Writer {
 public:
-    explicit Writer(const ProfileData& data) : data_(data), limits_(machine_limits(true)) {
+    explicit Writer(const ProfileData& data) : data_(data), limits_(machine_limits(!data.recording)) {
         for (const ProfileData::Event& event : data.events) {
             if (event.kind != Profile::Event::Kernel) continue;
             KernelTimes& times = times_[same_as({event.what, event.step})];
