@@ -100,8 +100,9 @@ def test_gpt2_splits_words_as_its_files_say(tmp_path, monkeypatch):
 
 
 def test_mnist_mlp_and_its_picture(run, tmp_path, capsys):
-    picture = tmp_path / "demo.png"
-    assert run("mnist_mlp", "--picture", str(picture)) > 0.88
+    picture, page = tmp_path / "demo.png", tmp_path / "demo.html"
+    assert run("mnist_mlp", "--picture", str(picture), "--page", str(page)) > 0.88
+    assert "F.cross_entropy(model(x), y)" in page.read_text(encoding="utf-8")
     said = capsys.readouterr().out
     for line in (r"test accuracy   \d\d\.\d\d%", r"images/s        [\d,]+", r"kernels         \d+ compiled", r"compile time    [\d.]+ ms"):
         assert re.search(line, said), line

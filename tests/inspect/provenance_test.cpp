@@ -104,6 +104,16 @@ TEST_CASE("equal expressions show all their lines, and what a rewrite merges kee
     CHECK(has_line(plan.kernels.at(0), 4));
 }
 
+TEST_CASE("what was freed is forgotten: a node at its address has its own lines") {
+    const Tensor x = rand({50}).realize();
+    const Inspection inspection;
+    for (int i = 1; i < 100; ++i) {
+        line(i);
+        const Explanation plan = explain(exp(x + i) * 3);
+        CHECK(plan.kernels.at(0).lines == std::vector<std::string>{"net.py:" + std::to_string(i)});
+    }
+}
+
 TEST_CASE("layers that are equal but for their weights keep their lines apart, though they share one compiled kernel") {
     const Tensor x = rand({16, 32}).realize(), w1 = rand({32, 32}).realize(), w2 = rand({32, 32}).realize();
     const Inspection inspection;
