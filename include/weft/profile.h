@@ -42,7 +42,8 @@ public:
     void add(Event kind, std::string_view label, std::int64_t start, std::int64_t end);
     static std::int64_t now();  // nanoseconds
 
-    void stop();                               // more than once does no harm
+    void stop();  // more than once does no harm
+    void set_title(std::string title);
     std::string json() const;                  // so far; the machine is measured once it has stopped
     std::string table() const;                 // kernels by time, a line each
     void save(const std::string& path) const;  // "run.html": a page that opens in a browser; "run.json"

@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import random
+import re
 import select
 import signal
 import sys
@@ -74,6 +75,10 @@ def verdict(text: str, settings: dict[str, str]) -> str:
         return "" if any(text in str(error) for text in REFUSED) else f"{type(error).__name__}: {error}"
     found = sides.difference(got, exact, rounded, unit, padded="Conv" in text)
     if found and any(sides.ties):
+        return ""
+    # What an operand that shares memory with the target is after the first write, PyTorch leaves open.
+    apart = re.sub(r"^(\s*\w+\[[^=]*\] [-+*/]= )(\w+)$", r"\1\2.clone()", text, flags=re.MULTILINE)
+    if found and apart != text and sides.difference(reference(apart, dtype), exact, rounded, unit):
         return ""
     if found and dtype in sides.HALVES:  # where the last place of a half decides (a relu at 0), nothing is determined
         nudged = (reference(text, dtype, nudge) for nudge in range(1, 6))

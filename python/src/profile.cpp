@@ -40,11 +40,11 @@ constinit thread_local int line_of_call = -1;  // of a call that computes withou
 
 std::string text_of(PyObject* object, const char* name) {
     const nb::object value = nb::steal(PyObject_GetAttrString(object, name));
-    if (!value.is_valid() || !PyUnicode_Check(value.ptr())) {
-        PyErr_Clear();
-        return "";
-    }
-    return nb::cast<std::string>(value);
+    Py_ssize_t length = 0;
+    const char* const text = value.is_valid() ? PyUnicode_AsUTF8AndSize(value.ptr(), &length) : nullptr;
+    if (text) return {text, static_cast<std::size_t>(length)};
+    PyErr_Clear();  // a name that is no text: nobody's op fails for that
+    return "?";
 }
 
 const Code& code_of(PyObject* code) {
@@ -107,11 +107,12 @@ void bind_profile(nb::module_& m) {
 
     nb::class_<Inspection>(m, "_Inspection").def(nb::init<>());
     nb::class_<Profile>(m, "_Profile")
-        .def(nb::init<std::string>())
+        .def(nb::init<std::string>(), nb::call_guard<nb::gil_scoped_release>())
+        .def("set_title", &Profile::set_title)
         .def("add", [](Profile& self, int kind, const std::string& label, std::int64_t start,
                        std::int64_t end) { self.add(static_cast<Profile::Event>(kind), label, start, end); })
         .def_static("now", &Profile::now)
-        .def("stop", &Profile::stop)
+        .def("stop", &Profile::stop, nb::call_guard<nb::gil_scoped_release>())
         .def("save", [](const Profile& self, const std::string& path) { without_gil([&] { self.save(path); }); })
         .def("json", [](const Profile& self) { return without_gil([&] { return self.json(); }); })
         .def("table", [](const Profile& self) { return without_gil([&] { return self.table(); }); });

@@ -40,6 +40,7 @@ class Net(nn.Module):
 
 
 def trained(steps=3):
+    global model
     model = Net()
     optimizer = weft.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     data = DataLoader(TensorDataset(weft.rand(steps * 8, 16), weft.randint(0, 4, (steps * 8,))), batch_size=8)
@@ -134,7 +135,7 @@ def test_mistakes(tmp_path):
         weft.explain(3)
     with pytest.raises(TypeError, match="the function must give a Tensor, not int"):
         weft.explain(lambda: 3)
-    with pytest.raises(TypeError, match="pass a function"):
+    with pytest.raises(TypeError, match="a function is called with them"):
         weft.explain(weft.ones(2), 3)
     with pytest.raises(ValueError, match="there is no stage"):
         weft.explain(weft.rand(3), stage="asm")
@@ -149,6 +150,14 @@ def test_mistakes(tmp_path):
         assert "recording" in repr(p) and json.loads(p.json())["events"]["start"]  # so far
     with pytest.raises(RuntimeError, match="already"):
         p.start()
+    with pytest.raises(ValueError, match=r"this is the title; write the file with p.save\('run.html'\)"):
+        weft.profile("run.html")
+    with pytest.raises(TypeError, match="argument 'title' must be a string"):
+        weft.profile(trained)
+    with pytest.raises(TypeError, match="argument 'name' must be a string"):
+        p.region(3)
+    with pytest.raises(TypeError, match='a stage is stage="loops"'):
+        weft.explain(weft.rand(3), "loops")
     with pytest.raises(ValueError, match=r"written as \.html or \.json"):
         p.save(tmp_path / "run.txt")
     with pytest.raises(OSError):
@@ -194,8 +203,14 @@ def test_a_whole_program_by_a_variable(tmp_path):
     assert run["title"] == "train.py" and {site.get("line") for site in run["sites"]} >= {4}
     assert "exp" in inspect.summary(run)
     assert inspect.main([str(program)]) == 1
-    refused = subprocess.run([sys.executable, "-c", "import weft"], env={**os.environ, "WEFT_PROFILE": "run.txt"}, capture_output=True, text=True)
-    assert "WEFT_PROFILE=run.txt: a profile is written as .html or .json" in refused.stderr
+    looked = subprocess.run([sys.executable, "-m", "weft.inspect", "run.html"], cwd=tmp_path, env={**os.environ, "WEFT_PROFILE": "run.html"},
+                            capture_output=True, text=True)  # fmt: skip
+    assert "exp" in looked.stdout and inspect.read(str(tmp_path / "run.html")) == run  # a variable that is still set does no harm
+    for name, value, words in (("WEFT_PROFILE", "run.txt", "WEFT_PROFILE=run.txt: a profile is written as .html or .json"),
+                               ("WEFT_PROFILE", "/missing/run.html", "WEFT_PROFILE=/missing/run.html: there is no such folder"),
+                               ("WEFT_PROFILE_EVERY", "often", "WEFT_PROFILE_EVERY=often: must be a number of seconds")):  # fmt: skip
+        environment = {**os.environ, "WEFT_PROFILE": str(tmp_path / "x.html"), name: value}
+        assert words in subprocess.run([sys.executable, "-c", "import weft"], env=environment, capture_output=True, text=True).stderr
 
 
 def test_the_live_page_is_for_this_machine_and_this_user(tmp_path):
@@ -220,3 +235,74 @@ def test_the_live_page_is_for_this_machine_and_this_user(tmp_path):
     finally:
         made.shutdown()
         made.server_close()
+
+
+def test_programs_that_work_alone_work_under_a_profile():
+    class Unhashable(nn.Module):
+        __hash__ = None
+
+        def __eq__(self, other):
+            return True
+
+        def forward(self, x):
+            return x + 1
+
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = Unhashable()
+
+        def forward(self, x):
+            return Unhashable()(self.first(x))  # one that nobody holds
+
+    with weft.profile() as p:
+        Outer()(weft.rand(3)).numpy()
+        scope = {"weft": weft}
+        exec(compile("y = weft.rand(3).exp().numpy()", "a\udcffb.py", "exec"), scope)
+    modules = {site.get("module") for site in json.loads(p.json())["sites"]}
+    assert {"Outer.first", "Outer.Unhashable"} <= modules
+
+
+def test_a_profile_keeps_no_tensor_alive_and_ends_when_it_ends():
+    class Plain(nn.Module):
+        def forward(self, x):
+            return x * 3
+
+    def program():
+        before = weft.counters()
+        x = weft.rand(4096).realize()
+        h = x * 2 + 1
+        y = Plain()(h)
+        del h, x
+        y.realize()
+        return weft.counters()["bytes_allocated"] - before["bytes_allocated"]
+
+    program()
+    expected = program()
+    with weft.profile() as p:
+        assert program() == expected
+        loader = iter(DataLoader(TensorDataset(weft.rand(8, 2)), batch_size=2))
+        next(loader)
+        with weft.profiler.record_function("a part"):
+            pass
+    list(loader)
+    run = json.loads(p.json())
+    assert max(s + d for s, d in zip(run["events"]["start"], run["events"]["duration"])) <= run["duration"]
+    assert "a part" in run["labels"]
+
+
+def test_jit_shows_its_own_lines_whatever_else_has_the_plan():
+    x = weft.rand(40).realize()
+
+    @weft.jit
+    def captured(x):
+        return x.exp() * 7
+
+    weft.explain(captured, x)
+    with weft.profile() as p:
+        (x.exp() * 7).realize()
+        for _ in range(3):
+            captured(x).realize()
+    run = json.loads(p.json())
+    lines = {run["sites"][site]["line"]: kernel["calls"] for kernel in run["kernels"] for site in kernel["sites"]}
+    assert sorted(lines.values()) == [1, 3]

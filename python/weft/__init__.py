@@ -135,8 +135,9 @@ else:
 def _profile_program() -> None:
     """WEFT_PROFILE=run.html python train.py: the whole program, written when it ends."""
     import os
+    import sys
 
-    if path := os.environ.get("WEFT_PROFILE"):
+    if (path := os.environ.get("WEFT_PROFILE")) and "weft.inspect" not in sys.orig_argv:
         from ._profile import profile_program
 
         profile_program(path)

@@ -18,33 +18,62 @@ if TYPE_CHECKING:
 
 __all__ = ["explain", "inspection", "profile"]
 
-_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _DATA, _REGION, _STEP = 4, 5, 6  # kinds of events: docs/profile-format.md
 
 
+def _here() -> str:
+    return os.path.dirname(_here.__code__.co_filename) + os.sep
+
+
+_PACKAGE = _here()  # as code objects name it, however it was imported
+
+
 class _Modules:
-    """The path of the module whose forward() runs: "model.layers.1.attn". The outermost one is named as the caller names it."""
+    """The path of the module whose forward() runs: "model.layers.1.attn". The outermost one is named as the caller's global variable is, or as
+    its class."""
 
     def __init__(self) -> None:
-        self.paths: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
-        self.depth = threading.local()
+        self.paths: dict[int, tuple[weakref.ref[Any], str]] = {}  # by id: a module may have no hash
+        self.running = threading.local()
 
-    def path_of(self, module: Any) -> str:
-        outermost = not getattr(self.depth, "value", 0)
-        if outermost or module not in self.paths:
-            root = self.paths.get(module) or self._name(module)
-            for name, inner in module.named_modules():
-                self.paths[inner] = f"{root}.{name}" if name else root
-        return self.paths[module]
+    def enter(self, module: Any) -> str:
+        running = self.running.__dict__.setdefault("modules", [])
+        root = running[0] if running else module
+        path = self._known(module)
+        if path is None:
+            self._walk(root)
+            path = self._known(module)
+        if path is None:  # made on the way, and nobody's child
+            path = f"{self._known(running[-1])}.{type(module).__name__}" if running else type(module).__name__
+        running.append(module)
+        return path
+
+    def leave(self) -> None:
+        self.running.modules.pop()
+
+    def _known(self, module: Any) -> str | None:
+        found = self.paths.get(id(module))
+        return found[1] if found is not None and found[0]() is module else None
+
+    def _walk(self, root: Any) -> None:
+        name = self._known(root) or self._name(root)
+        left, seen = [(name, root)], set()
+        while left:
+            path, module = left.pop()
+            if id(module) in seen:
+                continue
+            seen.add(id(module))
+            self.paths[id(module)] = (weakref.ref(module), path)
+            left += [(f"{path}.{inner}", child) for inner, child in reversed(module._modules.items()) if child is not None]
 
     def _name(self, module: Any) -> str:
         frame = sys._getframe(1)
         while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
             frame = frame.f_back  # type: ignore[assignment]
-        for names in (frame.f_locals, frame.f_globals) if frame is not None else ():
-            for name, value in list(names.items()):
-                if value is module and name != "self":
-                    return str(name)
+        # Not f_locals of a function: before Python 3.13 that makes a copy, which keeps the function's tensors alive.
+        for name, value in list(frame.f_globals.items()) if frame is not None else ():
+            if value is module:
+                return str(name)
         return type(module).__name__
 
 
@@ -78,12 +107,11 @@ class _Watch:
         modules = _Modules()
 
         def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
-            before = _weft._enter_module(modules.path_of(self))
-            modules.depth.value = getattr(modules.depth, "value", 0) + 1
+            before = _weft._enter_module(modules.enter(self))
             try:
                 return call(self, *args, **kwargs)
             finally:
-                modules.depth.value -= 1
+                modules.leave()
                 _weft._leave_module(before)
 
         module_class.__call__ = watched
@@ -95,7 +123,7 @@ def _module_class() -> Any:
     return Module
 
 
-def explain(what: Any, *args: Any, stage: str | None = None, **kwargs: Any) -> Any:
+def explain(what: Any, /, *args: Any, stage: str | None = None, **kwargs: Any) -> Any:
     """What computing a tensor would do: its kernels, a line each: what they compute, from which lines, what they cost. It is not computed.
 
     Of a function, it is called with the arguments that follow, and its lines are shown with the kernels. `stage` gives the text of one
@@ -106,6 +134,8 @@ def explain(what: Any, *args: Any, stage: str | None = None, **kwargs: Any) -> A
     """
     from ._weft import Tensor
 
+    if stage is not None and not isinstance(stage, str):
+        raise TypeError(f"explain(): argument 'stage' must be a string, not {type(stage).__name__}")
     if not isinstance(what, Tensor):
         if not callable(what):
             raise TypeError(f"explain(): argument 'what' must be a Tensor, or a function that gives one, not {type(what).__name__}")
@@ -116,7 +146,7 @@ def explain(what: Any, *args: Any, stage: str | None = None, **kwargs: Any) -> A
                 raise TypeError(f"explain(): the function must give a Tensor, not {type(result).__name__}")
             return explain(first, stage=stage)
     if args or kwargs:
-        raise TypeError("explain(): arguments behind a Tensor mean nothing; pass a function to have it called with them")
+        raise TypeError("explain(): arguments behind a Tensor mean nothing; a stage is stage=\"loops\", and a function is called with them")
     explanation = _weft._explain(what)
     return explanation if stage is None else explanation.text(stage)
 
@@ -144,8 +174,7 @@ class inspection:
     """While it is open, ops remember where they were called, so that explain() says which lines a kernel came from.
 
     >>> with weft.inspection():
-    ...     y = model(x)
-    >>> print(weft.explain(y))
+    ...     print(weft.explain(model(x)))
     """
 
     def __enter__(self) -> Self:
@@ -168,7 +197,11 @@ class profile:
     active: profile | None = None
 
     def __init__(self, title: str | None = None) -> None:
-        self.title = title if title is not None else os.path.basename(sys.argv[0] if getattr(sys, "argv", None) and sys.argv[0] else "interactive")
+        if title is not None and not isinstance(title, str):
+            raise TypeError(f"profile(): argument 'title' must be a string, not {type(title).__name__}; what runs inside `with weft.profile() as p:` is recorded")
+        if title is not None and title.endswith((".html", ".json")):
+            raise ValueError(f"profile({title!r}): this is the title; write the file with p.save({title!r}) when it has ended")
+        self.title = title
         self._profile: Any = None
         self._undo: list[Callable[[], None]] = []
 
@@ -176,7 +209,7 @@ class profile:
         """Begins; `with` does so."""
         if self._profile is not None:
             raise RuntimeError("profile: this one has been started already; make another one")
-        self._profile = _weft._Profile(self.title)
+        self._profile = _weft._Profile(self.title or "")
         self._watch = _Watch()
         profile.active = self
         self._watch_loaders()
@@ -193,6 +226,9 @@ class profile:
         for undo in self._undo:
             undo()
         self._profile.stop()
+        if self.title is None:  # only now: `python -m` sets it late
+            program = getattr(sys, "argv", None) and os.path.basename(sys.argv[0])
+            self._profile.set_title(program or "interactive")
         self._watch.close()
 
     def __enter__(self) -> Self:
@@ -203,6 +239,8 @@ class profile:
 
     def region(self, name: str) -> _Region:
         """A part of the program with a name, on the timeline: `with p.region("evaluate"):`."""
+        if not isinstance(name, str):
+            raise TypeError(f"region(): argument 'name' must be a string, not {type(name).__name__}")
         return _Region(self._recorded(), name)
 
     def json(self) -> str:
@@ -290,7 +328,15 @@ def profile_program(path: str) -> None:
     _check_suffix(f"WEFT_PROFILE={path}", path)
     del os.environ["WEFT_PROFILE"]
     path, process = os.path.abspath(path), os.getpid()
-    every = float(os.environ.pop("WEFT_PROFILE_EVERY", "0"))
+    if not os.access(os.path.dirname(path), os.W_OK):
+        raise ValueError(f"WEFT_PROFILE={path}: there is no such folder, or nobody may write there")
+    text = os.environ.pop("WEFT_PROFILE_EVERY", "0")
+    try:
+        every = float(text)
+    except ValueError:
+        every = -1.0
+    if not 0 <= every < 1e6:
+        raise ValueError(f"WEFT_PROFILE_EVERY={text}: must be a number of seconds, like 2")
     recorded = profile().start()
     ended = threading.Event()
 

@@ -35,7 +35,7 @@ def summary(profile: dict[str, Any], rows: int = 20) -> str:
     """The slowest kernels, a line each."""
     kernels = sorted(profile["kernels"], key=lambda kernel: -kernel["time"])
     total = sum(kernel["time"] for kernel in kernels) or 1
-    lines = [f"{profile['title']}: {profile['duration'] / 1e6:.1f} ms, {total / 1e6:.1f} ms of them in {len(kernels)} kernels"]
+    lines = [f"{profile['title']}: {profile['duration'] / 1e6:.1f} ms, {total / 1e6:.1f} ms of them in {len(kernels)} kernel{'s' * (len(kernels) != 1)}"]
     for kernel in kernels[:rows]:
         sites = [profile["sites"][site] for site in kernel["sites"]]
         places = dict.fromkeys(f"{profile['files'][site['file']]['path']}:{site['line']}" for site in sites if "file" in site)
@@ -88,7 +88,10 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if not options.live:
-            print(summary(read(options.file), options.rows))
+            try:
+                print(summary(read(options.file), options.rows))
+            except (KeyError, IndexError, TypeError):
+                raise ValueError(f"{options.file}: the profile in it is damaged") from None
             return 0
         if not options.file.endswith(".html"):
             parser.error("--live shows the page: let the program write WEFT_PROFILE=run.html")

@@ -33,36 +33,6 @@ std::string megabytes(std::int64_t bytes) {
     return str(bytes / 1'000'000, ".", bytes / 100'000 % 10, " MB");
 }
 
-// "result 0 in f32[64, 32, 512] at [3, 0, 128]", for each result that lies in a larger array.
-std::vector<std::string> places_of(const schedule::Plan& plan, const schedule::PlanStep& step) {
-    std::vector<std::string> places;
-    for (std::size_t i = 0; i < step.kernel.graph.outputs.size(); ++i) {
-        const schedule::PlanValue& value = plan.values[step.values[step.kernel.graph.outputs[i].param]];
-        if (value.where != schedule::PlanValue::Where::Inside) continue;
-        const schedule::PlanValue& whole = plan.values[value.whole];
-        Shape at;
-        for (std::size_t d = 0; d < whole.shape.size(); ++d)
-            at.push_back(value.offset / whole.strides[d] % whole.shape[d]);
-        places.push_back(str("result ", i, " in ", name_of(whole.dtype), whole.shape, " at ", at));
-    }
-    return places;
-}
-
-// "result 0: asked for", for each result. The plan's first output is what was asked for; the others are for tensors that are alive.
-std::vector<std::string> reasons_to_store(const schedule::Plan& plan, const schedule::PlanStep& step) {
-    std::vector<std::string> reasons;
-    for (std::size_t i = 0; i < step.kernel.graph.outputs.size(); ++i) {
-        const int value = step.values[step.kernel.graph.outputs[i].param];
-        const auto output = std::find(plan.outputs.begin(), plan.outputs.end(), value);
-        const std::string_view why = output == plan.outputs.begin() ? "asked for"
-                                     : output != plan.outputs.end()
-                                         ? "a tensor that is alive needs it: it is computed once"
-                                         : "other kernels read it";
-        reasons.push_back(str("result ", i, ": ", why));
-    }
-    return reasons;
-}
-
 // What is computed when this is read: also what tensors that are alive need of it. A run of its own before or after it is shown as part of it.
 std::vector<ir::NodeRef> roots_of(const Tensor& tensor) {
     std::vector<ir::NodeRef> roots{cells::stripped(node_of(tensor))};
@@ -106,8 +76,8 @@ Explanation::Kernel explain_kernel(const schedule::Plan& plan, const schedule::P
     result.measured = 1e-9 * static_cast<double>(compiled->best_time);
     result.reason = graph.reasons.empty() ? "" : graph.reasons[0];
     result.compute = ir::print_graph(values);
-    result.inside = places_of(plan, step);
-    result.stored = reasons_to_store(plan, step);
+    result.inside = inspect::places_of(plan, step);
+    result.stored = inspect::reasons_to_store(plan, step);
     result.schedule = kernel::describe(lowered);
     result.loops = kernel::print(lowered);
     result.source = inspect::code_of(lowered, target).text;
@@ -252,8 +222,9 @@ std::string kernel_lines(const Explanation& plan) {
                    " ", right(kernel.estimate > 0 ? time_of(kernel.estimate) : "", 10));
         if (kernel.measured > 0) {
             char percent[16];
-            std::snprintf(percent, sizeof percent, "%.0f %%", 100 * std::min(1.0, kernel.estimate / kernel.measured));
-            out += str(" ", right(time_of(kernel.measured), 10), "  ", percent, " of the limit");
+            std::snprintf(percent, sizeof percent, "%.0f %%", 100 * kernel.estimate / kernel.measured);
+            out += str(" ", right(time_of(kernel.measured), 10), "  ",
+                       kernel.estimate > kernel.measured ? "in the caches" : str(percent, " of the limit"));
         }
         out += "\n";
     }

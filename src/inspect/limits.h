@@ -10,8 +10,8 @@ struct MachineLimits {
     bool measured = false;
 };
 
-// `measure`: by running a copy that no cache holds and a product that fills the cores, once per process and number of threads (a tenth of a
-// second). The caller holds no lock.
+// `measure`: by running a copy that no cache holds, and multiply-adds on all threads, once per process and number of threads (some tenths of
+// a second); not while a profile records. The caller holds no lock.
 MachineLimits machine_limits(bool measure);
 
 double seconds_at_least(std::int64_t bytes, std::int64_t multiply_adds, const MachineLimits& limits);

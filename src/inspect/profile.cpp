@@ -62,7 +62,8 @@ int RunKinds::number_of(const schedule::Captured& captured, const std::shared_pt
 
 int RunKinds::number_of(const std::shared_ptr<const pipeline::CachedPlan>& plan) {
     std::vector<int>& known = of_plan_[plan.get()];
-    if (!known.empty()) return known.front();
+    for (const int number : known)
+        if (kinds_[number].origins_hash == 0) return number;
     RunKind kind{.plan = plan};
     for (const schedule::PlanStep& step : plan->plan.steps) {
         kind.origins.emplace_back();
@@ -112,6 +113,14 @@ void ProfileData::add(Profile::Event kind, int what, std::int64_t step, std::int
     events.push_back({start - began, end - start, kind, track(), what, static_cast<int>(step)});
 }
 
+void ProfileData::add_holder(Holder holder) {
+    if (holders.size() >= most_holders) {
+        std::erase_if(holders, [](const Holder& old) { return old.storage.expired(); });
+        most_holders = std::max<std::size_t>(2 * holders.size(), 1024);
+    }
+    holders.push_back(std::move(holder));
+}
+
 int ProfileData::label(std::string_view name) {
     const std::lock_guard lock(profile_mutex());
     const auto found = std::find(labels.begin(), labels.end(), name);
@@ -142,23 +151,30 @@ using inspect::ProfileData;
 class Profile::Recorder final : public pipeline::Observer {
 public:
     explicit Recorder(std::string title) {
+        const std::lock_guard queue(cells::run_lock());
+        if (pipeline::observer()) throw ValueError("profile: another profile is recording; stop it first");
         data.title = std::move(title);
         data.began = Profile::now();
         data.wall = std::chrono::system_clock::now();
         data.track();  // the first is the thread that profiles
-        const std::lock_guard queue(cells::run_lock());
-        if (pipeline::observer()) throw ValueError("profile: another profile is recording; stop it first");
         pipeline::set_observer(this);
     }
     ~Recorder() override { stop(); }
 
     void stop() {
-        if (stopped_) return;
         const std::lock_guard queue(cells::run_lock());
+        if (stopped_) return;
         pipeline::set_observer(nullptr);
+        calls_.reset();
+        const std::lock_guard lock(inspect::profile_mutex());
         data.ended = Profile::now();
         stopped_ = true;
-        calls_.reset();
+    }
+
+    bool stopped() const { return stopped_; }
+    void set_title(std::string title) {
+        const std::lock_guard lock(inspect::profile_mutex());
+        data.title = std::move(title);
     }
 
     ProfileData so_far() const {
@@ -173,7 +189,10 @@ public:
         const std::int64_t start = Profile::now();
         const int number = inspect::run_kinds().number_of(captured, plan);
         const std::int64_t end = Profile::now();
-        data.overhead += end - start;
+        {
+            const std::lock_guard lock(inspect::profile_mutex());
+            data.overhead += end - start;
+        }
         constexpr std::int64_t kNoticed = 100'000;  // the first run of a plan: its lines are looked up
         if (end - start > kNoticed) data.add(Event::Wait, data.label("the profile itself"), -1, start, end);
         return number;
@@ -192,7 +211,7 @@ public:
     }
     void stored(int run, int value, const ir::StorageRef& storage) override {
         const std::lock_guard lock(inspect::profile_mutex());
-        data.holders.push_back({storage, run, value});
+        data.add_holder({storage, run, value});
     }
 
     ProfileData data;
@@ -210,10 +229,11 @@ std::int64_t Profile::now() { return pipeline::now(); }
 void Profile::add(Event kind, std::string_view label, std::int64_t start, std::int64_t end) {
     if (kind == Event::Kernel || kind == Event::Compile || kind == Event::Run)
         throw ValueError("Profile::add: kernels, compilations and runs are recorded by the library");
-    recorder_->data.add(kind, recorder_->data.label(label), -1, start, end);
+    if (!recorder_->stopped()) recorder_->data.add(kind, recorder_->data.label(label), -1, start, end);
 }
 
 void Profile::stop() { recorder_->stop(); }
+void Profile::set_title(std::string title) { recorder_->set_title(std::move(title)); }
 
 std::string Profile::json() const { return inspect::to_json(recorder_->so_far()); }
 std::string Profile::table() const { return inspect::to_table(recorder_->so_far()); }

@@ -65,6 +65,7 @@ struct ProfileData {
     int track();  // of this thread; with the mutex, or before others know of this
     void add(Profile::Event kind, int what, std::int64_t step, std::int64_t start, std::int64_t end);
     int label(std::string_view name);
+    void add_holder(Holder holder);              // with the mutex
     void note_memory(std::int64_t at, int run);  // at the end of this run
 
     const std::uint64_t id = ir::fresh_id();
@@ -75,6 +76,7 @@ struct ProfileData {
     std::vector<MemoryPoint> memory;
     std::vector<std::string> tracks, labels;
     std::vector<Holder> holders, at_peak;
+    std::size_t most_holders = 1024;  // before those that are gone are dropped
     std::int64_t peak_bytes = 0, peak_time = 0;
     bool recording = false;  // still: nothing may run beside the program
     int peak_run = -1;       // a RunKind, whose arena is still there

@@ -62,7 +62,9 @@ private:
             std::ifstream file(path, std::ios::binary);
             std::ostringstream text;
             if (file) text << file.rdbuf();
-            files.push_back(Json{{"path", shown(path)}, {"source", text.str()}});
+            Json entry{{"path", shown(path)}};
+            if (!text.str().empty()) entry["source"] = text.str();
+            files.push_back(std::move(entry));
         }
         return found->second;
     }
@@ -122,7 +124,7 @@ std::int64_t bytes_of(const PlanValue& value) {
 
 class Writer {
 public:
-    explicit Writer(const ProfileData& data) : data_(data), limits_(machine_limits(!data.recording)) {
+    Writer(const ProfileData& data, const MachineLimits& limits) : data_(data), limits_(limits) {
         for (const ProfileData::Event& event : data.events) {
             if (event.kind != Profile::Event::Kernel) continue;
             KernelTimes& times = times_[same_as({event.what, event.step})];
@@ -133,7 +135,8 @@ public:
         std::vector<std::pair<std::int64_t, KernelKey>> by_time;
         for (const auto& [key, times] : times_) by_time.emplace_back(-times.time, key);
         std::sort(by_time.begin(), by_time.end());
-        for (std::size_t i = 0; i < std::min(by_time.size(), kWithLoops); ++i) with_loops_[by_time[i].second] = true;
+        const std::size_t most = data.recording ? 0 : kWithLoops;  // it takes time: not while the program runs
+        for (std::size_t i = 0; i < std::min(by_time.size(), most); ++i) with_loops_[by_time[i].second] = true;
     }
 
     std::string json() {
@@ -183,8 +186,8 @@ public:
                 static_cast<long long>(rows[i].calls));
             out += str(text, rows[i].name);
             if (rows[i].fraction > 0) {
-                std::snprintf(text, sizeof text, "  (%.0f %% of the limit)", 100 * std::min(rows[i].fraction, 1.0));
-                out += text;
+                std::snprintf(text, sizeof text, "  (%.0f %% of the limit)", 100 * rows[i].fraction);
+                out += rows[i].fraction > 1 ? "  (in the caches)" : text;
             }
             out += str(rows[i].lines.empty() ? "" : "  ", rows[i].lines, "\n");
         }
@@ -273,7 +276,7 @@ private:
         const KernelTimes& times = times_.at(key);
         out["calls"] = times.calls;
         out["time"] = times.time;
-        out["best"] = times.best;
+        if (times.calls > 0) out["best"] = times.best;
         if (const double limit = limit_of(step); limit > 0) out["limit"] = static_cast<std::int64_t>(limit);
         return out;
     }
@@ -283,6 +286,9 @@ private:
         std::vector<ir::NodeRef> values;
         for (const ir::KernelGraph::Output& output : graph.outputs) values.push_back(output.value);
         out["compute"] = ir::print_graph(values);
+        out["stored"] = reasons_to_store(plan.plan, plan.plan.steps[key.step]);
+        if (const auto places = places_of(plan.plan, plan.plan.steps[key.step]); !places.empty())
+            out["inside"] = places;
         out["schedule"] = plan.kernels[key.step]->schedule;
         if (with_loops_.contains(key)) add_loops(graph, *plan.target, out);
         const pipeline::Traffic traffic = pipeline::traffic_of(graph);
@@ -435,15 +441,15 @@ private:
 }  // namespace
 
 std::string to_json(const ProfileData& data) {
-    Writer writer(data);
-    const std::lock_guard lock(ir::graph_lock());  // printing walks nodes
-    return writer.json();
+    const MachineLimits limits = machine_limits(!data.recording);
+    const std::lock_guard lock(ir::graph_lock());  // of RunKinds, and printing walks nodes
+    return Writer(data, limits).json();
 }
 
 std::string to_table(const ProfileData& data) {
-    Writer writer(data);
+    const MachineLimits limits = machine_limits(!data.recording);
     const std::lock_guard lock(ir::graph_lock());
-    return writer.table();
+    return Writer(data, limits).table();
 }
 
 }  // namespace weft::inspect

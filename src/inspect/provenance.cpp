@@ -117,6 +117,36 @@ ir::OriginIds origins_of_step(const PlanItems& items, const schedule::Captured& 
     return ids.empty() ? collect(true) : ids;
 }
 
+// "result 0 in f32[64, 32, 512] at [3, 0, 128]", for each result that lies in a larger array.
+std::vector<std::string> places_of(const schedule::Plan& plan, const PlanStep& step) {
+    std::vector<std::string> places;
+    for (std::size_t i = 0; i < step.kernel.graph.outputs.size(); ++i) {
+        const schedule::PlanValue& value = plan.values[step.values[step.kernel.graph.outputs[i].param]];
+        if (value.where != schedule::PlanValue::Where::Inside) continue;
+        const schedule::PlanValue& whole = plan.values[value.whole];
+        Shape at;
+        for (std::size_t d = 0; d < whole.shape.size(); ++d)
+            at.push_back(value.offset / whole.strides[d] % whole.shape[d]);
+        places.push_back(str("result ", i, " in ", name_of(whole.dtype), whole.shape, " at ", at));
+    }
+    return places;
+}
+
+// "result 0: asked for", for each result. The plan's first output is what was asked for; the others are for tensors that are alive.
+std::vector<std::string> reasons_to_store(const schedule::Plan& plan, const PlanStep& step) {
+    std::vector<std::string> reasons;
+    for (std::size_t i = 0; i < step.kernel.graph.outputs.size(); ++i) {
+        const int value = step.values[step.kernel.graph.outputs[i].param];
+        const auto output = std::find(plan.outputs.begin(), plan.outputs.end(), value);
+        const std::string_view why = output == plan.outputs.begin() ? "asked for"
+                                     : output != plan.outputs.end()
+                                         ? "a tensor that is alive needs it: it is computed once"
+                                         : "other kernels read it";
+        reasons.push_back(str("result ", i, ": ", why));
+    }
+    return reasons;
+}
+
 std::vector<std::string> ops_behind(std::span<const ir::OriginId> origins) {
     std::vector<std::string> ops;
     const auto add = [&](std::string op) {

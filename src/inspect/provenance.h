@@ -29,6 +29,8 @@ ItemOrigins origins_of_items(const schedule::Captured& captured);
 ir::OriginIds origins_of_step(const PlanItems& items, const schedule::Captured& captured, const ItemOrigins& origins,
                               std::size_t step);
 
+std::vector<std::string> places_of(const schedule::Plan& plan, const schedule::PlanStep& step);
+std::vector<std::string> reasons_to_store(const schedule::Plan& plan, const schedule::PlanStep& step);
 std::vector<std::string> ops_behind(std::span<const ir::OriginId> origins);  // "linear", "grad relu": each once
 
 // "linear+relu 128×784×128", from the calls; without them from the kernel's own ops.

@@ -4,7 +4,7 @@
 #include "cells/state.h"
 #include "core/str.h"
 #include "device/target.h"
-#include "ir/origins.h"
+#include "pipeline/observer.h"
 #include "tracing/recorder.h"
 
 #include <weft/error.h>
@@ -49,7 +49,7 @@ tracing::Signature signature_of(std::span<const Tensor> inputs, std::span<const 
                               .same_as = {},
                               .in_base = {},
                               .mode = graph_mode(),
-                              .recorded_calls = ir::call_recorder() != nullptr,
+                              .observed = pipeline::observer() != nullptr,
                               .target = device::current_target()};
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         result.inputs.push_back(layout_of(memory[i]));
@@ -62,7 +62,7 @@ tracing::Signature signature_of(std::span<const Tensor> inputs, std::span<const 
 // The same as comparing with signature_of(), without making one.
 bool matches(const tracing::Signature& signature, std::span<const Tensor> inputs, std::span<const Memory> memory) {
     if (signature.inputs.size() != inputs.size() || !(signature.mode == graph_mode())) return false;
-    if (!signature.recorded_calls && ir::call_recorder()) return false;
+    if (!signature.observed && pipeline::observer()) return false;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         const tracing::Layout& layout = signature.inputs[i];
         if (layout.device != memory[i].storage->device || layout.dtype != memory[i].dtype ||
