@@ -92,6 +92,7 @@ def main(arguments=None):
             accuracy = (guesses == test_labels).float().mean().item()
         print(f"epoch {epoch}: loss {sum(losses[-len(loader) :]) / len(loader):.4f}, test accuracy {accuracy:.2%}", flush=True)
     if options.page:
+        profile.stop()
         profile.save(options.page)
     spent = {name: value - before[name] for name, value in weft.counters().items()}
 
