@@ -5,6 +5,8 @@
 
 #include <weft/profile.h>
 
+#include <dlfcn.h>
+
 #include <map>
 #include <string>
 #include <tuple>
@@ -80,7 +82,14 @@ int line_with_gil() {
     return -1;
 }
 
-int current_line() { return PyGILState_Check() ? line_with_gil() : line_of_call; }
+// PyGILState_Check() is in every CPython, but not among the names of the stable ABI: it is looked up. Without it, calls that let the GIL go still
+// have their line.
+bool holds_gil() {
+    static const auto check = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "PyGILState_Check"));
+    return check && check();
+}
+
+int current_line() { return holds_gil() ? line_with_gil() : line_of_call; }
 
 }  // namespace
 
