@@ -41,11 +41,24 @@ function licences(inputs) {
         const match = /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path);
         if (match) add(match[1]);
     }
-    return [...names].sort().map((name) => {
-        const folder = join(here, "node_modules", name);
+    const holders = new Map(); // by the words of a licence, which several packages have in common: whose it is
+    for (const name of [...names].sort()) {
         const { version, license } = describe(name);
-        return `${name} ${version} (${license})\n\n${readFileSync(join(folder, "LICENSE"), "utf8").trim()}`;
-    });
+        const text = readFileSync(join(here, "node_modules", name, "LICENSE"), "utf8").trim();
+        const start = text.search(/^Permission/m);
+        const words = text.slice(Math.max(start, 0));
+        const key = words.replace(/\s+/g, " ");
+        const notice =
+            start > 0
+                ? `, ${text
+                      .slice(0, start)
+                      .match(/^Copyright.*$/gm)
+                      .join(", ")}`
+                : "";
+        if (!holders.has(key)) holders.set(key, { owners: [], words });
+        holders.get(key).owners.push(`${name} ${version} (${license})${notice}`);
+    }
+    return [...holders.values()].map(({ owners, words }) => `${owners.join("\n")}\n\n${words}`);
 }
 
 const script = await bundle("main.js");

@@ -71,13 +71,6 @@ Recording::~Recording() {
     recorder().origins.stop();
 }
 
-std::string to_string(const Site& site) {
-    const SourceLine line = calls().line(site.line);
-    if (line.file.empty()) return site.op;
-    const std::string_view name = std::string_view(line.file).substr(line.file.rfind('/') + 1);
-    return str(name, ":", line.line, " ", site.op);
-}
-
 }  // namespace inspect
 
 Inspection::Inspection() : recording_(std::make_shared<inspect::Recording>()) {}

@@ -46,6 +46,5 @@ public:
 
 inline int site_of(ir::OriginId id) { return static_cast<int>(id >> 1); }
 inline bool is_backward(ir::OriginId id) { return id & ir::kBackward; }
-std::string to_string(const Site& site);  // "train.py:12 linear", or the op alone
 
 }  // namespace weft::inspect

@@ -2,7 +2,6 @@
 #include "cells/companions.h"
 #include "cells/state.h"
 #include "core/str.h"
-#include "inspect/calls.h"
 #include "inspect/code.h"
 #include "inspect/limits.h"
 #include "inspect/provenance.h"
@@ -48,24 +47,13 @@ std::vector<ir::NodeRef> roots_of(const Tensor& tensor) {
     return roots;
 }
 
-std::vector<std::string> lines_behind(std::span<const ir::OriginId> origins) {
-    std::vector<std::string> lines;
-    for (const ir::OriginId id : origins) {
-        const SourceLine line = inspect::calls().line(inspect::calls().site(inspect::site_of(id)).line);
-        if (line.file.empty()) continue;
-        std::string text = str(line.file.substr(line.file.rfind('/') + 1), ":", line.line);
-        if (std::find(lines.begin(), lines.end(), text) == lines.end()) lines.push_back(std::move(text));
-    }
-    return lines;
-}
-
 Explanation::Kernel explain_kernel(const schedule::Plan& plan, const schedule::PlanStep& step,
                                    const pipeline::Compiled* compiled, const Target& target,
                                    std::span<const ir::OriginId> origins) {
     Explanation::Kernel result;
     result.name = inspect::name_of_step(step, origins);
     result.ops = inspect::ops_behind(origins);
-    result.lines = lines_behind(origins);
+    result.lines = inspect::lines_behind(origins);
     if (!compiled) return result;
     const ir::KernelGraph& graph = step.kernel.graph;
     const kernel::Kernel lowered = kernel::proven_kernel(graph, target).kernel;

@@ -39,29 +39,22 @@ double best_seconds(const F& f) {
 constexpr int kRounds = 20'000;
 
 #if defined(__x86_64__)
-// Sums that stay in registers, enough of them to hide the latency of each.
-__attribute__((target("avx512f"))) float fma_avx512() {
-    constexpr int kSums = 16;
-    __m512 sums[kSums];
-    for (__m512& sum : sums) sum = _mm512_set1_ps(1);
-    const __m512 factor = _mm512_set1_ps(0.5f);
-    for (int i = 0; i < kRounds; ++i)
-#pragma GCC unroll 16
-        for (int s = 0; s < kSums; ++s) sums[s] = _mm512_fmadd_ps(sums[s], factor, factor);
-    for (int s = 1; s < kSums; ++s) sums[0] = _mm512_add_ps(sums[0], sums[s]);
-    return _mm512_cvtss_f32(sums[0]);
-}
-__attribute__((target("avx2,fma"))) float fma_avx2() {
-    constexpr int kSums = 12;
-    __m256 sums[kSums];
-    for (__m256& sum : sums) sum = _mm256_set1_ps(1);
-    const __m256 factor = _mm256_set1_ps(0.5f);
-    for (int i = 0; i < kRounds; ++i)
-#pragma GCC unroll 12
-        for (int s = 0; s < kSums; ++s) sums[s] = _mm256_fmadd_ps(sums[s], factor, factor);
-    for (int s = 1; s < kSums; ++s) sums[0] = _mm256_add_ps(sums[0], sums[s]);
-    return _mm256_cvtss_f32(sums[0]);
-}
+constexpr int kSums = 12;  // that stay in registers, enough to hide the latency of each
+
+// Instructions and the attribute that allows them cannot be parameters of a template.
+#define WEFT_MULTIPLY_ADDS(name, instructions, Vector, prefix)                                               \
+    __attribute__((target(instructions))) float name() {                                                     \
+        Vector sums[kSums];                                                                                  \
+        for (Vector & sum : sums) sum = prefix##_set1_ps(1);                                                 \
+        const Vector factor = prefix##_set1_ps(0.5f);                                                        \
+        for (int i = 0; i < kRounds; ++i)                                                                    \
+            _Pragma("GCC unroll 12") for (Vector & sum : sums) sum = prefix##_fmadd_ps(sum, factor, factor); \
+        for (int s = 1; s < kSums; ++s) sums[0] = prefix##_add_ps(sums[0], sums[s]);                         \
+        return prefix##_cvtss_f32(sums[0]);                                                                  \
+    }
+WEFT_MULTIPLY_ADDS(multiply_adds_avx512, "avx512f", __m512, _mm512)
+WEFT_MULTIPLY_ADDS(multiply_adds_avx2, "avx2,fma", __m256, _mm256)
+#undef WEFT_MULTIPLY_ADDS
 
 double flops_of(CpuLevel level) {
     if (level != CpuLevel::Avx512 && level != CpuLevel::Avx2) return 0;
@@ -69,9 +62,11 @@ double flops_of(CpuLevel level) {
     const bool wide = level == CpuLevel::Avx512;
     const std::int64_t chunks = 4 * threads();
     const double seconds = best_seconds([&] {
-        device::run_chunks(chunks, [&](std::int64_t, std::int64_t, int) { used = wide ? fma_avx512() : fma_avx2(); });
+        device::run_chunks(chunks, [&](std::int64_t, std::int64_t, int) {
+            used = wide ? multiply_adds_avx512() : multiply_adds_avx2();
+        });
     });
-    return static_cast<double>(chunks) * kRounds * (wide ? 16 * 16 : 12 * 8) * 2 / seconds;
+    return static_cast<double>(chunks) * kRounds * kSums * (wide ? 16 : 8) * 2 / seconds;
 }
 #else
 double flops_of(CpuLevel) { return 0; }

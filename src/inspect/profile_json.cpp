@@ -212,18 +212,11 @@ private:
     }
 
     static std::string lines_of(const ir::OriginIds& origins) {
+        constexpr std::size_t kShown = 3;
+        const std::vector<std::string> lines = lines_behind({origins.data(), origins.size()});
         std::string text;
-        std::vector<std::string> seen;
-        for (const ir::OriginId id : origins) {
-            const SourceLine line = calls().line(calls().site(site_of(id)).line);
-            if (line.file.empty()) continue;
-            std::string place = str(line.file.substr(line.file.rfind('/') + 1), ":", line.line);
-            if (std::find(seen.begin(), seen.end(), place) != seen.end()) continue;
-            if (seen.size() == 3) return text + " …";
-            text += str(seen.empty() ? "" : " ", place);
-            seen.push_back(std::move(place));
-        }
-        return text;
+        for (std::size_t i = 0; i < std::min(lines.size(), kShown); ++i) text += str(i == 0 ? "" : " ", lines[i]);
+        return lines.size() > kShown ? str(text, " …") : text;
     }
 
     Json machine() const {

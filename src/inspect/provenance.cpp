@@ -156,6 +156,17 @@ std::vector<std::string> ops_behind(std::span<const ir::OriginId> origins) {
     return ops;
 }
 
+std::vector<std::string> lines_behind(std::span<const ir::OriginId> origins) {
+    std::vector<std::string> lines;
+    for (const ir::OriginId id : origins) {
+        const SourceLine line = calls().line(calls().site(site_of(id)).line);
+        if (line.file.empty()) continue;
+        std::string text = str(line.file.substr(line.file.rfind('/') + 1), ":", line.line);
+        if (std::find(lines.begin(), lines.end(), text) == lines.end()) lines.push_back(std::move(text));
+    }
+    return lines;
+}
+
 std::string name_of_step(const PlanStep& step, std::span<const ir::OriginId> origins) {
     std::vector<std::string> ops = ops_behind(origins);
     if (ops.empty()) return pipeline::name_of_step(step);

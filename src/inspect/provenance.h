@@ -31,7 +31,8 @@ ir::OriginIds origins_of_step(const PlanItems& items, const schedule::Captured& 
 
 std::vector<std::string> places_of(const schedule::Plan& plan, const schedule::PlanStep& step);
 std::vector<std::string> reasons_to_store(const schedule::Plan& plan, const schedule::PlanStep& step);
-std::vector<std::string> ops_behind(std::span<const ir::OriginId> origins);  // "linear", "grad relu": each once
+std::vector<std::string> ops_behind(std::span<const ir::OriginId> origins);    // "linear", "grad relu": each once
+std::vector<std::string> lines_behind(std::span<const ir::OriginId> origins);  // "train.py:12": each once
 
 // "linear+relu 128×784×128", from the calls; without them from the kernel's own ops.
 std::string name_of_step(const schedule::PlanStep& step, std::span<const ir::OriginId> origins);

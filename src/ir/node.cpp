@@ -260,6 +260,8 @@ bool Node::derives_crossing() const {
     return false;
 }
 
+bool Node::in_graph() const { return home_->shared_; }
+
 std::uint32_t Node::derives_depth() const {
     std::uint32_t deepest = 0;
     for (const NodeRef& source : sources)

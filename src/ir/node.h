@@ -131,6 +131,7 @@ public:
     mutable std::uint32_t slot = 0;
 
     bool in_memory() const { return realized || op == Op::Buffer; }
+    bool in_graph() const;  // the tensor graph, not that of a compilation
 
     std::uint32_t use_count() const { return references_.load(std::memory_order_relaxed); }
 

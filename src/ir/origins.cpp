@@ -63,11 +63,10 @@ OriginScope::OriginScope(Origins& table, std::span<const OriginId> ids, bool fol
     innermost = this;
 }
 OriginScope::~OriginScope() { innermost = before_; }
-const OriginScope* OriginScope::current() { return innermost; }
 
 void OriginsOf::open(const Node& node) {
     CallRecorder* const calls = call_recorder();
-    if (innermost ? !innermost->follows_ : !calls) return;
+    if (!node.in_graph() || (innermost ? !innermost->follows_ : !calls)) return;
     Origins& table = innermost ? innermost->table_ : calls->origins;
     const std::lock_guard lock(graph_lock());
     scope_.emplace(table, table.of(node), true);

@@ -54,7 +54,6 @@ public:
     ~OriginScope();
     OriginScope(const OriginScope&) = delete;
     OriginScope& operator=(const OriginScope&) = delete;
-    static const OriginScope* current();
 
 private:
     friend void note_made(const Node&);

@@ -23,6 +23,8 @@ function add(element, children) {
 
 // h("td", {class: "number", onclick: f}, "text", child)
 export const h = (tag, props, ...children) => fill(document.createElement(tag), props, children);
+// A view: what it holds stands in a column.
+export const column = (...children) => h("div", { class: "view" }, h("div", { class: "stack" }, children));
 export const svg = (tag, props, ...children) => fill(document.createElementNS(kSvg, tag), props, children);
 
 export function replace(element, ...children) {

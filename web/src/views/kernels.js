@@ -1,6 +1,6 @@
 // web/src/views/kernels.js: all kernels in a table and on the machine's roofline; the stages of the selected one.
 import { kernelColor } from "../colors.js";
-import { h, replace } from "../dom.js";
+import { column, h, replace } from "../dom.js";
 import * as format from "../format.js";
 import { dot } from "../marks.js";
 import { table } from "../table.js";
@@ -63,28 +63,22 @@ export function kernelsView(app) {
     });
     const chart = h("div", { class: "card", style: { width: "420px", flex: "none" } });
     const detail = h("div", { class: "card", hidden: true });
-    const element = h(
-        "div",
-        { class: "view" },
+    const element = column(
         h(
             "div",
-            { class: "stack" },
+            { class: "split", style: { "align-items": "stretch", height: "400px" } },
             h(
                 "div",
-                { class: "split", style: { "align-items": "stretch", height: "400px" } },
-                h(
-                    "div",
-                    {
-                        class: "card grow",
-                        style: { display: "flex", "flex-direction": "column", gap: "8px", "padding-bottom": "6px" },
-                    },
-                    h("div", { class: "row" }, input, counted),
-                    h("div", { class: "scroll", style: { margin: "0 -10px" } }, list.element),
-                ),
-                chart,
+                {
+                    class: "card grow",
+                    style: { display: "flex", "flex-direction": "column", gap: "8px", "padding-bottom": "6px" },
+                },
+                h("div", { class: "row" }, input, counted),
+                h("div", { class: "scroll", style: { margin: "0 -10px" } }, list.element),
             ),
-            detail,
+            chart,
         ),
+        detail,
     );
 
     const words = model.kernels.map((kernel) =>

@@ -1,6 +1,6 @@
 // web/src/views/overview.js: where the time and the memory went, on one screen, and what stands out.
 import { kKindColors } from "../colors.js";
-import { h } from "../dom.js";
+import { column, h } from "../dom.js";
 import * as format from "../format.js";
 import { dot, meter } from "../marks.js";
 import { kPython, lineText, siteText } from "../model.js";
@@ -20,7 +20,7 @@ export function overviewView(app) {
         h("div", { class: "columns" }, kernelsCard(app), linesCard(app)),
         h("div", { class: "columns" }, memoryCard(app), modulesCard(app)),
     ];
-    return { element: h("div", { class: "view" }, h("div", { class: "stack" }, cards)) };
+    return { element: column(cards) };
 }
 
 const card = (title, ...content) => h("div", { class: "card" }, h("h2", null, title), content);

@@ -1,7 +1,7 @@
 // web/src/views/plans.js: what one run does: kernels in order, the graph before and after simplify, and where values live.
 import { kKernelKinds, kernelColor } from "../colors.js";
 import { diffLines } from "../diff.js";
-import { h, replace } from "../dom.js";
+import { column, h, replace } from "../dom.js";
 import * as format from "../format.js";
 import { dot, meter } from "../marks.js";
 import { siteText } from "../model.js";
@@ -29,20 +29,14 @@ export function planChooser(app, tab) {
 export function plansView(app) {
     const { model } = app;
     const chooser = planChooser(app, "plans");
-    const content = h("div", { class: "stack", style: { "margin-top": "14px" } });
-    const element = h(
-        "div",
-        { class: "view" },
+    const content = h("div", { class: "stack" });
+    const element = column(
         h(
             "div",
-            { class: "stack" },
-            h(
-                "div",
-                { class: "row" },
-                h("h2", null, "Plan"),
-                chooser.element,
-                h("span", { class: "dim" }, format.plural(model.plans.length, "plan")),
-            ),
+            { class: "row" },
+            h("h2", null, "Plan"),
+            chooser.element,
+            h("span", { class: "dim" }, format.plural(model.plans.length, "plan")),
         ),
         content,
     );
