@@ -2,6 +2,7 @@
 #include "inspect/limits.h"
 
 #include "core/leaf_mutex.h"
+#include "device/peak.h"
 #include "device/target.h"
 #include "device/threads.h"
 #include "pipeline/observer.h"
@@ -10,10 +11,6 @@
 #include <weft/debug.h>
 #include <weft/error.h>
 #include <weft/ops.h>
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 #include <algorithm>
 #include <atomic>
@@ -34,45 +31,18 @@ double best_seconds(const F& f) {
     return 1e-9 * static_cast<double>(best);
 }
 
-// ---- operations ------------------------------------------------------------------------------------------------------
-
-constexpr int kRounds = 20'000;
-
-#if defined(__x86_64__)
-constexpr int kSums = 12;  // that stay in registers, enough to hide the latency of each
-
-// Instructions and the attribute that allows them cannot be parameters of a template.
-#define WEFT_MULTIPLY_ADDS(name, instructions, Vector, prefix)                                               \
-    __attribute__((target(instructions))) float name() {                                                     \
-        Vector sums[kSums];                                                                                  \
-        for (Vector & sum : sums) sum = prefix##_set1_ps(1);                                                 \
-        const Vector factor = prefix##_set1_ps(0.5f);                                                        \
-        for (int i = 0; i < kRounds; ++i)                                                                    \
-            _Pragma("GCC unroll 12") for (Vector & sum : sums) sum = prefix##_fmadd_ps(sum, factor, factor); \
-        for (int s = 1; s < kSums; ++s) sums[0] = prefix##_add_ps(sums[0], sums[s]);                         \
-        return prefix##_cvtss_f32(sums[0]);                                                                  \
-    }
-WEFT_MULTIPLY_ADDS(multiply_adds_avx512, "avx512f", __m512, _mm512)
-WEFT_MULTIPLY_ADDS(multiply_adds_avx2, "avx2,fma", __m256, _mm256)
-#undef WEFT_MULTIPLY_ADDS
-
-double flops_of(CpuLevel level) {
-    if (level != CpuLevel::Avx512 && level != CpuLevel::Avx2) return 0;
-    std::atomic<float> used = 0;
-    const bool wide = level == CpuLevel::Avx512;
+double operations_per_second() {
+    const CpuLevel level = device::current_target()->level;
     const std::int64_t chunks = 4 * threads();
+    std::atomic<std::int64_t> done = 0;
     const double seconds = best_seconds([&] {
-        device::run_chunks(chunks, [&](std::int64_t, std::int64_t, int) {
-            used = wide ? multiply_adds_avx512() : multiply_adds_avx2();
+        done = 0;
+        device::run_chunks(chunks, [&](std::int64_t begin, std::int64_t end, int) {
+            for (std::int64_t i = begin; i < end; ++i) done += device::run_multiply_adds(level);
         });
     });
-    return static_cast<double>(chunks) * kRounds * kSums * (wide ? 16 : 8) * 2 / seconds;
+    return static_cast<double>(done) / seconds;
 }
-#else
-double flops_of(CpuLevel) { return 0; }
-#endif
-
-// ---- bytes -----------------------------------------------------------------------------------------------------------
 
 // Arrays that no cache holds; a machine that shares a huge one with others gives it to nobody alone.
 double bandwidth() {
@@ -88,7 +58,7 @@ MachineLimits measure() {
     MachineLimits limits;
     try {
         limits.bandwidth = bandwidth();
-        if (const double flops = flops_of(device::current_target()->level); flops > 0) limits.flops = flops;
+        if (const double flops = operations_per_second(); flops > 0) limits.flops = flops;
         limits.measured = true;
     } catch (const MemoryError&) {
         // A common machine's must do.
