@@ -315,6 +315,11 @@ private:
         return std::find(plan_.outputs.begin(), plan_.outputs.end(), v) != plan_.outputs.end();
     }
 
+    // A copy has the value of what it copies: both may be stored as one array.
+    static const Node& stored_value(const Node& root) {
+        return root.op == Op::Contiguous ? stored_value(root.source()) : root;
+    }
+
     void check_outputs() {
         if (plan_.outputs.size() != captured_.outputs.size() || roots_.size() != plan_.outputs.size())
             throw InternalError(str("plan: ", plan_.outputs.size(), " outputs of ", captured_.outputs.size()));
@@ -331,7 +336,7 @@ private:
             require(value(v).where != Where::Leaf || !donated_.contains(value(v).leaf), v, "output ", i,
                     " is memory that was donated");
             const auto [found, fresh] = seen.try_emplace(v, i);
-            require(fresh || roots_[found->second] == roots_[i], v, "outputs ", found->second, " and ", i,
+            require(fresh || &stored_value(*roots_[found->second]) == &stored_value(*roots_[i]), v, "outputs ", found->second, " and ", i,
                     " are two values in one place");
             if (value(v).where == Where::Output && numel(value(v).shape) > 0 && !inside_.contains(v))
                 require(!writes(v).empty(), v, "output ", i, " is never written");

@@ -62,3 +62,12 @@ TEST_CASE("arrays put together are written into a box of memory") {
         CHECK(values(cache.sum({1})) == expected);
     }
 }
+
+TEST_CASE("a stretched array and a copy of it are stored as one") {
+    const Tensor x = tensor({1, 2}, f32).realize();
+    const Tensor stretched = where(tensor({{true, false}, {false, true}}), x, x), copied = clone(stretched);
+    const Tensor both[] = {stretched * 1, stretched, copied};
+    realize(both);
+    CHECK(values(stretched) == Floats{1, 2, 1, 2});
+    CHECK(values(copied) == Floats{1, 2, 1, 2});
+}
