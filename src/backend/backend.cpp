@@ -8,13 +8,14 @@
 namespace weft::backend {
 namespace {
 
-constexpr Backend& (*kBackends[])() = {x86_backend, c_backend, ref_backend};  // the best one first
+constexpr Backend& (*kBackends[])() = {x86_backend, c_backend, ref_backend, cuda_backend};  // the best one first
 
 }  // namespace
 
 std::vector<std::string_view> names() {
     std::vector<std::string_view> result;
-    for (Backend& (*backend)() : kBackends) result.push_back(backend().name());
+    for (Backend& (*backend)() : kBackends)
+        if (backend().processor() == Processor::Cpu) result.push_back(backend().name());
     return result;
 }
 
@@ -22,6 +23,7 @@ Backend& find(std::string_view name, CpuLevel level) {
     std::string list = "\"auto\"";
     for (Backend& (*get)() : kBackends) {
         Backend& backend = get();
+        if (backend.processor() != Processor::Cpu) continue;
         if (name == "auto" && backend.usable(level)) return backend;
         if (name == backend.name() && !backend.built())
             throw ValueError(str("this build of Weft has no ", name, " backend; choose another one in WEFT_BACKEND"));
@@ -31,6 +33,10 @@ Backend& find(std::string_view name, CpuLevel level) {
     throw ValueError(str("there is no backend \"", name, "\"; choose among ", list));
 }
 
-Backend& named(const Target& target) { return find(target.backend, target.level); }
+Backend& named(const Target& target) {
+    for (Backend& (*get)() : kBackends)
+        if (get().processor() == target.processor && target.processor != Processor::Cpu) return get();
+    return find(target.backend, target.level);
+}
 
 }  // namespace weft::backend

@@ -46,23 +46,25 @@ class Backend {
 public:
     virtual ~Backend() = default;
     virtual std::string_view name() const = 0;
-    virtual bool built() const { return true; }                    // false: it stands in for one that this build lacks
-    virtual bool usable(CpuLevel level) const = 0;                 // on this machine, with these instructions
-    virtual std::string describe(const Target& target) const = 0;  // one line: "c: /usr/bin/cc -O2 …, 16 lanes"
+    virtual Processor processor() const { return Processor::Cpu; }  // that its programs are for
+    virtual bool built() const { return true; }                     // false: it stands in for one that this build lacks
+    virtual bool usable(CpuLevel level) const = 0;                  // on this machine, with these instructions
+    virtual std::string describe(const Target& target) const = 0;   // one line: "c: /usr/bin/cc -O2 …, 16 lanes"
     virtual bool starts_compiler() const { return false; }  // then many kernels in one call are cheaper than one by one
     // One program per kernel; may be called by several threads at once. Throws BackendError.
     virtual std::vector<std::shared_ptr<const Program>> compile(std::span<const kernel::Kernel* const> kernels,
                                                                 const Target& target, Detail detail = Detail::None) = 0;
 };
 
-Backend& ref_backend();  // always usable
-Backend& c_backend();    // needs a C compiler at run time; compile() says so if there is none
-Backend& x86_backend();  // machine code
+Backend& ref_backend();   // always usable
+Backend& c_backend();     // needs a C compiler at run time; compile() says so if there is none
+Backend& x86_backend();   // machine code
+Backend& cuda_backend();  // PTX, for NVIDIA's GPUs
 
-// The list of backends is in backend.cpp, the best one first. "auto" is the first that is usable; a name is that one, or `ref` where the
-// system does not let it work. Throws ValueError naming the choices.
+// The list of backends is in backend.cpp, the best one first. Of those for the CPU, "auto" is the first that is usable; a name is that one,
+// or `ref` where the system does not let it work. Throws ValueError naming the choices.
 Backend& find(std::string_view name, CpuLevel level);
 Backend& named(const Target& target);
-std::vector<std::string_view> names();
+std::vector<std::string_view> names();  // for the CPU
 
 }  // namespace weft::backend

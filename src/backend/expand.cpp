@@ -92,7 +92,8 @@ private:
 
     static bool written_out(const Loop& loop) {
         if (loop.kind == LoopKind::Unrolled) return true;
-        return loop.extent() == 1 && loop.kind != LoopKind::Parallel && !loop.count && !loop.polls;
+        return loop.extent() == 1 && loop.kind != LoopKind::Parallel && loop.kind != LoopKind::Block &&
+               loop.kind != LoopKind::Thread && !loop.count && !loop.polls;
     }
 
     // Lanes cannot differ in how often they run an inner loop, and there are no lanes within lanes. Decided before anything
@@ -127,8 +128,8 @@ struct Accesses {
 
 class Analyser {
 public:
-    Analyser(const Kernel& kernel, Expanded& out, bool transposes)
-        : kernel_(kernel), out_(out), transposes_(transposes), accesses_(kernel.buffers.size()) {}
+    Analyser(const Kernel& kernel, Expanded& out, const ExpandOptions& options)
+        : kernel_(kernel), out_(out), options_(options), accesses_(kernel.buffers.size()) {}
 
     void run() {
         find_lanes(out_.body);
@@ -144,7 +145,7 @@ private:
     void find_lanes(const Body& body) {
         for (const Stmt& stmt : body)
             if (const Loop* loop = stmt.loop()) {
-                if (loop->kind == LoopKind::Block || loop->kind == LoopKind::Thread)
+                if (!options_.threads && (loop->kind == LoopKind::Block || loop->kind == LoopKind::Thread))
                     throw InternalError(str("kernel ", kernel_.name, ": blocks of threads are not for this backend"));
                 if (loop->kind == LoopKind::Vector) {
                     if (loop->extent() > kernel::kMaxLanes)
@@ -209,7 +210,7 @@ private:
 
     LoweredBuffer lowered(int b) const {
         const Buffer& buffer = kernel_.buffers[b];
-        if (buffer.role != Buffer::Role::Local) return {};
+        if (buffer.role != Buffer::Role::Local || buffer.memory == Buffer::MemoryType::Shared) return {};
         const Accesses& accesses = accesses_[b];
         if (is_block(buffer, accesses)) return {.form = LoweredBuffer::Vectors, .unit = out_.lanes, .transposed = true};
         const bool other = accesses.other || !accesses.columns.empty();
@@ -232,7 +233,7 @@ private:
     bool is_block(const Buffer& buffer, const Accesses& accesses) const {
         const std::int64_t edge = out_.lanes;
         const auto in_row = [&](const auto& at) { return at.first % edge == 0; };
-        return transposes_ && !accesses.columns.empty() && buffer.memory == Buffer::MemoryType::Register &&
+        return options_.transposes && !accesses.columns.empty() && buffer.memory == Buffer::MemoryType::Register &&
                buffer.lane_loop < 0 && !accesses.other && accesses.constants.empty() && buffer.size == edge * edge &&
                std::all_of(accesses.lanes.begin(), accesses.lanes.end(), in_row);
     }
@@ -269,7 +270,7 @@ private:
 
     const Kernel& kernel_;
     Expanded& out_;
-    const bool transposes_;
+    const ExpandOptions options_;
     std::vector<Accesses> accesses_;
     std::unordered_map<int, int> serial_lanes_;  // other loops: a vector loop that had to become one may own locals
     int widest_ = 0;
@@ -277,10 +278,10 @@ private:
 
 }  // namespace
 
-Expanded expand(const Kernel& kernel, bool lanes, bool transposes) {
+Expanded expand(const Kernel& kernel, const ExpandOptions& options) {
     Expanded result;
-    result.body = Unroller(kernel, lanes)(kernel.body);
-    Analyser(kernel, result, transposes).run();
+    result.body = Unroller(kernel, options.lanes)(kernel.body);
+    Analyser(kernel, result, options).run();
     return result;
 }
 

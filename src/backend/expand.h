@@ -1,4 +1,4 @@
-// backend/expand.h: what c and x86 want to know before they write code: the body with its unrolled loops written out,
+// backend/expand.h: what c, x86 and cuda want to know before they write code: the body with its unrolled loops written out,
 // which loops become lanes of vectors, and what each local becomes.
 #pragma once
 
@@ -41,8 +41,12 @@ struct Expanded {
     std::unordered_map<const ir::Node*, int> uses;  // how many expressions and statements use a node
 };
 
-// Without `lanes` every vector loop runs serially. With `transposes` the backend transposes blocks in registers (see kernel.h); else they
-// are arrays on the stack.
-Expanded expand(const kernel::Kernel& kernel, bool lanes = true, bool transposes = false);
+// What the backend can do.
+struct ExpandOptions {
+    bool lanes = true;        // else every vector loop runs serially
+    bool transposes = false;  // of blocks in registers (see kernel.h); else they are arrays on the stack
+    bool threads = false;     // run Block and Thread loops
+};
+Expanded expand(const kernel::Kernel& kernel, const ExpandOptions& options = {});
 
 }  // namespace weft::backend

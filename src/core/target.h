@@ -20,6 +20,11 @@ struct Numerics {
     friend bool operator==(const Numerics&, const Numerics&) = default;
 };
 
+enum class Processor : std::uint8_t {
+    Cpu,  // a few threads, each with vectors
+    Gpu,  // blocks of many threads
+};
+
 struct Target {
     std::string backend = "ref";          // which one makes the code (backend/backend.h)
     CpuLevel level = CpuLevel::Baseline;  // instructions that it may use
@@ -27,6 +32,8 @@ struct Target {
     int registers = 16;                   // … and how many there are
     std::int64_t last_level_cache = 0;    // bytes; 0: unknown
     int threads = 1;                      // that a kernel's chunks run on
+    Processor processor = Processor::Cpu;
+    int compute_capability = 0;  // Gpu: 90 is 9.0; 0: a simulated one
     Numerics numerics;
     bool donate = true;                      // outputs may take over memory whose last use is in the run
     std::bitset<std::size(kPassNames)> off;  // passes that are left out, by their place in kPassNames

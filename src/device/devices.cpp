@@ -1,9 +1,11 @@
 // device/devices.cpp: the list of devices, and copies between them.
 #include "backend/device.h"
 
+#include "backend/cuda/runtime.h"
 #include "core/str.h"
 #include "device/cpu.h"
 #include "device/guarded.h"
+#include "device/target.h"
 
 #include <weft/error.h>
 
@@ -22,8 +24,12 @@ struct DeviceType {
     std::string_view name;
     std::unique_ptr<DeviceRuntime> (*open)(int index);
 };
-constexpr std::array kTypes = {DeviceType{"cpu", nullptr}, DeviceType{"cuda", nullptr},
-                               DeviceType{"guarded", open_guarded}};
+constexpr std::array kTypes = {
+    DeviceType{"cpu", nullptr},
+    DeviceType{"cuda", [](int index) { return backend::cuda::open(index, current_target); }},
+    DeviceType{"guarded", open_guarded},
+    DeviceType{"simulated", open_simulated},
+};
 
 constinit std::array<std::atomic<DeviceRuntime*>, 256> open{};  // by number; never closed. The CPU is always there
 

@@ -81,8 +81,16 @@ std::byte* at(const Storage& storage, std::int64_t offset) {
 
 class Guarded final : public DeviceRuntime {
 public:
-    explicit Guarded(int index) : number_(Device("guarded:" + std::to_string(index)).number()) {}
-    TargetRef target() override { return current_target(); }
+    Guarded(std::string_view type, int index, Processor processor)
+        : number_(Device(str(type, ":", index)).number()), processor_(processor) {}
+    TargetRef target() override {
+        const TargetRef host = current_target();
+        if (processor_ == Processor::Cpu) return host;
+        Target target = *host;
+        target.processor = processor_;
+        target.backend = "cuda";
+        return interned(target);
+    }
     ir::StorageRef allocate(std::int64_t bytes) override {
         return std::make_shared<GuardedStorage>(number_, static_cast<std::size_t>(bytes));
     }
@@ -110,10 +118,16 @@ public:
 
 private:
     const std::uint8_t number_;
+    const Processor processor_;
 };
 
 }  // namespace
 
-std::unique_ptr<DeviceRuntime> open_guarded(int index) { return std::make_unique<Guarded>(index); }
+std::unique_ptr<DeviceRuntime> open_guarded(int index) {
+    return std::make_unique<Guarded>("guarded", index, Processor::Cpu);
+}
+std::unique_ptr<DeviceRuntime> open_simulated(int index) {
+    return std::make_unique<Guarded>("simulated", index, Processor::Gpu);
+}
 
 }  // namespace weft::device

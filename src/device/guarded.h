@@ -8,4 +8,7 @@ namespace weft::device {
 
 std::unique_ptr<DeviceRuntime> open_guarded(int index);
 
+// The same, for a GPU that is not there: its kernels are written as for one, and their loops interpreted. For tests: it is slow.
+std::unique_ptr<DeviceRuntime> open_simulated(int index);
+
 }  // namespace weft::device

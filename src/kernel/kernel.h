@@ -12,7 +12,7 @@
 //   bits: Parallel iterations share nothing but inputs; Vector iterations (extent <= kMaxLanes) are independent of each
 //   other, except through locals indexed by the lane; Unrolled loops have a small constant extent.
 // - Block and Thread loops are for processors with thousands of threads. Block loops, up to three, are outermost and nothing stands between them;
-//   blocks share nothing but inputs. In a block stand Thread loops (nested: several axes of threads, at most kMaxThreads in all), and Serial loops
+//   blocks share nothing but inputs. Several of them, one after the other, are all that a kernel has: each begins when the one before has ended. In a block stand Thread loops (nested: several axes of threads, at most kMaxThreads in all), and Serial loops
 //   around them; every store is inside a Thread loop. Threads of one loop share nothing that one of them writes, so they may run in any order:
 //   the boundary between two Thread loops is the barrier. What crosses it lies in memory, in a Shared local, which belongs to a block, or in a
 //   local that is `per_thread`: the thread with the same number finds its own value there.

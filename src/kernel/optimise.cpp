@@ -17,6 +17,7 @@ struct Pass {
     Decisions (*choose)(const Kernel&, const Target&);
     Kernel (*apply)(Kernel, const Decisions&);
     bool repeats = false;  // until nothing more is chosen
+    Processor processor = Processor::Cpu;
 };
 constexpr Pass kPasses[] = {{"tile", choose_tiles, tile_contractions},
                             {"unflatten", choose_rows, unflatten_loops, true},  // rows of rows
@@ -31,7 +32,8 @@ constexpr Pass kPasses[] = {{"tile", choose_tiles, tile_contractions},
                             {"jam_vectors", choose_jammed_vectors, jam_vectors},
                             {"prefetch", choose_prefetches, prefetch_rows},
                             {"stream", choose_streams, mark_streams},
-                            {"poll", choose_polls, poll_long_loops}};
+                            {"poll", choose_polls, poll_long_loops},
+                            {"grid", choose_grid, share_among_threads, false, Processor::Gpu}};
 static_assert(std::ranges::equal(kPasses, kPassNames, {}, &Pass::name));  // what WEFT_OPT accepts
 
 constexpr std::size_t kLine = 64;
@@ -58,7 +60,7 @@ void place_locals(Kernel& kernel) {
 Kernel optimise(Kernel kernel, const Target& target, std::span<const std::string_view> without, const Trace& trace) {
     if (trace) trace("lower", kernel);
     for (const Pass& pass : kPasses) {
-        if (target.is_off(pass.name)) continue;
+        if (pass.processor != target.processor || target.is_off(pass.name)) continue;
         if (std::ranges::find(without, pass.name) != without.end()) continue;
         for (bool again = true; again;) {
             Decisions chosen = pass.choose(kernel, target);

@@ -31,6 +31,10 @@ Kernel peel_gates(Kernel kernel, const Decisions& chosen);
 Decisions choose_chunks(const Kernel& kernel, const Target& target);
 Kernel split_for_threads(Kernel kernel, const Decisions& chosen);
 
+// For processors with thousands of threads: which iteration is whose.
+Decisions choose_grid(const Kernel& kernel, const Target& target);
+Kernel share_among_threads(Kernel kernel, const Decisions& chosen);
+
 // Stores of a chunk that share no memory get a loop each.
 Decisions choose_distribution(const Kernel& kernel, const Target& target);
 Kernel distribute_stores(Kernel kernel, const Decisions& chosen);

@@ -72,6 +72,12 @@ struct Describe {
         return str("peel the borders of ", sum<Peel>([](const Peel&) { return 1; }), " loops");
     }
     std::string operator()(const Chunks& chunks) const { return str("parallel by ", chunks.length, " of ", chunks.of); }
+    std::string operator()(const GridSchedule& grid) const {
+        const std::int64_t all = product(grid.loops);
+        if (grid.by_rows) return str("blocks of ", grid.threads, " threads, one for each of ", all);
+        return str("threads for ", all, ", in blocks of ", grid.threads,
+                   grid.each > 1 ? str(", each for ", grid.each) : "");
+    }
     std::string operator()(const Distribute&) const {
         const auto stores = [](const Distribute& one) { return static_cast<std::int64_t>(one.stores); };
         return str("distribute ", sum<Distribute>(stores), " stores over loops of their own");

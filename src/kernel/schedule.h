@@ -115,6 +115,16 @@ struct Chunks {
     bool operator==(const Chunks&) const = default;
 };
 
+// A statement, or all of the kernel, becomes blocks of threads.
+struct GridSchedule {
+    int statement = -1;          // of the body; -1: all of it
+    std::vector<NodeRef> loops;  // the variables of the loops whose iterations are shared out, outermost first
+    bool by_rows = false;        // among blocks, whose threads share the loops inside; else among threads
+    std::int64_t threads = 1;    // of a block
+    std::int64_t each = 1;       // iterations of a thread, of which all loads come first
+    bool operator==(const GridSchedule&) const = default;
+};
+
 // Each of the stores in a loop gets a loop of its own.
 struct Distribute {
     int loop = -1;
@@ -170,8 +180,9 @@ struct Poll {
     bool operator==(const Poll&) const = default;
 };
 
-using Decision = std::variant<SplitPhases, TileSchedule, Unflatten, ColumnStrips, TransposeBlocks, Peel, Chunks,
-                              Distribute, Vectorize, SegmentLoad, JamRows, JamVectors, PrefetchRow, Stream, Poll>;
+using Decision =
+    std::variant<SplitPhases, TileSchedule, Unflatten, ColumnStrips, TransposeBlocks, Peel, Chunks, GridSchedule,
+                 Distribute, Vectorize, SegmentLoad, JamRows, JamVectors, PrefetchRow, Stream, Poll>;
 using Decisions = std::vector<Decision>;
 
 // The decision of a kind for a loop, if there is one.

@@ -34,6 +34,8 @@ public:
     }
 
 private:
+    static bool is_block(const Stmt& stmt) { return stmt.loop() && stmt.loop()->kind == LoopKind::Block; }
+
     enum class State : std::uint8_t { Unseen, Inside, InsideLanes, Done };  // of a loop
 
     void check_loop(const Loop& loop, const Body& siblings, int depth) {
@@ -44,7 +46,10 @@ private:
         if (loop.kind == LoopKind::Parallel)
             require(depth == 0 && siblings.size() == 1, "a parallel loop that is not outermost");
         if (loop.kind == LoopKind::Block)
-            require(depth == blocks_ && depth < 3 && siblings.size() == 1, "a block loop that is not outermost");
+            require(depth == blocks_ && depth < 3 && (depth == 0 || siblings.size() == 1),
+                    "a block loop that is not outermost");
+        else if (depth == 0)
+            require(std::ranges::none_of(siblings, is_block), "a statement outside of blocks, beside a block loop");
         if (loop.kind == LoopKind::Thread) {
             require(blocks_ > 0, "a thread loop outside of a block");
             require(threads_ == 0 || siblings.size() == 1, "a thread loop beside something else in a thread loop");

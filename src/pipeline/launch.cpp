@@ -83,7 +83,7 @@ void* Launch::pointer(int value) const {
 void Launch::run() {
     if (Observer* const watching = observer()) run_observed(*watching);
     else run_steps();
-    device_.synchronise();
+    device_.finish_run();
 }
 
 void Launch::run_steps() {

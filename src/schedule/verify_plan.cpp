@@ -336,8 +336,8 @@ private:
             require(value(v).where != Where::Leaf || !donated_.contains(value(v).leaf), v, "output ", i,
                     " is memory that was donated");
             const auto [found, fresh] = seen.try_emplace(v, i);
-            require(fresh || &stored_value(*roots_[found->second]) == &stored_value(*roots_[i]), v, "outputs ", found->second, " and ", i,
-                    " are two values in one place");
+            require(fresh || &stored_value(*roots_[found->second]) == &stored_value(*roots_[i]), v, "outputs ",
+                    found->second, " and ", i, " are two values in one place");
             if (value(v).where == Where::Output && numel(value(v).shape) > 0 && !inside_.contains(v))
                 require(!writes(v).empty(), v, "output ", i, " is never written");
             require(value(v).where != Where::Donated || !writes(v).empty(), v, "output ", i, " is never written");

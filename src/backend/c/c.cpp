@@ -240,7 +240,7 @@ std::vector<std::shared_ptr<const Program>> CBackend::compile(std::span<const ke
                                                               const Target& target, Detail) {
     const Compiler compiler = find_compiler(target.level);
     Hash base;
-    base.add(compiler.identity).add(processor()).add(kScalarTypes);
+    base.add(compiler.identity).add(processor_name()).add(kScalarTypes);
     for (const std::string& flag : compiler.flags) base.add(flag);
 
     std::vector<Job> jobs;

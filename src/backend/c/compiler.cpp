@@ -207,7 +207,7 @@ Outcome run_command(const std::vector<std::string>& command) {
     return outcome;
 }
 
-const std::string& processor() {
+const std::string& processor_name() {
     static const std::string text = [] {
         std::ifstream file("/proc/cpuinfo");
         std::string result;

@@ -46,6 +46,6 @@ Outcome run_command(const std::vector<std::string>& command);
 std::string find_on_path(std::string_view program);
 
 // A line that changes with the processor: code compiled for this one may not run on another.
-const std::string& processor();
+const std::string& processor_name();
 
 }  // namespace weft::backend::c

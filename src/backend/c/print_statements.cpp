@@ -64,7 +64,7 @@ std::string without_parentheses(std::string text) {
 
 Printer::Printer(const kernel::Kernel& kernel, int register_bytes)
     : kernel_(narrow(kernel, native_lanes(kernel, register_bytes))),
-      expanded_(expand(kernel_, register_bytes > 0, true)),
+      expanded_(expand(kernel_, {.lanes = register_bytes > 0, .transposes = true})),
       placement_(kernel_, expanded_),
       lanes_(expanded_.lanes),
       names_(identifiers(kernel_.buffers)) {}

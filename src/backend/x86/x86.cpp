@@ -44,7 +44,7 @@ Emitted emit(const kernel::Kernel& kernel, bool wide) {
     for (int lanes = native_lanes(kernel, wide ? 64 : 32);; lanes /= 2) {
         try {
             const kernel::Kernel fitting = narrow(kernel, lanes);
-            return Emitter(fitting, expand(fitting, true, true), wide).run();
+            return Emitter(fitting, expand(fitting, {.transposes = true}), wide).run();
         } catch (const TooWide&) {
             if (lanes <= 4)
                 throw InternalError(str("x86: kernel ", kernel.name, " has vectors wider than any register"));

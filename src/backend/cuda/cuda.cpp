@@ -1,0 +1,101 @@
+// backend/cuda/cuda.cpp: the backend: PTX for a GPU; or, on the device that simulates one, the same loops by `ref`, with the PTX beside
+// them, so that a machine without a GPU tries both.
+#include "backend/backend.h"
+#include "backend/cuda/program.h"
+#include "core/str.h"
+
+#include <weft/error.h>
+
+#include <array>
+#include <cstdint>
+
+namespace weft::backend {
+namespace cuda {
+namespace {
+
+// Options of cuModuleLoadDataEx.
+constexpr int kErrorLog = 5, kErrorLogBytes = 6, kOptimisationLevel = 7;
+
+ModuleHandle load(const std::string& name, const std::string& text) {
+    std::array<char, 8192> log{};
+    int names[] = {kErrorLog, kErrorLogBytes, kOptimisationLevel};
+    // Level 1 runs as fast as the default, 4, and compiles in half the time.
+    void* values[] = {log.data(), reinterpret_cast<void*>(std::uintptr_t(log.size())), reinterpret_cast<void*>(1)};
+    ModuleHandle module = nullptr;
+    const Result result = driver().load_module(&module, text.c_str(), 3, names, values);
+    require(result, str("loading the kernel ", name, log[0] ? "\n" : "", log.data()));
+    return module;
+}
+
+// Interpreted on the host.
+class SimulatedProgram final : public HostProgram {
+public:
+    SimulatedProgram(std::shared_ptr<const Program> loops, Module module)
+        : loops_(std::move(loops)), module_(std::move(module)) {}
+    void run(void* const* buffers, const Word* scalars, std::int64_t begin, std::int64_t end, std::byte* scratch,
+             CheckRecord* check) const override {
+        static_cast<const HostProgram&>(*loops_).run(buffers, scalars, begin, end, scratch, check);
+    }
+    std::string source() const override { return module_.text; }
+    std::string machine() const override { return {}; }
+
+private:
+    const std::shared_ptr<const Program> loops_;
+    const Module module_;
+};
+
+class CudaBackend final : public Backend {
+public:
+    std::string_view name() const override { return "cuda"; }
+    Processor processor() const override { return Processor::Gpu; }
+    bool usable(CpuLevel) const override { return true; }
+    std::string describe(const Target& target) const override {
+        return target.compute_capability ? str("cuda: PTX for compute capability ", target.compute_capability / 10, ".",
+                                               target.compute_capability % 10)
+                                         : "cuda: PTX, simulated";
+    }
+    std::vector<std::shared_ptr<const Program>> compile(std::span<const kernel::Kernel* const> kernels,
+                                                        const Target& target, Detail detail) override {
+        std::vector<std::shared_ptr<const Program>> programs;
+        for (const kernel::Kernel* kernel : kernels) {
+            Module module = write_module(*kernel);
+            if (target.compute_capability)
+                programs.push_back(std::make_shared<CudaProgram>(kernel->name, std::move(module)));
+            else
+                programs.push_back(std::make_shared<SimulatedProgram>(
+                    ref_backend().compile(std::span(&kernel, 1), target, detail)[0], std::move(module)));
+        }
+        return programs;
+    }
+};
+
+}  // namespace
+
+const std::vector<Function>& CudaProgram::functions(Context context) const {
+    const std::lock_guard lock(mutex_);
+    Loaded& loaded = loaded_[context];
+    if (loaded.functions.size() == module_.entries.size()) return loaded.functions;
+    if (!loaded.handle) loaded.handle = load(name_, module_.text);
+    std::vector<Function> functions(module_.entries.size());
+    for (std::size_t e = 0; e < functions.size(); ++e)
+        require(driver().get_function(&functions[e], loaded.handle, module_.entries[e].name.c_str()),
+                str("finding the kernel ", name_));
+    loaded.functions = std::move(functions);
+    return loaded.functions;
+}
+
+// The driver waits for kernels that still run. At the end of the process it may be gone: then there is nothing to unload.
+CudaProgram::~CudaProgram() {
+    if (::getpid() != process_) return;  // a child has none of its parent's modules
+    for (const auto& [context, loaded] : loaded_)
+        if (loaded.handle && driver().set_context(context) == Result::Success) driver().unload_module(loaded.handle);
+}
+
+}  // namespace cuda
+
+Backend& cuda_backend() {
+    static cuda::CudaBackend backend;
+    return backend;
+}
+
+}  // namespace weft::backend

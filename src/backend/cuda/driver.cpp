@@ -1,0 +1,94 @@
+// backend/cuda/driver.cpp: libcuda.so.1, by name.
+#include "backend/cuda/driver.h"
+
+#include "core/str.h"
+
+#include <weft/error.h>
+
+#include <dlfcn.h>
+
+#include <string>
+#include <type_traits>
+
+namespace weft::backend::cuda {
+namespace {
+
+struct Opened {
+    Driver functions{};
+    std::string problem;  // why it cannot be used; empty: it can
+};
+
+Opened open() {
+    Opened opened;
+    void* const library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        opened.problem = "NVIDIA's driver is not installed (libcuda.so.1 was not found)";
+        return opened;
+    }
+    const auto find = [&](auto& function, const char* name) {
+        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
+        if (!function && opened.problem.empty())
+            opened.problem = str("NVIDIA's driver is too old: it has no ", name, "; version 12.1 or newer is needed");
+    };
+    Driver& f = opened.functions;
+    find(f.init, "cuInit");
+    find(f.driver_version, "cuDriverGetVersion");
+    find(f.error_name, "cuGetErrorName");
+    find(f.error_string, "cuGetErrorString");
+    find(f.device_count, "cuDeviceGetCount");
+    find(f.device_get, "cuDeviceGet");
+    find(f.device_name, "cuDeviceGetName");
+    find(f.device_attribute, "cuDeviceGetAttribute");
+    find(f.retain_context, "cuDevicePrimaryCtxRetain");
+    find(f.set_context, "cuCtxSetCurrent");
+    find(f.create_stream, "cuStreamCreate");
+    find(f.synchronize_stream, "cuStreamSynchronize");
+    find(f.default_pool, "cuDeviceGetDefaultMemPool");
+    find(f.set_pool_attribute, "cuMemPoolSetAttribute");
+    find(f.trim_pool, "cuMemPoolTrimTo");
+    find(f.memory_info, "cuMemGetInfo_v2");
+    find(f.allocate, "cuMemAllocAsync");
+    find(f.free, "cuMemFreeAsync");
+    find(f.copy_to_device, "cuMemcpyHtoDAsync_v2");
+    find(f.copy_to_host, "cuMemcpyDtoHAsync_v2");
+    find(f.copy, "cuMemcpyDtoDAsync_v2");
+    find(f.fill_bytes, "cuMemsetD8Async");
+    find(f.load_module, "cuModuleLoadDataEx");
+    find(f.unload_module, "cuModuleUnload");
+    find(f.get_function, "cuModuleGetFunction");
+    find(f.launch, "cuLaunchKernel");
+    if (!opened.problem.empty()) return opened;
+    if (const Result result = f.init(0); result == Result::NoDevice)
+        opened.problem = "NVIDIA's driver finds no GPU (CUDA_VISIBLE_DEVICES may hide it)";
+    else if (result != Result::Success)
+        opened.problem = str("NVIDIA's driver does not start (cuInit gives ", static_cast<int>(result), ")");
+    return opened;
+}
+
+const Opened& opened() {
+    static const Opened& once = *new Opened(open());
+    return once;
+}
+
+}  // namespace
+
+const std::string& driver_problem() { return opened().problem; }
+const Driver& driver() { return opened().functions; }
+
+int device_count() {
+    if (!opened().problem.empty()) return 0;
+    int count = 0;
+    return opened().functions.device_count(&count) == Result::Success ? count : 0;
+}
+
+void require(Result result, std::string_view tried) {
+    if (result == Result::Success) return;
+    const char *name = nullptr, *text = nullptr;
+    driver().error_name(result, &name);
+    driver().error_string(result, &text);
+    const std::string message = str("cuda: ", tried, ": ", text ? text : "unknown error", " (", name ? name : "?", ")");
+    if (result == Result::OutOfMemory) throw MemoryError(message);
+    throw BackendError(message);
+}
+
+}  // namespace weft::backend::cuda

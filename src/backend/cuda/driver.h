@@ -1,0 +1,61 @@
+// backend/cuda/driver.h: the functions of NVIDIA's driver that Weft calls. The library is opened when the first of them is needed: machines
+// without it run everything else, and no header of it is needed to build.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace weft::backend::cuda {
+
+using Address = std::uint64_t;       // of a device
+using Context = struct ContextTag*;  // handles of the driver
+using Stream = struct StreamTag*;
+using ModuleHandle = struct ModuleTag*;
+using Function = struct FunctionTag*;
+using Pool = struct PoolTag*;
+
+enum class Result : int { Success = 0, OutOfMemory = 2, Deinitialized = 4, NoDevice = 100 };
+
+// Names and types as in the driver's documentation.
+struct Driver {
+    Result (*init)(unsigned flags);
+    Result (*driver_version)(int* version);
+    Result (*error_name)(Result, const char** text);
+    Result (*error_string)(Result, const char** text);
+    Result (*device_count)(int* count);
+    Result (*device_get)(int* device, int index);
+    Result (*device_name)(char* name, int length, int device);
+    Result (*device_attribute)(int* value, int attribute, int device);
+    Result (*retain_context)(Context* context, int device);
+    Result (*set_context)(Context context);
+    Result (*create_stream)(Stream* stream, unsigned flags);
+    Result (*synchronize_stream)(Stream stream);
+    Result (*default_pool)(Pool* pool, int device);
+    Result (*set_pool_attribute)(Pool pool, int attribute, void* value);
+    Result (*trim_pool)(Pool pool, std::size_t keep);
+    Result (*memory_info)(std::size_t* free, std::size_t* total);
+    Result (*allocate)(Address* address, std::size_t bytes, Stream stream);
+    Result (*free)(Address address, Stream stream);
+    Result (*copy_to_device)(Address to, const void* from, std::size_t bytes, Stream stream);
+    Result (*copy_to_host)(void* to, Address from, std::size_t bytes, Stream stream);
+    Result (*copy)(Address to, Address from, std::size_t bytes, Stream stream);
+    Result (*fill_bytes)(Address to, unsigned char value, std::size_t count, Stream stream);
+    Result (*load_module)(ModuleHandle* module, const void* text, unsigned options, int* names, void** values);
+    Result (*unload_module)(ModuleHandle module);
+    Result (*get_function)(Function* function, ModuleHandle module, const char* name);
+    Result (*launch)(Function function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z, unsigned threads_x,
+                     unsigned threads_y, unsigned threads_z, unsigned shared_bytes, Stream stream, void** parameters,
+                     void** extra);
+};
+
+// Why no device can be used: "NVIDIA's driver is not installed …"; empty: one can.
+const std::string& driver_problem();
+const Driver& driver();  // opened and initialised; only where there is no problem
+int device_count();      // 0 where there is one
+
+// Throws MemoryError or BackendError, naming what was tried, unless it went well.
+void require(Result result, std::string_view tried);
+
+}  // namespace weft::backend::cuda

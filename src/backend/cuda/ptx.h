@@ -1,0 +1,33 @@
+// backend/cuda/ptx.h: a kernel as PTX text, the assembly language that NVIDIA's driver compiles. Every thread computes scalars; which
+// iteration is whose is in the loops (kernel/pass_grid.cpp).
+#pragma once
+
+#include "core/target.h"
+#include "kernel/kernel.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace weft::backend::cuda {
+
+// One launch: a statement of the kernel's body. They run one after the other.
+struct Entry {
+    std::string name;
+    std::array<std::int64_t, 3> blocks{1, 1, 1};  // along x, y and z
+    std::int64_t threads = 1;
+    std::int64_t all_blocks() const { return blocks[0] * blocks[1] * blocks[2]; }
+};
+
+// The parameters of every entry, eight bytes each: the addresses of the kernel's parameters, its scalars, the address of a CheckRecord
+// and what to add to its code, and the address of memory for locals.
+struct Module {
+    std::string text;
+    std::vector<Entry> entries;
+    std::int64_t shared_bytes = 0, scratch_bytes = 0;  // of a block: in shared memory, and in the memory for locals
+};
+
+Module write_module(const kernel::Kernel& kernel);
+
+}  // namespace weft::backend::cuda

@@ -1,0 +1,15 @@
+// backend/cuda/runtime.h: NVIDIA's GPUs as devices.
+#pragma once
+
+#include "backend/device.h"
+
+#include <cstdint>
+#include <memory>
+
+namespace weft::backend::cuda {
+
+// The index-th GPU. `host` gives the target of the CPU as it is configured now: passes that are off, subnormals, threads for host functions.
+// Throws ValueError that says what is missing.
+std::unique_ptr<device::DeviceRuntime> open(int index, TargetRef (*host)());
+
+}  // namespace weft::backend::cuda

@@ -1,0 +1,341 @@
+// backend/cuda/write_statements.cpp: the text around a kernel: parameters, registers, blocks and threads, loops.
+#include "backend/cuda/writer.h"
+#include "core/str.h"
+
+#include <weft/error.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace weft::backend::cuda {
+
+using ir::Op;
+using kernel::Buffer;
+using kernel::Loop;
+using kernel::LoopKind;
+using kernel::Stmt;
+
+namespace {
+
+constexpr std::int64_t kMostShared = 48 * 1024;  // of a block, without asking the driver for more
+
+std::int64_t bytes_of(const Buffer& buffer) {
+    return std::max<std::int64_t>(1, buffer.size) * static_cast<std::int64_t>(size_of(buffer.dtype));
+}
+
+std::int64_t most_threads(const kernel::Body& body, std::int64_t around = 1) {
+    std::int64_t most = around;
+    for (const Stmt& stmt : body)
+        if (const Loop* const loop = stmt.loop())
+            most = std::max(
+                most, most_threads(loop->body, loop->kind == LoopKind::Thread ? around * loop->extent() : around));
+    return most;
+}
+
+}  // namespace
+
+Module write_module(const kernel::Kernel& kernel) { return Writer(kernel).run(); }
+
+Writer::Writer(const kernel::Kernel& kernel)
+    : kernel_(kernel),
+      expanded_(expand(kernel, {.lanes = false, .threads = true})),
+      placement_(kernel_, expanded_),
+      ftz_(kernel.numerics.keep_subnormals ? "" : ".ftz") {
+    place_locals();
+}
+
+Module Writer::run() {
+    const bool blocks = std::ranges::any_of(
+        expanded_.body, [](const Stmt& stmt) { return stmt.loop() && stmt.loop()->kind == LoopKind::Block; });
+    if (!blocks) write_entry(nullptr);
+    else
+        for (const Stmt& stmt : expanded_.body) write_entry(&stmt);
+    std::string head = ".version 8.1\n.target sm_80\n.address_size 64\n\n";
+    for (const auto& [bits, name] : tables_) {
+        head += str(".global .align 64 .b32 ", name, "[", bits.size(), "] = {");
+        for (std::size_t i = 0; i < bits.size(); ++i) head += str(i ? ", " : "", bits[i]);
+        head += "};\n";
+    }
+    module_.text = head + module_.text;
+    return std::move(module_);
+}
+
+// The largest locals of a block that do not fit into its shared memory lie in global memory.
+void Writer::place_locals() {
+    homes_.resize(kernel_.buffers.size());
+    std::vector<std::size_t> shared;
+    std::int64_t total = 0;
+    for (std::size_t b = 0; b < kernel_.buffers.size(); ++b) {
+        const Buffer& buffer = kernel_.buffers[b];
+        const LoweredBuffer& lowered = expanded_.buffers[b];
+        if (buffer.role != Buffer::Role::Local) homes_[b] = {Space::Global, str("%b", b)};
+        else if (buffer.memory == Buffer::MemoryType::Shared) {
+            if (lowered.used) shared.push_back(b), total += (bytes_of(buffer) + 15) / 16 * 16;
+        } else if (lowered.form == LoweredBuffer::Scalars) homes_[b] = {Space::Registers, str("%v", b, "_")};
+        else homes_[b] = {Space::Local, str("local", b)};
+    }
+    std::ranges::stable_sort(shared, {}, [&](std::size_t b) { return -bytes_of(kernel_.buffers[b]); });
+    for (const std::size_t b : shared) {
+        const std::int64_t bytes = (bytes_of(kernel_.buffers[b]) + 15) / 16 * 16;
+        if (total > kMostShared) {
+            homes_[b] = {Space::Global, "%scratch", module_.scratch_bytes};
+            module_.scratch_bytes += bytes;
+            total -= bytes;
+        } else {
+            homes_[b] = {Space::Shared, "shared", module_.shared_bytes};
+            module_.shared_bytes += bytes;
+        }
+    }
+}
+
+// ---- an entry --------------------------------------------------------------------------------------------------------
+
+void Writer::write_entry(const Stmt* statement) {
+    Entry entry{.name = str("kernel", module_.entries.size())};
+    counts_.clear();
+    vars_.clear();
+    scopes_.assign(1, {});
+    barrier_ = false;
+    threads_ = 1;
+    if (!statement) {
+        write(expanded_.body);
+    } else {
+        std::vector<const Loop*> blocks;
+        for (const Loop* loop = statement->loop(); loop && loop->kind == LoopKind::Block;
+             loop = loop->body.size() == 1 ? loop->body[0].loop() : nullptr)
+            blocks.push_back(loop);
+        for (std::size_t i = 0; i < blocks.size(); ++i) entry.blocks[i] = blocks[blocks.size() - 1 - i]->extent();
+        entry.threads = threads_ = most_threads(blocks.back()->body);
+        for (std::size_t i = 0; i < blocks.size(); ++i)
+            vars_[blocks[i]->id()] = {str("%block", blocks.size() - 1 - i), true};
+        write_blocks(*statement->loop());
+    }
+    const std::string body = std::move(scopes_.front().text);
+    const std::string before = prologue();
+    module_.text += str(".visible .entry ", entry.name, "(", parameters(), ")\n.maxntid ", entry.threads, ", 1, 1\n{\n",
+                        declarations(), before, body, "    ret;\n}\n\n");
+    module_.entries.push_back(std::move(entry));
+}
+
+std::string Writer::parameters() const {
+    const std::size_t count = static_cast<std::size_t>(kernel_.parameters) + kernel_.scalars.size() + 3;
+    std::string text;
+    for (std::size_t p = 0; p < count; ++p) text += str(p ? ", " : "", "\n    .param .u64 p", p);
+    return text;
+}
+
+std::string Writer::prologue() {
+    std::string text;
+    int p = 0;
+    for (; p < kernel_.parameters; ++p)
+        if (expanded_.buffers[static_cast<std::size_t>(p)].used)
+            text += str("    ld.param.u64 %b", p, ", [p", p, "];\n    cvta.to.global.u64 %b", p, ", %b", p, ";\n");
+    for (std::size_t s = 0; s < kernel_.scalars.size(); ++s, ++p) {
+        const DType t = kernel_.scalars[s];
+        const std::string_view type = is_half(t)                       ? "b16"
+                                      : is_float(t) || size_of(t) == 8 ? (size_of(t) == 8 ? "b64" : "b32")
+                                      : is_bool(t)                     ? "u8"
+                                      : is_signed_int(t)               ? (size_of(t) == 1   ? "s8"
+                                                                          : size_of(t) == 2 ? "s16"
+                                                                                            : "s32")
+                                                                       : (size_of(t) == 1   ? "u8"
+                                                                          : size_of(t) == 2 ? "u16"
+                                                                                            : "u32");
+        if (is_bool(t)) text += str("    ld.param.u8 %sb, [p", p, "];\n    setp.ne.u32 %s", s, ", %sb, 0;\n");
+        else text += str("    ld.param.", type, " %s", s, ", [p", p, "];\n");
+    }
+    if (!kernel_.checks.empty())
+        text += str("    ld.param.u64 %check, [p", p,
+                    "];\n    cvta.to.global.u64 %check, %check;\n    ld.param.u64 %tag, [p", p + 1, "];\n");
+    if (threads_ > 1 || !vars_.empty())
+        text +=
+            "    mov.u32 %thread, %tid.x;\n    mov.u32 %block0, %ctaid.x;\n    mov.u32 %block1, %ctaid.y;\n"
+            "    mov.u32 %block2, %ctaid.z;\n";
+    if (module_.scratch_bytes > 0)
+        text += str("    ld.param.u64 %scratch, [p", p + 2, "];\n    cvta.to.global.u64 %scratch, %scratch;\n",
+                    "    mov.u32 %number, %ctaid.z;\n    mov.u32 %extent, %nctaid.y;\n    mov.u32 %y, %ctaid.y;\n"
+                    "    mad.lo.u32 %number, %number, %extent, %y;\n    mov.u32 %extent, %nctaid.x;\n"
+                    "    mov.u32 %x, %ctaid.x;\n    mad.lo.u32 %number, %number, %extent, %x;\n"
+                    "    mov.u64 %offset, ",
+                    module_.scratch_bytes,
+                    ";\n    cvt.u64.u32 %wide, %number;\n    mad.lo.u64 %scratch, %wide, %offset, %scratch;\n");
+    return text;
+}
+
+std::string_view Writer::kind_of(DType t) {
+    if (is_bool(t)) return "p";
+    if (is_half(t)) return "h";
+    if (t == DType::F32) return "f";
+    if (t == DType::F64) return "d";
+    return size_of(t) == 8 ? "l" : "r";
+}
+
+std::string Writer::declarations() const {
+    const auto type_of = [](std::string_view kind) -> std::string_view {
+        return kind == "p"   ? "pred"
+               : kind == "h" ? "b16"
+               : kind == "f" ? "f32"
+               : kind == "d" ? "f64"
+               : kind == "l" ? "b64"
+                             : "b32";
+    };
+    std::string text;
+    for (const auto& [kind, count] : counts_) text += str("    .reg .", type_of(kind), " %", kind, "<", count, ">;\n");
+    for (std::size_t b = 0; b < kernel_.buffers.size(); ++b) {
+        const Buffer& buffer = kernel_.buffers[b];
+        if (!expanded_.buffers[b].used) continue;
+        if (buffer.role != Buffer::Role::Local) text += str("    .reg .b64 %b", b, ";\n");
+        else if (homes_[b].space == Space::Registers)
+            text += str("    .reg .", type_of(kind_of(buffer.dtype)), " %v", b, "_<", buffer.size, ">;\n");
+        else if (homes_[b].space == Space::Local)
+            text += str("    .local .align 16 .b8 local", b, "[", bytes_of(buffer), "];\n");
+    }
+    for (std::size_t s = 0; s < kernel_.scalars.size(); ++s)
+        text += str("    .reg .", type_of(kind_of(kernel_.scalars[s])), " %s", s, ";\n");
+    text +=
+        "    .reg .b32 %thread, %block0, %block1, %block2, %number, %extent, %x, %y, %sb;\n"
+        "    .reg .b64 %check, %tag, %scratch, %offset, %wide;\n";
+    if (module_.shared_bytes > 0) text += str("    .shared .align 16 .b8 shared[", module_.shared_bytes, "];\n");
+    return text;
+}
+
+// ---- statements ------------------------------------------------------------------------------------------------------
+
+void Writer::line(int level, std::string_view text) {
+    std::string& out = scopes_[static_cast<std::size_t>(level)].text;
+    out += "    ";
+    out += text;
+    out += ";\n";
+}
+
+void Writer::forget(std::uint64_t buffers) {
+    for (Scope& scope : scopes_)
+        std::erase_if(scope.values,
+                      [&](const auto& entry) { return (placement_.facts(*entry.first).buffers & buffers) != 0; });
+}
+
+std::string Writer::fresh(std::string_view kind) {
+    const auto found = counts_.find(kind);
+    return str("%", kind, found == counts_.end() ? counts_.emplace(kind, 1).first->second - 1 : found->second++);
+}
+
+std::string Writer::label() { return str("L", module_.entries.size(), "_", labels_++); }
+
+void Writer::write(const kernel::Body& body) {
+    for (const Stmt& stmt : body) {
+        if (stmt.loop()) write(*stmt.loop());
+        else if (stmt.store()) write(*stmt.store());  // there is no prefetch
+    }
+}
+
+void Writer::write(const Loop& loop) {
+    switch (loop.kind) {
+        case LoopKind::Block: write_blocks(loop); break;
+        case LoopKind::Thread: write_threads(loop); break;
+        default:
+            if (loop.extent() == 1 && loop.count) write_condition(loop);
+            else write_serial(loop);
+    }
+}
+
+// What is inside of a loop, as text: what it hoists stands before the loop, so that nothing of the loop may be written first.
+std::string Writer::inside(const Loop& loop, bool guarded, const kernel::Body& body) {
+    scopes_.emplace_back();
+    placement_.enter(loop, guarded);
+    write(body);
+    placement_.leave();
+    std::string text = std::move(scopes_.back().text);
+    scopes_.pop_back();
+    return text;
+}
+
+void Writer::write_blocks(const Loop& loop) { scopes_.back().text += inside(loop, false, loop.body); }
+
+// Threads beyond the loop's extent wait at the next barrier. What threads load is loaded after the barrier before them.
+void Writer::write_threads(const Loop& loop) {
+    std::vector<const Loop*> nest{&loop};
+    while (nest.back()->body.size() == 1 && nest.back()->body[0].loop() &&
+           nest.back()->body[0].loop()->kind == LoopKind::Thread)
+        nest.push_back(nest.back()->body[0].loop());
+    std::int64_t all = 1;
+    for (const Loop* each : nest) all *= each->extent();
+    forget(stored_in(loop.body));
+    std::string number = "%thread";
+    for (std::size_t n = nest.size(); n-- > 0;) {  // the innermost one runs fastest
+        if (n == 0) {
+            vars_[nest[n]->id()] = {number, true};
+            break;
+        }
+        const std::string at = fresh("r"), left = fresh("r");
+        line(str("rem.u32 ", at, ", ", number, ", ", nest[n]->extent()));
+        line(str("div.u32 ", left, ", ", number, ", ", nest[n]->extent()));
+        vars_[nest[n]->id()] = {at, true};
+        number = left;
+    }
+    for (std::size_t n = 0; n + 1 < nest.size(); ++n) {
+        scopes_.emplace_back();
+        placement_.enter(*nest[n], true);
+    }
+    const bool wait = std::exchange(barrier_, true);
+    std::string text = inside(*nest.back(), true, nest.back()->body);
+    for (std::size_t n = 0; n + 1 < nest.size(); ++n) {
+        placement_.leave();
+        text = scopes_.back().text + text;
+        scopes_.pop_back();
+    }
+    if (wait) line("bar.sync 0");
+    const bool idle = all < threads_;
+    const std::string end = label();
+    if (idle) {
+        const std::string beyond = fresh("p");
+        line(str("setp.ge.u32 ", beyond, ", %thread, ", all));
+        line(str("@", beyond, " bra ", end));
+    }
+    scopes_.back().text += text;
+    if (idle) scopes_.back().text += end + ":\n";
+}
+
+void Writer::write_condition(const Loop& loop) {
+    const Value count = value(*loop.count);
+    const std::string number = as_register(count.text, count.narrow ? "r" : "l", innermost());
+    forget(stored_in(loop.body));
+    vars_[loop.id()] = {"0", true};
+    const std::string text = inside(loop, true, loop.body), none = fresh("p"), end = label();
+    line(str("setp.lt.s", count.narrow ? "32 " : "64 ", none, ", ", number, ", 1"));
+    line(str("@", none, " bra ", end));
+    scopes_.back().text += text;
+    scopes_.back().text += end + ":\n";
+}
+
+void Writer::write_serial(const Loop& loop) {
+    const bool narrow = loop.extent() <= INT32_MAX;
+    const std::string_view kind = narrow ? "r" : "l", type = narrow ? "s32" : "s64";
+    std::string limit = str(loop.extent());
+    if (loop.count) {
+        const std::string wanted = as_register(wide(value(*loop.count), innermost()), "l", innermost());
+        const std::string most = op("l", innermost(), "min.s64", wanted, limit);
+        limit = most;
+        if (narrow)  // none, if negative: also where 32 bits do not hold it
+            limit = op("r", innermost(), "cvt.u32.u64", op("l", innermost(), "max.s64", most, std::string("0")));
+    }
+    forget(stored_in(loop.body));
+    barrier_ = barrier_ ||
+               most_threads(loop.body) > 1;  // the last threads of an iteration come before the first of the next one
+    const std::string var = fresh(kind), more = fresh("p"), end = label(), head = label();
+    vars_[loop.id()] = {var, narrow};
+    const std::string text = inside(loop, loop.count != nullptr, loop.body);
+    if (loop.count) {
+        const std::string none = fresh("p");
+        line(str("setp.lt.", type, " ", none, ", ", limit, ", 1"));
+        line(str("@", none, " bra ", end));
+    }
+    line(str("mov.b", narrow ? 32 : 64, " ", var, ", 0"));
+    std::string& out = scopes_.back().text;
+    out += head + ":\n" + text;
+    line(str("add.", type, " ", var, ", ", var, ", 1"));
+    line(str("setp.lt.", type, " ", more, ", ", var, ", ", limit));
+    line(str("@", more, " bra ", head));
+    out += end + ":\n";
+}
+
+}  // namespace weft::backend::cuda

@@ -1,0 +1,130 @@
+// backend/cuda/writer.h: writes the entries of a module. An expression is computed once, at the outermost loop where all its variables
+// are known and nothing that it loads is stored to (backend/placement.h). Statements are in write_statements.cpp, expressions in
+// write_expressions.cpp, conversions in write_casts.cpp, loads and stores in write_memory.cpp.
+#pragma once
+
+#include "backend/cuda/ptx.h"
+#include "backend/placement.h"
+#include "core/str.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace weft::backend::cuda {
+
+// An operand: a register or a constant. An i64 that is known to fit may be held in 32 bits.
+struct Value {
+    std::string text;
+    bool narrow = false;
+};
+
+class Writer {
+public:
+    explicit Writer(const kernel::Kernel& kernel);
+    Module run();
+
+private:
+    using Node = ir::Node;
+    using NodeRef = ir::NodeRef;
+
+    struct Scope {
+        std::string text;
+        std::unordered_map<const Node*, Value> values;
+    };
+    enum class Space : std::uint8_t { Registers, Global, Shared, Local };
+    struct Home {  // of a buffer
+        Space space = Space::Global;
+        std::string base;         // a register, or a symbol
+        std::int64_t offset = 0;  // in bytes
+    };
+
+    // statements
+    void write_entry(const kernel::Stmt* statement);
+    void write(const kernel::Body& body);
+    void write(const kernel::Loop& loop);
+    void write(const kernel::Store& store);
+    std::string inside(const kernel::Loop& loop, bool guarded, const kernel::Body& body);
+    void write_blocks(const kernel::Loop& loop);
+    void write_threads(const kernel::Loop& loop);
+    void write_serial(const kernel::Loop& loop);
+    void write_condition(const kernel::Loop& loop);
+    std::string parameters() const;
+    std::string prologue();
+    std::string declarations() const;
+    void place_locals();
+    void line(int level, std::string_view text);
+    void line(std::string_view text) { line(innermost(), text); }
+    void forget(std::uint64_t buffers);
+    int innermost() const { return static_cast<int>(scopes_.size()) - 1; }
+    std::string fresh(std::string_view kind);  // a register of a kind: "r"
+    std::string fresh_for(DType t) { return fresh(kind_of(t)); }
+    std::string label();
+    static std::string_view kind_of(DType t);  // of the registers that hold it
+
+    // expressions
+    Value value(const Node& node);
+    Value compute(const Node& node, int level);
+    Value arithmetic(const Node& node, int level);
+    Value bool_op(const Node& node, const std::vector<std::string>& in, int level);
+    Value float_op(const Node& node, const std::vector<std::string>& in, int level);
+    Value int_op(const Node& node, const std::vector<std::string>& in, DType t, int level);
+    Value divide(const Node& node, const std::vector<std::string>& in, DType t, int level);
+    Value shift(const Node& node, const std::vector<std::string>& in, int level);
+    Value power(const Node& node, const std::vector<std::string>& in, int level);
+    Value greatest_divisor(const Node& node, const std::vector<std::string>& in, int level);
+    Value limit(const Node& node, const std::vector<std::string>& in, int level);
+    Value scale(const Node& node, const std::vector<std::string>& in, int level);
+    Value compare(std::string_view how, DType t, const std::string& a, const std::string& b, int level);
+    Value select(const Node& node, int level);
+    Value lookup(const Node& node, int level);
+    Value check(const Node& node, int level);
+    std::string in_bits(DType t, const std::string& value, int level);  // an int of less than 32 bits, cut to its width
+    std::string wide(const Value& value, int level);                    // an i64 in 64 bits
+    std::string cut(const Value& value, int level);                     // … in 32
+    std::string operand(const Node& node, int level);  // in the registers of its type; an i64 in 64 bits
+    std::string as_register(const std::string& text, std::string_view kind, int level);
+    bool fits(const NodeRef& index);  // an i64 that 32 bits can hold
+    // One instruction, into a new register of a kind.
+    template <class... Parts>
+    std::string op(std::string_view kind, int level, std::string_view instruction, const Parts&... operands) {
+        const std::string result = fresh(kind);
+        std::string text = str(instruction, " ", result);
+        ((text += ", ", text += operands), ...);
+        line(level, text);
+        return result;
+    }
+
+    // conversions
+    Value cast(const Node& node, int level);
+    Value bitcast(const Node& node, int level);
+    std::string convert(DType from, DType to, const std::string& value, int level);
+    std::string float_to_int(DType from, DType to, const std::string& value, int level);
+    std::string int_to_int(DType from, DType to, const std::string& value, int level);
+
+    // memory
+    Value load(const Node& node, int level);
+    std::string address(int buffer, const NodeRef& index, int level);  // "[%l3+16]"
+    std::string variable(int buffer, std::int64_t element) const;
+    std::string_view space_of(int buffer) const;
+
+    const kernel::Kernel& kernel_;
+    Expanded expanded_;
+    Placement placement_;
+    Module module_;
+    const std::string_view ftz_;  // ".ftz", where subnormals are flushed
+    std::vector<Scope> scopes_;
+    std::vector<Home> homes_;                         // by buffer
+    std::map<std::string, int, std::less<>> counts_;  // of registers, by kind
+    std::unordered_map<int, Value> vars_;             // of loops, by id
+    std::unordered_map<const Node*, bool> fits_;
+    std::map<std::vector<std::uint32_t>, std::string> tables_;
+    std::vector<NodeRef> kept_;  // nodes made here: values go by address
+    std::int64_t threads_ = 0;   // of the blocks of the entry in hand
+    int labels_ = 0;
+    bool barrier_ = false;  // before the next threads
+};
+
+}  // namespace weft::backend::cuda
