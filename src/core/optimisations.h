@@ -6,9 +6,9 @@
 
 namespace weft {
 
-inline constexpr std::string_view kPassNames[] = {"tile",        "unflatten",  "columns", "transpose", "peel",
-                                                  "parallel",    "distribute", "vector",  "segments",  "jam_rows",
-                                                  "jam_vectors", "prefetch",   "stream",  "poll",      "grid"};
+inline constexpr std::string_view kPassNames[] = {
+    "tile",     "unflatten", "columns",     "transpose", "peel",   "parallel", "distribute", "vector",
+    "segments", "jam_rows",  "jam_vectors", "prefetch",  "stream", "poll",     "block_tile", "grid"};
 
 // ValueError, opening with `where` ("WEFT_OPT=til") and listing the names there are.
 void check_optimisation(std::string_view name, std::string_view where);

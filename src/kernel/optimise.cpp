@@ -33,6 +33,7 @@ constexpr Pass kPasses[] = {{"tile", choose_tiles, tile_contractions},
                             {"prefetch", choose_prefetches, prefetch_rows},
                             {"stream", choose_streams, mark_streams},
                             {"poll", choose_polls, poll_long_loops},
+                            {"block_tile", choose_block_tiles, tile_for_blocks, false, Processor::Gpu},
                             {"grid", choose_grid, share_among_threads, false, Processor::Gpu}};
 static_assert(std::ranges::equal(kPasses, kPassNames, {}, &Pass::name));  // what WEFT_OPT accepts
 

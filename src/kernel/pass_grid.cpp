@@ -1,6 +1,7 @@
 // kernel/pass_grid.cpp: the "grid" pass, for processors with thousands of threads. Iterations of the outermost independent loops are shared
 // out among the threads of all blocks; or, where there is much to do in each, among the blocks, whose threads share the loops inside.
 // Nothing is computed in another order: a chain of a sum is one thread's, and threads meet where lanes would.
+#include "kernel/block_loops.h"
 #include "kernel/nest.h"
 #include "kernel/passes.h"
 
@@ -37,6 +38,8 @@ std::pair<std::vector<NodeRef>, const Body*> free_nest(const Loop& loop) {
         at = inner;
     }
 }
+
+bool is_block(const Stmt& stmt) { return stmt.loop() && stmt.loop()->kind == LoopKind::Block; }
 
 bool contains_loops(const Body& body) {
     return std::ranges::any_of(body, [](const Stmt& stmt) { return stmt.loop() != nullptr; });
@@ -130,61 +133,6 @@ GridSchedule schedule_for(const Kernel& kernel, const Body& whole, int statement
 
 // ---- applying --------------------------------------------------------------------------------------------------------
 
-// Replaces loop variables by what a number, that counts through all of them, says.
-Substitution counted(const Kernel& kernel, const std::vector<NodeRef>& vars, NodeRef number) {
-    Substitution with;
-    for (std::size_t v = vars.size(); v-- > 0;) {
-        const NodeRef extent = kernel.index(extent_of(vars[v]));
-        const NodeRef at = v == 0 ? number : kernel.binary(ir::Op::Mod, number, extent);
-        with.emplace_back(id_of(vars[v]), ir::simplify_index(*kernel.interner, at));
-        if (v > 0) number = ir::simplify_index(*kernel.interner, kernel.binary(ir::Op::IDiv, number, extent));
-    }
-    return with;
-}
-
-// The statements with another buffer in place of one; with `own` its only element.
-NodeRef redirected(const Kernel& kernel, const NodeRef& expression, int from, int to, bool own) {
-    std::map<const ir::Node*, NodeRef> done;
-    const auto walk = [&](const auto& self, const NodeRef& node) -> NodeRef {
-        if (const auto found = done.find(node.get()); found != done.end()) return found->second;
-        ir::Sources sources;
-        bool changed = false;
-        for (const NodeRef& source : node->sources) {
-            sources.push_back(self(self, source));
-            changed = changed || sources.back() != source;
-        }
-        NodeRef result = node;
-        if (node->op == ir::Op::Load && node->as<ir::LoadArg>().buffer == from) {
-            if (own) sources[0] = kernel.index(0);
-            result = kernel.load(to, sources[0], sources.size() > 1 ? sources[1] : nullptr);
-        } else if (changed) {
-            result = kernel.interner->make(node->op, node->dtype, {}, std::move(sources), node->arg);
-        }
-        return done.emplace(node.get(), std::move(result)).first->second;
-    };
-    return walk(walk, expression);
-}
-
-Body redirected(const Kernel& kernel, const Body& body, int from, int to, bool own = false) {
-    Body result;
-    for (const Stmt& stmt : body) {
-        if (const Loop* const loop = stmt.loop()) {
-            Loop moved = loop->with(redirected(kernel, loop->body, from, to, own));
-            if (moved.count) moved.count = redirected(kernel, moved.count, from, to, own);
-            result.emplace_back(std::move(moved));
-        } else if (const Store* const store = stmt.store()) {
-            Store moved{store->buffer, redirected(kernel, store->index, from, to, own),
-                        redirected(kernel, store->value, from, to, own)};
-            if (store->buffer == from) {
-                moved.buffer = to;
-                if (own) moved.index = kernel.index(0);
-            }
-            result.emplace_back(std::move(moved));
-        }
-    }
-    return result;
-}
-
 // The statements with a local of their own in place of one that others use, too.
 Body with_own_local(Kernel& kernel, const Body& body, int local) {
     Buffer own = kernel.buffers[static_cast<std::size_t>(local)];
@@ -194,11 +142,6 @@ Body with_own_local(Kernel& kernel, const Body& body, int local) {
 
 Loop loop_of(const NodeRef& var, LoopKind kind, Body body, bool independent = false, NodeRef count = nullptr) {
     return Loop{var, kind, std::move(body), independent, std::move(count)};
-}
-
-// A body that runs if a number is positive.
-Loop when(Kernel& kernel, NodeRef positive, Body body) {
-    return loop_of(kernel.new_var(1), LoopKind::Serial, std::move(body), false, std::move(positive));
 }
 
 // Threads have iterations of their own. Of several, the values of all are there before the first is stored, so that loads do not wait.
@@ -218,17 +161,15 @@ public:
         const std::int64_t whole = all / block;
         Body inside;
         if (schedule_.each == 1) {
-            inside = all % block
-                         ? Body{when(kernel_, kernel_.binary(ir::Op::Sub, kernel_.index(all), start), one(start))}
-                         : one(start);
+            inside = all % block ? when(kernel_, kernel_.binary(ir::Op::Sub, kernel_.index(all), start), one(start))
+                                 : one(start);
         } else {
             Body several = unrolled(start);
             if (all % block == 0) inside = std::move(several);
             else {  // all but the last block
-                inside.emplace_back(
-                    when(kernel_, kernel_.binary(ir::Op::Sub, kernel_.index(whole), b), std::move(several)));
-                inside.emplace_back(when(kernel_, kernel_.binary(ir::Op::Sub, b, kernel_.index(whole - 1)),
-                                         tail(t, all, whole * block)));
+                append(inside, when(kernel_, kernel_.binary(ir::Op::Sub, kernel_.index(whole), b), std::move(several)));
+                append(inside, when(kernel_, kernel_.binary(ir::Op::Sub, b, kernel_.index(whole - 1)),
+                                    tail(t, all, whole * block)));
             }
         }
         Body threads{loop_of(t, LoopKind::Thread, std::move(inside), true)};
@@ -244,7 +185,7 @@ private:
         const NodeRef number = ir::simplify_index(
             *kernel_.interner,
             kernel_.add(kernel_.add(kernel_.mul(q, kernel_.index(schedule_.threads)), t), kernel_.index(first)));
-        Body step{when(kernel_, kernel_.binary(ir::Op::Sub, kernel_.index(all), number), one(number))};
+        Body step = when(kernel_, kernel_.binary(ir::Op::Sub, kernel_.index(all), number), one(number));
         return Body{loop_of(q, LoopKind::Serial, std::move(step), true)};
     }
 
@@ -523,7 +464,7 @@ private:
             if (first == 0) return loop_of(t, LoopKind::Thread, inside(t), true);
             const NodeRef number = kernel_.binary(ir::Op::Sub, t, kernel_.index(first));
             const NodeRef mine = kernel_.binary(ir::Op::Sub, t, kernel_.index(first - 1));
-            return loop_of(t, LoopKind::Thread, Body{when(kernel_, mine, inside(number))}, true);
+            return loop_of(t, LoopKind::Thread, when(kernel_, mine, inside(number)), true);
         }
         const NodeRef t = kernel_.new_var(schedule_.threads), q = kernel_.new_var(ceil_div(all, schedule_.threads));
         const NodeRef number =
@@ -552,6 +493,7 @@ Decisions choose_grid(const Kernel& kernel, const Target&) {
     std::map<int, int> users;
     bool one = kernel.body.empty();
     for (const Stmt& stmt : kernel.body) {
+        if (is_block(stmt)) continue;
         std::set<int> found;
         if (!stmt.loop() || !is_free(*stmt.loop())) locals_in(kernel, Body{stmt}, found);
         for (const int b : found) one = one || ++users[b] > 1;
@@ -560,13 +502,13 @@ Decisions choose_grid(const Kernel& kernel, const Target&) {
     if (one) return {GridSchedule{.by_rows = true, .threads = kRowThreads}};
     Decisions chosen;
     for (std::size_t s = 0; s < kernel.body.size(); ++s)
-        chosen.emplace_back(schedule_for(kernel, Body{kernel.body[s]}, static_cast<int>(s)));
+        if (!is_block(kernel.body[s]))
+            chosen.emplace_back(schedule_for(kernel, Body{kernel.body[s]}, static_cast<int>(s)));
     return chosen;
 }
 
 Kernel share_among_threads(Kernel kernel, const Decisions& chosen) {
-    const Body whole = std::move(kernel.body);
-    kernel.body.clear();
+    const Body whole = kernel.body;
     std::set<int> used;
     for (const Decision& decision : chosen) {
         const auto& schedule = std::get<GridSchedule>(decision);
@@ -577,7 +519,8 @@ Kernel share_among_threads(Kernel kernel, const Decisions& chosen) {
             if (!used.insert(b).second) body = with_own_local(kernel, body, b);
         Stmt made =
             schedule.by_rows ? ByRows(kernel, schedule, body)() : ByThreads(kernel, schedule, *body[0].loop())();
-        kernel.body.push_back(std::move(made));
+        if (schedule.statement < 0) kernel.body = Body{std::move(made)};
+        else kernel.body[static_cast<std::size_t>(schedule.statement)] = std::move(made);
     }
     return kernel;
 }

@@ -31,6 +31,10 @@ Kernel peel_gates(Kernel kernel, const Decisions& chosen);
 Decisions choose_chunks(const Kernel& kernel, const Target& target);
 Kernel split_for_threads(Kernel kernel, const Decisions& chosen);
 
+// For processors with thousands of threads: tiles of a contraction for blocks and threads.
+Decisions choose_block_tiles(const Kernel& kernel, const Target& target);
+Kernel tile_for_blocks(Kernel kernel, const Decisions& chosen);
+
 // For processors with thousands of threads: which iteration is whose.
 Decisions choose_grid(const Kernel& kernel, const Target& target);
 Kernel share_among_threads(Kernel kernel, const Decisions& chosen);

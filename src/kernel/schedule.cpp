@@ -78,6 +78,10 @@ struct Describe {
         return str("threads for ", all, ", in blocks of ", grid.threads,
                    grid.each > 1 ? str(", each for ", grid.each) : "");
     }
+    std::string operator()(const BlockTile& tile) const {
+        return str("tile ", tile.rows, " x ", tile.columns, " of a block, ", tile.thread_rows, " x ",
+                   tile.thread_columns, " of a thread, sum by ", tile.depth, " in shared memory");
+    }
     std::string operator()(const Distribute&) const {
         const auto stores = [](const Distribute& one) { return static_cast<std::int64_t>(one.stores); };
         return str("distribute ", sum<Distribute>(stores), " stores over loops of their own");

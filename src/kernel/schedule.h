@@ -125,6 +125,15 @@ struct GridSchedule {
     bool operator==(const GridSchedule&) const = default;
 };
 
+// A contraction is computed in tiles, one for each block of threads, which have tiles of their own in it.
+struct BlockTile {
+    int statement = 0;  // of the body
+    std::int64_t rows = 0, columns = 0;
+    std::int64_t thread_rows = 0, thread_columns = 0;
+    std::int64_t depth = 0;  // steps of the sum whose factors are in shared memory at a time
+    bool operator==(const BlockTile&) const = default;
+};
+
 // Each of the stores in a loop gets a loop of its own.
 struct Distribute {
     int loop = -1;
@@ -182,7 +191,7 @@ struct Poll {
 
 using Decision =
     std::variant<SplitPhases, TileSchedule, Unflatten, ColumnStrips, TransposeBlocks, Peel, Chunks, GridSchedule,
-                 Distribute, Vectorize, SegmentLoad, JamRows, JamVectors, PrefetchRow, Stream, Poll>;
+                 BlockTile, Distribute, Vectorize, SegmentLoad, JamRows, JamVectors, PrefetchRow, Stream, Poll>;
 using Decisions = std::vector<Decision>;
 
 // The decision of a kind for a loop, if there is one.

@@ -74,7 +74,7 @@ TEST_CASE("bad values are refused") {
             read_environment(),
             "WEFT_OPT=tile,fuse: there is no optimisation \"fuse\"; must be among tile, unflatten, columns, "
             "transpose, peel, parallel, distribute, vector, segments, jam_rows, jam_vectors, prefetch, stream, poll, "
-            "grid, "
+            "block_tile, grid, "
             "donate, all",
             ValueError);
     }

@@ -1,0 +1,72 @@
+// kernel/block_loops.cpp: see block_loops.h.
+#include "kernel/block_loops.h"
+
+#include "ir/symbolic.h"
+#include "kernel/nest.h"
+
+#include <map>
+
+namespace weft::kernel {
+
+Substitution counted(const Kernel& kernel, const std::vector<NodeRef>& vars, NodeRef number) {
+    Substitution with;
+    for (std::size_t v = vars.size(); v-- > 0;) {
+        const NodeRef extent = kernel.index(extent_of(vars[v]));
+        const NodeRef at = v == 0 ? number : kernel.binary(ir::Op::Mod, number, extent);
+        with.emplace_back(id_of(vars[v]), ir::simplify_index(*kernel.interner, at));
+        if (v > 0) number = ir::simplify_index(*kernel.interner, kernel.binary(ir::Op::IDiv, number, extent));
+    }
+    return with;
+}
+
+namespace {
+
+NodeRef redirected(const Kernel& kernel, const NodeRef& expression, int from, int to, bool own) {
+    std::map<const ir::Node*, NodeRef> done;
+    const auto walk = [&](const auto& self, const NodeRef& node) -> NodeRef {
+        if (const auto found = done.find(node.get()); found != done.end()) return found->second;
+        ir::Sources sources;
+        bool changed = false;
+        for (const NodeRef& source : node->sources) {
+            sources.push_back(self(self, source));
+            changed = changed || sources.back() != source;
+        }
+        NodeRef result = node;
+        if (node->op == ir::Op::Load && node->as<ir::LoadArg>().buffer == from) {
+            if (own) sources[0] = kernel.index(0);
+            result = kernel.load(to, sources[0], sources.size() > 1 ? sources[1] : nullptr);
+        } else if (changed) {
+            result = kernel.interner->make(node->op, node->dtype, {}, std::move(sources), node->arg);
+        }
+        return done.emplace(node.get(), std::move(result)).first->second;
+    };
+    return walk(walk, expression);
+}
+
+}  // namespace
+
+Body redirected(const Kernel& kernel, const Body& body, int from, int to, bool own) {
+    Body result;
+    for (const Stmt& stmt : body) {
+        if (const Loop* const loop = stmt.loop()) {
+            Loop moved = loop->with(redirected(kernel, loop->body, from, to, own));
+            if (moved.count) moved.count = redirected(kernel, moved.count, from, to, own);
+            result.emplace_back(std::move(moved));
+        } else if (const Store* const store = stmt.store()) {
+            Store moved{store->buffer, redirected(kernel, store->index, from, to, own),
+                        redirected(kernel, store->value, from, to, own)};
+            if (store->buffer == from) {
+                moved.buffer = to;
+                if (own) moved.index = kernel.index(0);
+            }
+            result.emplace_back(std::move(moved));
+        }
+    }
+    return result;
+}
+
+Body when(Kernel& kernel, const NodeRef& positive, Body body) {
+    return Body{Loop{kernel.new_var(1), LoopKind::Serial, std::move(body), false, positive}};
+}
+
+}  // namespace weft::kernel

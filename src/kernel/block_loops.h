@@ -1,0 +1,19 @@
+// kernel/block_loops.h: what the passes for blocks of threads share.
+#pragma once
+
+#include "kernel/kernel.h"
+
+#include <vector>
+
+namespace weft::kernel {
+
+// Replaces loop variables by what a number, that counts through all of them, says.
+Substitution counted(const Kernel& kernel, const std::vector<NodeRef>& vars, NodeRef number);
+
+// The statements with another buffer in place of one; with `own` its only element.
+Body redirected(const Kernel& kernel, const Body& body, int from, int to, bool own = false);
+
+// A body that runs if a number is positive.
+Body when(Kernel& kernel, const NodeRef& positive, Body body);
+
+}  // namespace weft::kernel
