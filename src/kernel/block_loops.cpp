@@ -65,6 +65,12 @@ Body redirected(const Kernel& kernel, const Body& body, int from, int to, bool o
     return result;
 }
 
+Body with_own_local(Kernel& kernel, const Body& body, int local) {
+    Buffer own = kernel.buffers[static_cast<std::size_t>(local)];
+    kernel.buffers.push_back(std::move(own));
+    return redirected(kernel, body, local, static_cast<int>(kernel.buffers.size()) - 1);
+}
+
 Body when(Kernel& kernel, const NodeRef& positive, Body body) {
     return Body{Loop{kernel.new_var(1), LoopKind::Serial, std::move(body), false, positive}};
 }

@@ -13,6 +13,9 @@ Substitution counted(const Kernel& kernel, const std::vector<NodeRef>& vars, Nod
 // The statements with another buffer in place of one; with `own` its only element.
 Body redirected(const Kernel& kernel, const Body& body, int from, int to, bool own = false);
 
+// The statements with a local of their own in place of one that others use, too.
+Body with_own_local(Kernel& kernel, const Body& body, int local);
+
 // A body that runs if a number is positive.
 Body when(Kernel& kernel, const NodeRef& positive, Body body);
 

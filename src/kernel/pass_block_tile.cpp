@@ -20,6 +20,8 @@
 #include <array>
 #include <functional>
 #include <optional>
+#include <set>
+#include <span>
 
 namespace weft::kernel {
 namespace {
@@ -43,7 +45,17 @@ std::vector<NodeRef> of_side(const ContractionNest& nest, LoopRole side) {
     return vars;
 }
 
+// Loads with gates, of padded images: that they stay inside is proven of loops over rows and columns, not of a number that counts through
+// both.
+bool has_gates(const ContractionNest& nest) {
+    Uses uses;
+    collect_uses(nest.left, uses);
+    collect_uses(nest.right, uses);
+    return !uses.gates.empty();
+}
+
 std::optional<BlockTile> choose(const ContractionNest& nest, int statement) {
+    if (has_gates(nest)) return {};
     const std::int64_t m = product(of_side(nest, LoopRole::M)), n = product(of_side(nest, LoopRole::N)),
                        batches = product(of_side(nest, LoopRole::Batch)), steps = product(nest.inner);
     if (m < kSmallestTile || n < kSmallestTile || steps < kSmallestTile) return {};
@@ -276,14 +288,24 @@ private:
         Substitution with = with_;
         append(with, counted(kernel_, m_, row));
         append(with, counted(kernel_, n_, column));
-        Body body{Store{result(), kernel_.index(0), kernel_.load(row_, number)}};
-        append(body, copy(kernel_, redirected(kernel_, nest_.epilogue, nest_.total, result()), with));
+        const int sum = registers("sum", 1);
+        Body body{Store{sum, kernel_.index(0), kernel_.load(row_, number)}};
+        append(body, copy(kernel_, own_locals(redirected(kernel_, nest_.epilogue, nest_.total, sum)), with));
         if (product(n_) % tile_.columns) body = when(kernel_, difference(product(n_), column), std::move(body));
         if (product(m_) % tile_.rows) body = when(kernel_, difference(product(m_), row), std::move(body));
-        result_ = -1;
         return body;
     }
-    int result() { return result_ >= 0 ? result_ : result_ = registers("sum", 1); }
+
+    // Every copy of the epilogue has locals of its own.
+    Body own_locals(Body epilogue) {
+        std::set<int> stored;
+        for_each_store(epilogue, [&](const Store& store, std::span<const Loop* const>) {
+            if (kernel_.buffers[static_cast<std::size_t>(store.buffer)].role == Buffer::Role::Local)
+                stored.insert(store.buffer);
+        });
+        for (const int b : stored) epilogue = with_own_local(kernel_, epilogue, b);
+        return epilogue;
+    }
     NodeRef difference(std::int64_t end, const NodeRef& at) const {
         return simplified(kernel_.binary(Op::Sub, kernel_.index(end), at));
     }
@@ -297,7 +319,7 @@ private:
     const std::vector<NodeRef> m_, n_, batch_;
     Substitution with_;  // what the block says of the variables of the contraction
     NodeRef first_row_, first_column_;
-    int left_ = -1, right_ = -1, row_ = -1, acc_ = -1, total_ = -1, result_ = -1;
+    int left_ = -1, right_ = -1, row_ = -1, acc_ = -1, total_ = -1;
 };
 
 }  // namespace

@@ -133,13 +133,6 @@ GridSchedule schedule_for(const Kernel& kernel, const Body& whole, int statement
 
 // ---- applying --------------------------------------------------------------------------------------------------------
 
-// The statements with a local of their own in place of one that others use, too.
-Body with_own_local(Kernel& kernel, const Body& body, int local) {
-    Buffer own = kernel.buffers[static_cast<std::size_t>(local)];
-    kernel.buffers.push_back(std::move(own));
-    return redirected(kernel, body, local, static_cast<int>(kernel.buffers.size()) - 1);
-}
-
 Loop loop_of(const NodeRef& var, LoopKind kind, Body body, bool independent = false, NodeRef count = nullptr) {
     return Loop{var, kind, std::move(body), independent, std::move(count)};
 }

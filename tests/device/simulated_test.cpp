@@ -1,0 +1,127 @@
+// Kernels as on a GPU: blocks of threads, in any order, have the bits of the CPU's vectors. tests/tools/ptx_test.py assembles their PTX.
+#include "backend/ref/code.h"
+
+#include <weft/nn.h>
+#include <weft/optim.h>
+#include <weft/weft.h>
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+using namespace weft;
+using backend::ref::ThreadOrder;
+
+namespace {
+
+struct OrderScope {
+    explicit OrderScope(ThreadOrder order) { backend::ref::set_thread_order(order); }
+    ~OrderScope() { backend::ref::set_thread_order(ThreadOrder::Forward); }
+};
+
+using Program = std::function<Tensor(const Device&)>;
+
+std::vector<std::byte> bytes_of(const Tensor& x) {
+    const Tensor here = x.to(cpu).contiguous();
+    std::vector<std::byte> bytes(static_cast<std::size_t>(here.numel()) * size_of(here.dtype()));
+    if (!bytes.empty()) std::memcpy(bytes.data(), here.realize().data_ptr(), bytes.size());
+    return bytes;
+}
+
+void check_bits(const std::string& name, const Program& program) {
+    CAPTURE(name);
+    const std::vector<std::byte> expected = bytes_of(program(cpu));
+    for (const ThreadOrder order : {ThreadOrder::Forward, ThreadOrder::Backward, ThreadOrder::Shuffled}) {
+        const OrderScope scope(order);
+        CHECK(bytes_of(program("simulated")) == expected);
+    }
+}
+
+Tensor some(const Shape& shape, std::uint64_t seed = 1) {
+    manual_seed(seed);
+    return randn(shape).realize();
+}
+
+}  // namespace
+
+TEST_CASE("simulated: elementwise work, with odd sizes and several outputs") {
+    for (const std::int64_t n : {1, 31, 257, 5000}) {
+        const Tensor x = some({n}), y = some({n}, 2);
+        check_bits("chain", [&](const Device& d) {
+            const Tensor a = x.to(d), b = y.to(d);
+            return tanh(a * b + a) * sigmoid(a) - relu(b) / 2;
+        });
+    }
+    const Tensor x = some({70, 33});
+    check_bits("transposed", [&](const Device& d) { return (x.to(d).t() + 1).contiguous(); });
+    check_bits("integers", [&](const Device& d) {
+        const Tensor i = (x.to(d) * 100).to(i32);
+        return floor_divide(i, 7) + remainder(i, -3) + (i << 2) - gcd(i, full_like(i, 12));
+    });
+    check_bits("halves", [&](const Device& d) { return (x.to(d).to(bf16) * 3).to(f16) + 1; });
+    check_bits("gathered", [&](const Device& d) { return index_select(x.to(d), 0, tensor({3, 69, 0, 3}).to(d)); });
+}
+
+TEST_CASE("simulated: rows, sums and scans in the CPU's order") {
+    for (const std::int64_t length : {1, 12, 17, 64, 100, 300, 1003}) {
+        const Tensor x = some({9, length});
+        check_bits("softmax", [&](const Device& d) { return softmax(x.to(d), 1); });
+        check_bits("layer norm", [&](const Device& d) { return layer_norm(x.to(d), {length}); });
+        check_bits("argmax", [&](const Device& d) { return argmax(x.to(d), 1); });
+        check_bits("columns", [&](const Device& d) { return x.to(d).sum({0}); });
+        check_bits("cumsum", [&](const Device& d) { return cumsum(x.to(d), 1); });
+        check_bits("doubles", [&](const Device& d) { return x.to(d).to(f64).sum({1}); });
+    }
+    const Tensor large = some({100'000});
+    check_bits("sum", [&](const Device& d) { return large.to(d).sum(); });
+    const Tensor at = randint(0, 50, {200}).realize(), values = some({200, 3});
+    check_bits("index_add", [&](const Device& d) {
+        return index_add(zeros({50, 3}).to(d), 0, at.to(d), values.to(d));
+    });
+}
+
+TEST_CASE("simulated: products in tiles, of odd sizes, and of sums in blocks") {
+    struct Size {
+        std::int64_t m, k, n;
+    };
+    for (const auto& [m, k, n] :
+         {Size{16, 16, 16}, Size{33, 70, 49}, Size{24, 1100, 40}, Size{5, 30, 7}, Size{70, 33, 200}}) {
+        const Tensor a = some({m, k}), b = some({k, n}, 2), bt = some({n, k}, 3);
+        check_bits("matmul", [&](const Device& d) { return matmul(a.to(d), b.to(d)); });
+        check_bits("matmul, transposed", [&](const Device& d) { return gelu(matmul(a.to(d), bt.to(d).t()) + 1); });
+    }
+    const Tensor batch = some({3, 20, 40});
+    check_bits("batches", [&](const Device& d) { return matmul(batch.to(d), batch.to(d).transpose(1, 2)); });
+    const Tensor image = some({2, 3, 12, 12}), weight = some({8, 3, 3, 3}, 2);
+    check_bits("convolution", [&](const Device& d) { return conv2d(image.to(d), weight.to(d), {}, {.padding = 1}); });
+    check_bits("strided", [&](const Device& d) {
+        Tensor x = image.to(d).detach();
+        x.set_requires_grad();
+        conv2d(x, weight.to(d), {}, {.stride = 2, .padding = 1}).sum().backward();
+        return x.grad();
+    });
+}
+
+TEST_CASE("simulated: a training step, and an index that is out of range") {
+    check_bits("training", [&](const Device& d) {
+        const Tensor x = some({50, 20}).to(d), y = remainder(arange(50), 4).to(d);
+        const DeviceScope there(d);
+        manual_seed(3);
+        nn::Linear first(20, 32), second(32, 4);
+        std::vector<Tensor> all = first.parameters();
+        for (const Tensor& parameter : second.parameters()) all.push_back(parameter);
+        optim::Adam adam(all, {.lr = 0.01});
+        for (int step = 0; step < 3; ++step) {
+            adam.zero_grad();
+            cross_entropy(second(relu(first(x))), y).backward();
+            adam.step();
+        }
+        return first.weight.detach();
+    });
+    const Tensor x = some({4, 2}).to("simulated"), bad = tensor({1, 7}).to("simulated");
+    CHECK_THROWS_AS(index_select(x, 0, bad).realize(), IndexError);
+    CHECK(index_select(x, 0, tensor({1}).to("simulated")).to(cpu).numel() == 2);  // the next run works
+}

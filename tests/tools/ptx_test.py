@@ -1,0 +1,52 @@
+"""The PTX of every kernel that a test of the simulated device makes is assembled, for the oldest and the newest GPUs that Weft has code for.
+
+    ptx_test.py TEST        a doctest executable, whose cases that begin with "simulated" are run
+
+Needs ptxas, which comes with CUDA; without it there is nothing to do but to say so.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ARCHITECTURES = ("sm_80", "sm_90a")
+MODULE = re.compile(r"^\.version .*?^}\n(?!\n\.visible)", re.M | re.S)
+
+
+def modules(test):
+    done = subprocess.run([test, "-tc=simulated*"], capture_output=True, text=True, env=os.environ | {"WEFT_DEBUG": "4"}, errors="replace")
+    assert done.returncode == 0, done.stdout[-4000:]
+    return sorted(set(MODULE.findall(done.stdout + done.stderr)))
+
+
+def problem(ptxas, folder, number, text):
+    """What the assembler says against a module; None: nothing."""
+    file = folder / f"{number}.ptx"
+    file.write_text(text)
+    for architecture in ARCHITECTURES:
+        done = subprocess.run([ptxas, f"-arch={architecture}", "-O1", "-v", "-o", "/dev/null", str(file)], capture_output=True, text=True)
+        if done.returncode:
+            return done.stderr + text
+    return None
+
+
+def main(test):
+    ptxas = shutil.which("ptxas")
+    if not ptxas:
+        print("no ptxas on this machine: nothing is assembled")
+        return 0
+    texts = modules(test)
+    assert len(texts) > 20, f"only {len(texts)} modules were found"
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as workers:
+        problems = [what for what in workers.map(lambda item: problem(ptxas, Path(folder), *item), enumerate(texts)) if what]
+    print(*problems[:3], f"{len(texts)} modules, {len(problems)} refused", sep="\n")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
