@@ -282,7 +282,7 @@ TENSOR = weft.arange(100.0)
 @pytest.mark.parametrize(
     "call, error, words",
     [
-        (lambda: weft.device("cudda"), RuntimeError, "device(): there is no device 'cudda'; the types are cpu, cuda, guarded"),
+        (lambda: weft.device("cudda"), RuntimeError, "device(): there is no device 'cudda'; the types are cpu, cuda, guarded, simulated"),
         (lambda: weft.device(True), TypeError, "device(): argument 'type' must be a str such as 'cpu' or 'cuda:0', or a weft.device, not bool"),
         (lambda: weft.device(TENSOR), TypeError, "device(): argument 'type' must be a str such as 'cpu' or 'cuda:0', or a weft.device, not Tensor"),
         (lambda: nn.Linear(1, 1, device=TENSOR), TypeError, "Linear(): argument 'device' must be a str such as 'cpu' or 'cuda:0', or a weft.device, not Tensor"),
