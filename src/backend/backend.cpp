@@ -35,7 +35,7 @@ Backend& find(std::string_view name, CpuLevel level) {
 
 Backend& named(const Target& target) {
     for (Backend& (*get)() : kBackends)
-        if (get().processor() == target.processor && target.processor != Processor::Cpu) return get();
+        if (target.processor != Processor::Cpu && get().name() == target.backend) return get();
     return find(target.backend, target.level);
 }
 

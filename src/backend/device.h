@@ -45,7 +45,9 @@ public:
     // Kernels run one after the other, as if each had ended before the next begins. Throws IndexError for a check that failed, here or in
     // finish_run(), and Interrupted.
     virtual void launch(const KernelLaunch& kernel) = 0;
-    virtual void finish_run() {}     // throws what a kernel of the run has found wrong; others may still be running
+    virtual void finish_run() {}  // throws what a kernel of the run has found wrong; others may still be running
+    virtual void abandon_run() noexcept {
+    }                                // the run has failed: what its kernels have found wrong is nobody's any more
     virtual void synchronise() = 0;  // returns when all that was launched is done
     // In seconds, of a clock that tells when what was launched before has ended: the difference of two is what ran between.
     virtual double time();

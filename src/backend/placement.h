@@ -4,6 +4,7 @@
 
 #include "backend/expand.h"
 
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -47,5 +48,27 @@ private:
     std::unordered_map<int, int> depths_;  // loop variable -> depth
     std::unordered_map<const ir::Node*, ExprFacts> facts_;
 };
+
+// For backends that write text: what is written of an open loop, and the values that are known in it.
+template <class Value>
+struct TextScope {
+    std::string text;
+    std::unordered_map<const ir::Node*, Value> values;
+};
+
+template <class Scope>
+const auto* find_value(const std::vector<Scope>& scopes, const ir::Node& node) {
+    for (const Scope& scope : scopes)
+        if (const auto found = scope.values.find(&node); found != scope.values.end()) return &found->second;
+    return static_cast<decltype(&scopes[0].values.begin()->second)>(nullptr);
+}
+
+// These buffers are stored to: values that load them are no longer known.
+template <class Scope>
+void forget_values(std::vector<Scope>& scopes, Placement& placement, std::uint64_t buffers) {
+    for (Scope& scope : scopes)
+        std::erase_if(scope.values,
+                      [&](const auto& entry) { return (placement.facts(*entry.first).buffers & buffers) != 0; });
+}
 
 }  // namespace weft::backend

@@ -2,6 +2,7 @@
 // out among the threads of all blocks; or, where there is much to do in each, among the blocks, whose threads share the loops inside.
 // Nothing is computed in another order: a chain of a sum is one thread's, and threads meet where lanes would.
 #include "kernel/block_loops.h"
+#include "kernel/contraction_nest.h"
 #include "kernel/nest.h"
 #include "kernel/passes.h"
 
@@ -20,8 +21,10 @@ constexpr std::int64_t kThreads = 256;             // of a block whose threads h
 constexpr std::int64_t kRowThreads = 64;           // … and of one that shares an iteration: the chains of a sum
 constexpr std::int64_t kUnrolled = 4;              // iterations of a thread, of which all loads come first
 constexpr std::int64_t kManyIterations = 1 << 20;  // from there on threads have several
-constexpr std::int64_t kRowWork = 128, kSomeWork = 32, kManyRows = 1 << 13;
-constexpr std::int64_t kLargeLocals = 1 << 10;  // bytes of one thread: where more are wanted, a block has them
+constexpr std::int64_t kRowWork = 128;             // iterations of a row that a block shares; …
+constexpr std::int64_t kSomeWork = 32;             // … these, where there are few rows, or a row needs much memory
+constexpr std::int64_t kManyRows = 1 << 13;        // enough for threads to have rows of their own
+constexpr std::int64_t kLargeLocals = 1 << 10;     // bytes of one thread: where more are wanted, a block has them
 
 bool is_free(const Loop& loop) {
     return loop.independent && !loop.count && (loop.kind == LoopKind::Serial || loop.kind == LoopKind::Unrolled);
@@ -56,14 +59,6 @@ std::int64_t shared_work(const Body& body) {
         }
     return work;
 }
-
-bool is_contraction(const Body& body) {
-    return std::ranges::any_of(body, [](const Stmt& stmt) {
-        return stmt.loop() && (stmt.loop()->role != LoopRole::None || is_contraction(stmt.loop()->body));
-    });
-}
-
-void locals_in(const Kernel& kernel, const Body& body, std::set<int>& found);
 
 void locals_in(const Kernel& kernel, const NodeRef& expression, std::set<int>& found) {
     Uses uses;
@@ -121,7 +116,7 @@ GridSchedule schedule_for(const Kernel& kernel, const Body& whole, int statement
     auto [vars, body] = free_nest(*loop);
     const std::int64_t iterations = product(vars);
     GridSchedule chosen{.statement = statement, .loops = std::move(vars)};
-    const std::int64_t work = is_contraction(whole) ? 0 : shared_work(*body);
+    const std::int64_t work = has_contraction(whole) ? 0 : shared_work(*body);
     chosen.by_rows = work >= kRowWork || (work >= kSomeWork && iterations < kManyRows) ||
                      (work >= kSomeWork && local_bytes(kernel, *body) > kLargeLocals);
     chosen.threads = chosen.by_rows ? kRowThreads : std::min(kThreads, std::max<std::int64_t>(1, iterations));
@@ -148,7 +143,7 @@ public:
 
     Stmt operator()() {
         const std::int64_t all = product(vars_), block = schedule_.threads * schedule_.each;
-        const NodeRef b = kernel_.new_var(std::max<std::int64_t>(1, ceil_div(all, block)));
+        const NodeRef b = kernel_.new_var(ceil_div(all, block));
         const NodeRef t = kernel_.new_var(schedule_.threads);
         const NodeRef start = kernel_.add(kernel_.mul(b, kernel_.index(block)), t);
         const std::int64_t whole = all / block;
@@ -223,7 +218,7 @@ public:
         : kernel_(kernel), schedule_(schedule), body_(body) {}
 
     Stmt operator()() {
-        const NodeRef block = kernel_.new_var(std::max<std::int64_t>(1, product(schedule_.loops)));
+        const NodeRef block = kernel_.new_var(product(schedule_.loops));
         Body row = schedule_.loops.empty()
                        ? body_
                        : copy(kernel_, *free_nest(*body_[0].loop()).second, counted(kernel_, schedule_.loops, block));

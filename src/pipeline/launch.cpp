@@ -81,9 +81,14 @@ void* Launch::pointer(int value) const {
 }
 
 void Launch::run() {
-    if (Observer* const watching = observer()) run_observed(*watching);
-    else run_steps();
-    device_.finish_run();
+    try {
+        if (Observer* const watching = observer()) run_observed(*watching);
+        else run_steps();
+        device_.finish_run();
+    } catch (...) {
+        device_.abandon_run();
+        throw;
+    }
 }
 
 void Launch::run_steps() {

@@ -87,15 +87,14 @@ Value Printer::value(const Node& node, int user_level) {
         }
         default: break;
     }
-    for (const Scope& scope : scopes_)
-        if (const auto found = scope.names.find(&node); found != scope.names.end()) return found->second;
+    if (const Value* const known = find_value(scopes_, node)) return *known;
     const int level = level_of(node);
     Value result = compute(node, level);
     if (stays_inline(node, result, level, user_level)) return result;
     const std::string name = str("t", temporaries_++);
     line(level, str("const ", type_of(node, result), " ", name, " = ", without_parentheses(result.text), ";"));
     result.text = name;
-    scopes_[static_cast<std::size_t>(level)].names.emplace(&node, result);
+    scopes_[static_cast<std::size_t>(level)].values.emplace(&node, result);
     return result;
 }
 

@@ -103,11 +103,6 @@ void Printer::line(int level, std::string_view text) {
     out += '\n';
 }
 
-void Printer::forget(std::uint64_t buffers) {
-    for (Scope& scope : scopes_)
-        std::erase_if(scope.names, [&](const auto& entry) { return (facts(*entry.first).buffers & buffers) != 0; });
-}
-
 // ---- declarations ----------------------------------------------------------------------------------------------------
 
 std::string Printer::declarations() {

@@ -36,10 +36,8 @@ private:
     using Node = ir::Node;
     using NodeRef = ir::NodeRef;
 
-    struct Scope {
-        std::string text;
+    struct Scope : TextScope<Value> {
         std::string note;  // the last comment on lanes
-        std::unordered_map<const Node*, Value> names;
     };
 
     // statements
@@ -48,7 +46,7 @@ private:
     void print(const kernel::Store& store);
     void line(std::string_view text) { line(innermost(), text); }
     void line(int level, std::string_view text);
-    void forget(std::uint64_t buffers);
+    void forget(std::uint64_t buffers) { forget_values(scopes_, placement_, buffers); }
     int innermost() const { return static_cast<int>(scopes_.size()) - 1; }
     Scope& innermost_scope() { return scopes_.back(); }
     std::string declarations();

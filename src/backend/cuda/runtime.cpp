@@ -134,6 +134,12 @@ public:
         throw IndexError(str(check.what, "; got ", record.value));
     }
 
+    void abandon_run() noexcept override {
+        if (checked_.empty()) return;
+        checked_.clear();
+        driver().fill_bytes(record_, 0, sizeof(Record), stream_);  // in order: before the kernels of the next run
+    }
+
     void synchronise() override {
         enter();
         require(driver().synchronize_stream(stream_), "running kernels");

@@ -28,6 +28,24 @@ inline std::string_view int_type(DType t) {
 
 inline std::string_view bits_type(DType t) { return is_half(t) ? "b16" : size_of(t) == 8 ? "b64" : "b32"; }
 
+// As it lies in memory: ints of less than 32 bits are extended when they are loaded, bools are bytes.
+inline std::string_view memory_type(DType t) {
+    switch (t) {
+        case DType::Bool:
+        case DType::U8: return "u8";
+        case DType::I8: return "s8";
+        case DType::U16: return "u16";
+        case DType::I16: return "s16";
+        case DType::F16:
+        case DType::BF16: return "b16";
+        case DType::F32: return "f32";
+        case DType::F64: return "f64";
+        case DType::U64:
+        case DType::I64: return "b64";
+        default: return "b32";
+    }
+}
+
 // Of what a register holds: floats as floats, all else as bits.
 inline std::string_view register_type(DType t) {
     if (is_bool(t)) return "pred";

@@ -31,8 +31,7 @@ Value Writer::value(const Node& node) {
         }
         default: break;
     }
-    for (const Scope& scope : scopes_)
-        if (const auto found = scope.values.find(&node); found != scope.values.end()) return found->second;
+    if (const Value* const known = find_value(scopes_, node)) return *known;
     const int level = placement_.level_of(node);
     const Value result = compute(node, level);
     scopes_[static_cast<std::size_t>(level)].values.emplace(&node, result);

@@ -49,27 +49,6 @@ std::string Writer::address(int buffer, const NodeRef& index, int level) {
     return offset ? str("[", base, "+", offset, "]") : str("[", base, "]");
 }
 
-namespace {
-
-std::string_view memory_type(DType t) {
-    switch (t) {
-        case DType::Bool:
-        case DType::U8: return "u8";
-        case DType::I8: return "s8";
-        case DType::U16: return "u16";
-        case DType::I16: return "s16";
-        case DType::F16:
-        case DType::BF16: return "b16";
-        case DType::F32: return "f32";
-        case DType::F64: return "f64";
-        case DType::U64:
-        case DType::I64: return "b64";
-        default: return "b32";
-    }
-}
-
-}  // namespace
-
 // A load whose gate is false reads nothing, and is zero.
 Value Writer::load(const Node& node, int level) {
     const int b = node.as<ir::LoadArg>().buffer;

@@ -1,15 +1,13 @@
 // backend/cuda/write_statements.cpp: the text around a kernel: parameters, registers, blocks and threads, loops.
+#include "backend/cuda/types.h"
 #include "backend/cuda/writer.h"
 #include "core/str.h"
-
-#include <weft/error.h>
 
 #include <algorithm>
 #include <utility>
 
 namespace weft::backend::cuda {
 
-using ir::Op;
 using kernel::Buffer;
 using kernel::Loop;
 using kernel::LoopKind;
@@ -132,17 +130,8 @@ std::string Writer::prologue() {
             text += str("    ld.param.u64 %b", p, ", [p", p, "];\n    cvta.to.global.u64 %b", p, ", %b", p, ";\n");
     for (std::size_t s = 0; s < kernel_.scalars.size(); ++s, ++p) {
         const DType t = kernel_.scalars[s];
-        const std::string_view type = is_half(t)                       ? "b16"
-                                      : is_float(t) || size_of(t) == 8 ? (size_of(t) == 8 ? "b64" : "b32")
-                                      : is_bool(t)                     ? "u8"
-                                      : is_signed_int(t)               ? (size_of(t) == 1   ? "s8"
-                                                                          : size_of(t) == 2 ? "s16"
-                                                                                            : "s32")
-                                                                       : (size_of(t) == 1   ? "u8"
-                                                                          : size_of(t) == 2 ? "u16"
-                                                                                            : "u32");
         if (is_bool(t)) text += str("    ld.param.u8 %sb, [p", p, "];\n    setp.ne.u32 %s", s, ", %sb, 0;\n");
-        else text += str("    ld.param.", type, " %s", s, ", [p", p, "];\n");
+        else text += str("    ld.param.", memory_type(t), " %s", s, ", [p", p, "];\n");
     }
     if (!kernel_.checks.empty())
         text += str("    ld.param.u64 %check, [p", p,
@@ -206,12 +195,6 @@ void Writer::line(int level, std::string_view text) {
     out += "    ";
     out += text;
     out += ";\n";
-}
-
-void Writer::forget(std::uint64_t buffers) {
-    for (Scope& scope : scopes_)
-        std::erase_if(scope.values,
-                      [&](const auto& entry) { return (placement_.facts(*entry.first).buffers & buffers) != 0; });
 }
 
 std::string Writer::fresh(std::string_view kind) {

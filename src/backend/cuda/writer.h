@@ -30,10 +30,7 @@ private:
     using Node = ir::Node;
     using NodeRef = ir::NodeRef;
 
-    struct Scope {
-        std::string text;
-        std::unordered_map<const Node*, Value> values;
-    };
+    using Scope = TextScope<Value>;
     enum class Space : std::uint8_t { Registers, Global, Shared, Local };
     struct Home {  // of a buffer
         Space space = Space::Global;
@@ -57,10 +54,9 @@ private:
     void place_locals();
     void line(int level, std::string_view text);
     void line(std::string_view text) { line(innermost(), text); }
-    void forget(std::uint64_t buffers);
+    void forget(std::uint64_t buffers) { forget_values(scopes_, placement_, buffers); }
     int innermost() const { return static_cast<int>(scopes_.size()) - 1; }
     std::string fresh(std::string_view kind);  // a register of a kind: "r"
-    std::string fresh_for(DType t) { return fresh(kind_of(t)); }
     std::string label();
     static std::string_view kind_of(DType t);  // of the registers that hold it
 
@@ -121,8 +117,7 @@ private:
     std::unordered_map<int, Value> vars_;             // of loops, by id
     std::unordered_map<const Node*, bool> fits_;
     std::map<std::vector<std::uint32_t>, std::string> tables_;
-    std::vector<NodeRef> kept_;  // nodes made here: values go by address
-    std::int64_t threads_ = 0;   // of the blocks of the entry in hand
+    std::int64_t threads_ = 0;  // of the blocks of the entry in hand
     int labels_ = 0;
     bool barrier_ = false;  // before the next threads
 };
