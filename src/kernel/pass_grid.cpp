@@ -110,6 +110,30 @@ bool reads_stored(const Body& body) {
     return false;
 }
 
+// Whether four iterations that follow each other access neighbours in memory, or the same element, at multiples of four.
+bool accesses_neighbours(const Kernel& kernel, const std::vector<NodeRef>& vars, const Body& body) {
+    const NodeRef group = kernel.make(ir::Op::LoopVar, DType::I64, {},
+                                      ir::LoopArg{kernel.next_var, ceil_div(product(vars), kUnrolled)});
+    const NodeRef first = kernel.mul(group, kernel.index(kUnrolled));
+    std::vector<Substitution> numbers;
+    for (std::int64_t u = 0; u < kUnrolled; ++u)
+        numbers.push_back(counted(kernel, vars, kernel.add(first, kernel.index(u))));
+    const auto at = [&](const NodeRef& index, std::int64_t u) {
+        return ir::simplify_index(*kernel.interner, substitute(kernel, index, numbers[static_cast<std::size_t>(u)]));
+    };
+    Uses uses = uses_of(body);
+    for_each_store(body, [&](const Store& store, std::span<const Loop* const>) { uses.indices.push_back(store.index); });
+    return std::ranges::all_of(uses.indices, [&](const NodeRef& index) {
+        const NodeRef start = at(index, 0);
+        const bool same = at(index, 1) == start;
+        const auto step = ir::stride_of(*kernel.interner, start, kernel.next_var);
+        for (std::int64_t u = 1; u < kUnrolled; ++u)
+            if (at(index, u) != (same ? start : ir::simplify_index(*kernel.interner, kernel.add(start, kernel.index(u)))))
+                return false;
+        return same || !step || *step % kUnrolled == 0;
+    });
+}
+
 GridSchedule schedule_for(const Kernel& kernel, const Body& whole, int statement) {
     const Loop* const loop = whole.size() == 1 ? whole[0].loop() : nullptr;
     if (!loop || !is_free(*loop)) return {.statement = statement, .by_rows = true, .threads = kRowThreads};
@@ -121,8 +145,10 @@ GridSchedule schedule_for(const Kernel& kernel, const Body& whole, int statement
                      (work >= kSomeWork && local_bytes(kernel, *body) > kLargeLocals);
     chosen.threads = chosen.by_rows ? kRowThreads : std::min(kThreads, std::max<std::int64_t>(1, iterations));
     if (!chosen.by_rows && iterations >= kManyIterations && !contains_loops(*body) && !reads_stored(*body) &&
-        local_bytes(kernel, *body) == 0)
+        local_bytes(kernel, *body) == 0) {
         chosen.each = kUnrolled;
+        chosen.neighbours = accesses_neighbours(kernel, chosen.loops, *body);
+    }
     return chosen;
 }
 
@@ -145,7 +171,7 @@ public:
         const std::int64_t all = product(vars_), block = schedule_.threads * schedule_.each;
         const NodeRef b = kernel_.new_var(ceil_div(all, block));
         const NodeRef t = kernel_.new_var(schedule_.threads);
-        const NodeRef start = kernel_.add(kernel_.mul(b, kernel_.index(block)), t);
+        const NodeRef start = kernel_.add(kernel_.mul(b, kernel_.index(block)), kernel_.mul(t, kernel_.index(schedule_.neighbours ? schedule_.each : 1)));
         const std::int64_t whole = all / block;
         Body inside;
         if (schedule_.each == 1) {
@@ -178,18 +204,20 @@ private:
     }
 
     Body unrolled(const NodeRef& start) {
-        Body values, stores;
+        const std::int64_t step = schedule_.neighbours ? 1 : schedule_.threads;
+        Body values;
+        std::vector<Body> stores(body_->size());  // of each statement: neighbours stand side by side
         for (std::int64_t u = 0; u < schedule_.each; ++u) {
-            const NodeRef number =
-                ir::simplify_index(*kernel_.interner, kernel_.add(start, kernel_.index(u * schedule_.threads)));
-            for (const Stmt& stmt : one(number)) {
-                const Store& store = *stmt.store();
+            const NodeRef number = ir::simplify_index(*kernel_.interner, kernel_.add(start, kernel_.index(u * step)));
+            const Body statements = one(number);
+            for (std::size_t s = 0; s < statements.size(); ++s) {
+                const Store& store = *statements[s].store();
                 const int local = kernel_.new_local("value", store.value->dtype, 1);
                 values.emplace_back(Store{local, kernel_.index(0), store.value});
-                stores.emplace_back(Store{store.buffer, store.index, kernel_.load(local, kernel_.index(0))});
+                stores[s].emplace_back(Store{store.buffer, store.index, kernel_.load(local, kernel_.index(0))});
             }
         }
-        append(values, std::move(stores));
+        for (Body& each : stores) append(values, std::move(each));
         return values;
     }
 

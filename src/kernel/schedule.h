@@ -122,6 +122,7 @@ struct GridSchedule {
     bool by_rows = false;        // among blocks, whose threads share the loops inside; else among threads
     std::int64_t threads = 1;    // of a block
     std::int64_t each = 1;       // iterations of a thread, of which all loads come first
+    bool neighbours = false;     // … that follow each other: one instruction loads for all of them
     bool operator==(const GridSchedule&) const = default;
 };
 

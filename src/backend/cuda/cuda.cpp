@@ -27,6 +27,14 @@ ModuleHandle load(const std::string& name, const std::string& text) {
     return module;
 }
 
+// The same for parameters at any address, if there is a difference.
+Module unaligned(const kernel::Kernel& kernel, const Module& module) {
+    for (std::size_t p = 0; p < module.alignments.size(); ++p)
+        if (module.alignments[p] > static_cast<std::int64_t>(size_of(kernel.buffers[p].dtype)))
+            return write_module(kernel, {.vectors = false});
+    return {};
+}
+
 // Interpreted on the host.
 class SimulatedProgram final : public HostProgram {
 public:
@@ -60,7 +68,7 @@ public:
         for (const kernel::Kernel* kernel : kernels) {
             Module module = write_module(*kernel);
             if (target.compute_capability)
-                programs.push_back(std::make_shared<CudaProgram>(kernel->name, std::move(module)));
+                programs.push_back(std::make_shared<CudaProgram>(kernel->name, std::move(module), unaligned(*kernel, module)));
             else
                 programs.push_back(std::make_shared<SimulatedProgram>(
                     ref_backend().compile(std::span(&kernel, 1), target, detail)[0], std::move(module)));
@@ -71,24 +79,35 @@ public:
 
 }  // namespace
 
-const std::vector<Function>& CudaProgram::functions(Context context) const {
+namespace {
+
+bool is_aligned(const Module& module, std::span<void* const> parameters) {
+    for (std::size_t p = 0; p < parameters.size(); ++p)
+        if (reinterpret_cast<std::uintptr_t>(parameters[p]) % static_cast<std::uintptr_t>(module.alignments[p])) return false;
+    return true;
+}
+
+}  // namespace
+
+const CudaProgram::Loaded& CudaProgram::loaded(Context context, std::span<void* const> parameters) const {
+    const Module& module = unaligned_.entries.empty() || is_aligned(module_, parameters) ? module_ : unaligned_;
     const std::lock_guard lock(mutex_);
-    Loaded& loaded = loaded_[context];
-    if (loaded.functions.size() == module_.entries.size()) return loaded.functions;
-    if (!loaded.handle) loaded.handle = load(name_, module_.text);
-    std::vector<Function> functions(module_.entries.size());
-    for (std::size_t e = 0; e < functions.size(); ++e)
-        require(driver().get_function(&functions[e], loaded.handle, module_.entries[e].name.c_str()),
+    Loaded& loaded = loaded_[{context, &module}];
+    if (loaded.module) return loaded;
+    if (!loaded.handle) loaded.handle = load(name_, module.text);
+    loaded.functions.resize(module.entries.size());
+    for (std::size_t e = 0; e < module.entries.size(); ++e)
+        require(driver().get_function(&loaded.functions[e], loaded.handle, module.entries[e].name.c_str()),
                 str("finding the kernel ", name_));
-    loaded.functions = std::move(functions);
-    return loaded.functions;
+    loaded.module = &module;
+    return loaded;
 }
 
 // The driver waits for kernels that still run. At the end of the process it may be gone: then there is nothing to unload.
 CudaProgram::~CudaProgram() {
     if (::getpid() != process_) return;  // a child has none of its parent's modules
-    for (const auto& [context, loaded] : loaded_)
-        if (loaded.handle && driver().set_context(context) == Result::Success) driver().unload_module(loaded.handle);
+    for (const auto& [key, loaded] : loaded_)
+        if (loaded.handle && driver().set_context(key.first) == Result::Success) driver().unload_module(loaded.handle);
 }
 
 }  // namespace cuda

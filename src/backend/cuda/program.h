@@ -9,32 +9,36 @@
 
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace weft::backend::cuda {
 
 class CudaProgram final : public Program {
 public:
-    CudaProgram(std::string name, Module module) : name_(std::move(name)), module_(std::move(module)) {}
+    // `unaligned` serves parameters at other addresses than `module` needs; it may be empty where that asks for nothing.
+    CudaProgram(std::string name, Module module, Module unaligned)
+        : name_(std::move(name)), module_(std::move(module)), unaligned_(std::move(unaligned)) {}
     ~CudaProgram() override;
     std::string source() const override { return module_.text; }
     std::string machine() const override { return {}; }
-    const Module& module() const { return module_; }
 
-    // Its entries on the device whose context is current. Throws BackendError with the driver's log.
-    const std::vector<Function>& functions(Context context) const;
+    struct Loaded {
+        const Module* module = nullptr;
+        ModuleHandle handle = nullptr;
+        std::vector<Function> functions;  // of the module's entries
+    };
+    // What to launch with these parameters, on the device whose context is current. Throws BackendError with the driver's log.
+    const Loaded& loaded(Context context, std::span<void* const> parameters) const;
 
 private:
     const std::string name_;
-    const Module module_;
+    const Module module_, unaligned_;
     const pid_t process_ = ::getpid();
     mutable std::mutex mutex_;
-    struct Loaded {
-        ModuleHandle handle = nullptr;
-        std::vector<Function> functions;
-    };
-    mutable std::map<Context, Loaded> loaded_;  // by device
+    mutable std::map<std::pair<Context, const Module*>, Loaded> loaded_;
 };
 
 }  // namespace weft::backend::cuda

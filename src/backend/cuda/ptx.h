@@ -26,8 +26,12 @@ struct Module {
     std::string text;
     std::vector<Entry> entries;
     std::int64_t shared_bytes = 0, scratch_bytes = 0;  // of a block: in shared memory, and in the memory for locals
+    std::vector<std::int64_t> alignments;              // of the parameters' addresses, in bytes
 };
 
-Module write_module(const kernel::Kernel& kernel);
+struct WriteOptions {
+    bool vectors = true;  // loads and stores of neighbours at a time, where parameters are aligned
+};
+Module write_module(const kernel::Kernel& kernel, const WriteOptions& options = {});
 
 }  // namespace weft::backend::cuda

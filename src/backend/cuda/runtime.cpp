@@ -102,21 +102,21 @@ public:
         enter();
         const auto& program = static_cast<const CudaProgram&>(kernel.program);
         if (!kernel.interruptible) finish_run();  // what is written now cannot be taken back
-        const std::vector<Function>& functions = program.functions(context_);
+        const CudaProgram::Loaded& loaded = program.loaded(context_, kernel.buffers);
+        const Module& module = *loaded.module;
         std::vector<std::uint64_t> values;
         for (void* const buffer : kernel.buffers) values.push_back(reinterpret_cast<std::uint64_t>(buffer));
         for (const Word scalar : kernel.scalars) values.push_back(scalar);
         values.push_back(record_);
         values.push_back(static_cast<std::uint64_t>(checked_.size()) << 32);
         if (!kernel.checks.empty()) checked_.emplace_back(kernel.checks.begin(), kernel.checks.end());
-        const Module& module = program.module();
-        for (std::size_t e = 0; e < functions.size(); ++e) {
+        for (std::size_t e = 0; e < module.entries.size(); ++e) {
             const Entry& entry = module.entries[e];
             const Address scratch =
                 module.scratch_bytes ? raw_allocate(static_cast<std::size_t>(module.scratch_bytes * entry.all_blocks()))
                                      : 0;
             values.push_back(scratch);
-            run(functions[e], entry, values);
+            run(loaded.functions[e], entry, values);
             values.pop_back();
             if (scratch) driver().free(scratch, stream_);
         }

@@ -358,13 +358,12 @@ Value Writer::select(const Node& node, int level) {
 
 Value Writer::lookup(const Node& node, int level) {
     const float* const entries = node.as<ir::TableArg>().entries;
-    std::vector<std::uint32_t> bits;
-    for (int i = 0; i < ir::kTableSize; ++i) bits.push_back(static_cast<std::uint32_t>(to_word(entries[i])));
-    const auto found = tables_.try_emplace(std::move(bits), str("table", tables_.size())).first;
+    auto used = std::ranges::find(tables_, entries);
+    if (used == tables_.end()) used = tables_.insert(used, entries);
+    const std::int64_t offset = (used - tables_.begin()) * kTableBytes;
     const std::string at = op("r", level, "and.b32", operand(node.source(), level), str(ir::kTableSize - 1));
-    const std::string base = op("l", level, "mov.u64", found->second);
-    const std::string where = op("l", level, "mad.wide.u32", at, std::string("4"), base);
-    return {op("f", level, "ld.global.f32", str("[", where, "]"))};
+    const std::string where = op("r", level, "mad.lo.u32", at, std::string("4"), std::string("%tables"));
+    return {op("f", level, "ld.shared.f32", str("[", where, "+", offset, "]"))};
 }
 
 // The first failure of all threads is kept: its code, with the launch's tag, and the value. Threads go on with a value that is in range.

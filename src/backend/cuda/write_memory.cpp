@@ -62,6 +62,10 @@ Value Writer::load(const Node& node, int level) {
         if (is_bool(t)) return {op("p", level, "and.pred", gate, from)};
         return {op(kind, level, str("selp.", register_type(t)), from, zero_of(t), gate)};
     }
+    if (const VectorAccess::Lanes* const lanes = gate.empty() ? vectors_.lanes_of(node) : nullptr) {
+        load_together(*lanes, level);
+        return scopes_[static_cast<std::size_t>(level)].values.at(&node);
+    }
     const std::string from = address(b, node.sources[0], level);
     const std::string instruction = str("ld.", space_of(b), ".", memory_type(t));
     if (gate.empty()) {
@@ -73,20 +77,60 @@ Value Writer::load(const Node& node, int level) {
     return {is_bool(t) ? op("p", level, "setp.ne.u32", result, std::string("0")) : result};
 }
 
-void Writer::write(const kernel::Store& store) {
-    const DType t = store.value->dtype;
-    const int level = innermost();
-    std::string stored = wide(value(*store.value), level);
-    if (homes_[static_cast<std::size_t>(store.buffer)].space == Space::Registers) {
-        const std::string to = variable(store.buffer, static_cast<std::int64_t>(store.index->as<ir::ConstArg>().value));
-        line(str("mov.", register_type(t), " ", to, ", ", stored));
-    } else {
-        const std::string to = address(store.buffer, store.index, level);
-        if (is_bool(t)) stored = op("r", level, "selp.b32", std::string("1"), std::string("0"), stored);
-        stored = as_register(stored, is_bool(t) ? "r" : kind_of(t), level);
-        line(str("st.", space_of(store.buffer), ".", memory_type(t), " ", to, ", ", stored));
+// One instruction, and the values of all of them are known. They have the same variables, so they stand at the same loop.
+void Writer::load_together(const VectorAccess::Lanes& lanes, int level) {
+    const int b = lanes[0]->as<ir::LoadArg>().buffer;
+    const DType t = lanes[0]->dtype;
+    std::vector<std::string> registers;
+    std::string list;
+    for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+        registers.push_back(fresh(is_bool(t) ? "r" : kind_of(t)));
+        list += str(lane ? ", " : "", registers.back());
     }
-    forget(bit_of(store.buffer));
+    require_alignment(b, static_cast<std::int64_t>(lanes.size() * size_of(t)));
+    const std::string from = address(b, lanes[0]->sources[0], level);
+    line(level, str("ld.", space_of(b), ".v", lanes.size(), ".", memory_type(t), " {", list, "}, ", from));
+    for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+        const std::string& result = registers[lane];
+        const Value value{is_bool(t) ? op("p", level, "setp.ne.u32", result, std::string("0")) : result};
+        scopes_[static_cast<std::size_t>(level)].values.insert_or_assign(lanes[lane], value);
+    }
+}
+
+void Writer::require_alignment(int buffer, std::int64_t bytes) {
+    if (buffer >= kernel_.parameters) return;  // locals are
+    std::int64_t& alignment = module_.alignments[static_cast<std::size_t>(buffer)];
+    alignment = std::max(alignment, bytes);
+}
+
+// In a register of the kind that is stored.
+std::string Writer::stored_value(const kernel::Store& store) {
+    const DType t = store.value->dtype;
+    std::string stored = wide(value(*store.value), innermost());
+    if (is_bool(t)) stored = op("r", innermost(), "selp.b32", std::string("1"), std::string("0"), stored);
+    return as_register(stored, is_bool(t) ? "r" : kind_of(t), innermost());
+}
+
+void Writer::write(std::span<const kernel::Stmt> stores) {
+    const kernel::Store& first = *stores[0].store();
+    const DType t = first.value->dtype;
+    if (homes_[static_cast<std::size_t>(first.buffer)].space == Space::Registers) {
+        const std::string to = variable(first.buffer, static_cast<std::int64_t>(first.index->as<ir::ConstArg>().value));
+        line(str("mov.", register_type(t), " ", to, ", ", wide(value(*first.value), innermost())));
+        forget(bit_of(first.buffer));
+        return;
+    }
+    std::string list;
+    for (const kernel::Stmt& stmt : stores) list += str(list.empty() ? "" : ", ", stored_value(*stmt.store()));
+    const std::string to = address(first.buffer, first.index, innermost());
+    const std::string instruction = str("st.", space_of(first.buffer));
+    if (stores.size() == 1) {
+        line(str(instruction, ".", memory_type(t), " ", to, ", ", list));
+    } else {
+        require_alignment(first.buffer, static_cast<std::int64_t>(stores.size() * size_of(t)));
+        line(str(instruction, ".v", stores.size(), ".", memory_type(t), " ", to, ", {", list, "}"));
+    }
+    forget(bit_of(first.buffer));
 }
 
 }  // namespace weft::backend::cuda

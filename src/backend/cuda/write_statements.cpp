@@ -32,14 +32,17 @@ std::int64_t most_threads(const kernel::Body& body, std::int64_t around = 1) {
 
 }  // namespace
 
-Module write_module(const kernel::Kernel& kernel) { return Writer(kernel).run(); }
+Module write_module(const kernel::Kernel& kernel, const WriteOptions& options) { return Writer(kernel, options).run(); }
 
-Writer::Writer(const kernel::Kernel& kernel)
+Writer::Writer(const kernel::Kernel& kernel, const WriteOptions& options)
     : kernel_(kernel),
+      options_(options),
       expanded_(expand(kernel, {.lanes = false, .threads = true})),
       placement_(kernel_, expanded_),
       ftz_(kernel.numerics.keep_subnormals ? "" : ".ftz") {
     place_locals();
+    for (int p = 0; p < kernel.parameters; ++p)
+        module_.alignments.push_back(static_cast<std::int64_t>(size_of(kernel.buffers[static_cast<std::size_t>(p)].dtype)));
 }
 
 Module Writer::run() {
@@ -48,13 +51,7 @@ Module Writer::run() {
     if (!blocks) write_entry(nullptr);
     else
         for (const Stmt& stmt : expanded_.body) write_entry(&stmt);
-    std::string head = ".version 8.1\n.target sm_80\n.address_size 64\n\n";
-    for (const auto& [bits, name] : tables_) {
-        head += str(".global .align 64 .b32 ", name, "[", bits.size(), "] = {");
-        for (std::size_t i = 0; i < bits.size(); ++i) head += str(i ? ", " : "", bits[i]);
-        head += "};\n";
-    }
-    module_.text = head + module_.text;
+    module_.text = ".version 8.1\n.target sm_80\n.address_size 64\n\n" + module_.text;
     return std::move(module_);
 }
 
@@ -93,7 +90,7 @@ void Writer::write_entry(const Stmt* statement) {
     counts_.clear();
     vars_.clear();
     scopes_.assign(1, {});
-    barrier_ = false;
+    tables_.clear();
     threads_ = 1;
     if (!statement) {
         write(expanded_.body);
@@ -104,12 +101,14 @@ void Writer::write_entry(const Stmt* statement) {
             blocks.push_back(loop);
         for (std::size_t i = 0; i < blocks.size(); ++i) entry.blocks[i] = blocks[blocks.size() - 1 - i]->extent();
         entry.threads = threads_ = most_threads(blocks.back()->body);
+        barriers_ = barriers_of(kernel_, *blocks.back(), threads_);
         for (std::size_t i = 0; i < blocks.size(); ++i)
             vars_[blocks[i]->id()] = {str("%block", blocks.size() - 1 - i), true};
         write_blocks(*statement->loop());
     }
     const std::string body = std::move(scopes_.front().text);
     const std::string before = prologue();
+    module_.text += global_tables();
     module_.text += str(".visible .entry ", entry.name, "(", parameters(), ")\n.maxntid ", entry.threads, ", 1, 1\n{\n",
                         declarations(), before, body, "    ret;\n}\n\n");
     module_.entries.push_back(std::move(entry));
@@ -148,7 +147,32 @@ std::string Writer::prologue() {
                     "    mov.u64 %offset, ",
                     module_.scratch_bytes,
                     ";\n    cvt.u64.u32 %wide, %number;\n    mad.lo.u64 %scratch, %wide, %offset, %scratch;\n");
-    return text;
+    return text + fill_tables();
+}
+
+std::string Writer::global_tables() const {
+    if (tables_.empty()) return {};
+    std::string words;
+    for (const float* table : tables_)
+        for (int i = 0; i < ir::kTableSize; ++i) words += str(words.empty() ? "" : ", ", to_word(table[i]));
+    return str(".global .align 16 .b32 table", module_.entries.size(), "[",
+               static_cast<std::int64_t>(tables_.size()) * ir::kTableSize, "] = {", words, "};\n");
+}
+
+// Tables are looked up in shared memory: 16 words are in 16 banks, so that threads do not wait for each other.
+std::string Writer::fill_tables() const {
+    if (tables_.empty()) return {};
+    const std::int64_t words = static_cast<std::int64_t>(tables_.size()) * ir::kTableSize;
+    std::string text = str("    mov.u32 %tables, tables;\n    mov.u32 %x, %tid.x;\n    mov.u64 %offset, table",
+                           module_.entries.size(), ";\n    mad.lo.u32 %y, %x, 4, %tables;\n",
+                           "    mad.wide.u32 %offset, %x, 4, %offset;\n");
+    for (std::int64_t first = 0; first < words; first += threads_) {
+        const std::string guard = first + threads_ <= words ? "" : "@%fills ";
+        if (!guard.empty()) text += str("    setp.lt.u32 %fills, %x, ", words - first, ";\n");
+        text += str("    ", guard, "ld.global.b32 %number, [%offset+", 4 * first, "];\n    ", guard, "st.shared.b32 [%y+",
+                    4 * first, "], %number;\n");
+    }
+    return text + "    bar.sync 0;\n";
 }
 
 std::string_view Writer::kind_of(DType t) {
@@ -182,8 +206,10 @@ std::string Writer::declarations() const {
     for (std::size_t s = 0; s < kernel_.scalars.size(); ++s)
         text += str("    .reg .", type_of(kind_of(kernel_.scalars[s])), " %s", s, ";\n");
     text +=
-        "    .reg .b32 %thread, %block0, %block1, %block2, %number, %extent, %x, %y, %sb;\n"
-        "    .reg .b64 %check, %tag, %scratch, %offset, %wide;\n";
+        "    .reg .b32 %thread, %block0, %block1, %block2, %number, %extent, %x, %y, %sb, %tables;\n"
+        "    .reg .b64 %check, %tag, %scratch, %offset, %wide;\n    .reg .pred %fills;\n";
+    if (!tables_.empty())
+        text += str("    .shared .align 16 .b8 tables[", static_cast<std::int64_t>(tables_.size()) * kTableBytes, "];\n");
     if (module_.shared_bytes > 0) text += str("    .shared .align 16 .b8 shared[", module_.shared_bytes, "];\n");
     return text;
 }
@@ -205,9 +231,35 @@ std::string Writer::fresh(std::string_view kind) {
 std::string Writer::label() { return str("L", module_.entries.size(), "_", labels_++); }
 
 void Writer::write(const kernel::Body& body) {
-    for (const Stmt& stmt : body) {
-        if (stmt.loop()) write(*stmt.loop());
-        else if (stmt.store()) write(*stmt.store());  // there is no prefetch
+    const std::span<const Stmt> all(body);
+    for (std::size_t i = 0; i < body.size();) {
+        if (body[i].loop()) {
+            write(*body[i++].loop());
+            continue;
+        }
+        std::size_t end = i;  // of the statements that run one after the other
+        while (end < body.size() && !body[end].loop()) ++end;
+        write_stores(all.subspan(i, end - i));
+        i = end;
+    }
+}
+
+void Writer::write_stores(std::span<const Stmt> statements) {
+    std::vector<Stmt> stores;  // there is no prefetch
+    for (const Stmt& stmt : statements)
+        if (stmt.store()) stores.push_back(stmt);
+    if (options_.vectors) vectors_.find_loads(kernel_, stores);
+    const std::span<const Stmt> all(stores);
+    for (std::size_t i = 0; i < stores.size();) {
+        std::size_t count = options_.vectors ? VectorAccess::stores_together(kernel_, all.subspan(i)) : 1;
+        const std::uint64_t stored = bit_of(stores[i].store()->buffer);
+        for (std::size_t n = 1; n < count; ++n)  // what loads the buffer comes after what is stored before it
+            if ((placement_.facts(*stores[i + n].store()->value).buffers & stored) ||
+                (placement_.facts(*stores[i + n].store()->index).buffers & stored))
+                count = 1;
+        if (homes_[static_cast<std::size_t>(stores[i].store()->buffer)].space == Space::Registers) count = 1;
+        write(all.subspan(i, count));
+        i += count;
     }
 }
 
@@ -259,14 +311,13 @@ void Writer::write_threads(const Loop& loop) {
         scopes_.emplace_back();
         placement_.enter(*nest[n], true);
     }
-    const bool wait = std::exchange(barrier_, true);
     std::string text = inside(*nest.back(), true, nest.back()->body);
     for (std::size_t n = 0; n + 1 < nest.size(); ++n) {
         placement_.leave();
         text = scopes_.back().text + text;
         scopes_.pop_back();
     }
-    if (wait) line("bar.sync 0");
+    wait_for(barriers_.at(&loop), *nest.back());
     const bool idle = all < threads_;
     const std::string end = label();
     if (idle) {
@@ -276,6 +327,23 @@ void Writer::write_threads(const Loop& loop) {
     }
     scopes_.back().text += text;
     if (idle) scopes_.back().text += end + ":\n";
+}
+
+void Writer::wait_for(Sync sync, const Loop& threads) {
+    constexpr std::int64_t kNamedBarriers = 15;  // beside the block's
+    const std::int64_t groups = threads_ / threads.extent();
+    switch (sync) {
+        case Sync::None: return;
+        case Sync::Warp: line(str("bar.warp.sync ", threads_ < kWarp ? (1u << threads_) - 1 : 0xffffffff)); return;
+        case Sync::Group:
+            if (groups <= kNamedBarriers) {
+                const std::string group = op("r", innermost(), "div.u32", std::string("%thread"), str(threads.extent()));
+                line(str("bar.sync ", op("r", innermost(), "add.u32", group, std::string("1")), ", ", threads.extent()));
+                return;
+            }
+            [[fallthrough]];
+        case Sync::Block: line("bar.sync 0"); return;
+    }
 }
 
 void Writer::write_condition(const Loop& loop) {
@@ -302,8 +370,6 @@ void Writer::write_serial(const Loop& loop) {
             limit = op("r", innermost(), "cvt.u32.u64", op("l", innermost(), "max.s64", most, std::string("0")));
     }
     forget(stored_in(loop.body));
-    barrier_ = barrier_ ||
-               most_threads(loop.body) > 1;  // the last threads of an iteration come before the first of the next one
     const std::string var = fresh(kind), more = fresh("p"), end = label(), head = label();
     vars_[loop.id()] = {var, narrow};
     const std::string text = inside(loop, loop.count != nullptr, loop.body);

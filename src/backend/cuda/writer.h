@@ -3,7 +3,9 @@
 // write_expressions.cpp, conversions in write_casts.cpp, loads and stores in write_memory.cpp.
 #pragma once
 
+#include "backend/cuda/barriers.h"
 #include "backend/cuda/ptx.h"
+#include "backend/cuda/vector_access.h"
 #include "backend/placement.h"
 #include "core/str.h"
 
@@ -21,9 +23,11 @@ struct Value {
     bool narrow = false;
 };
 
+inline constexpr std::int64_t kTableBytes = 4 * ir::kTableSize;
+
 class Writer {
 public:
-    explicit Writer(const kernel::Kernel& kernel);
+    Writer(const kernel::Kernel& kernel, const WriteOptions& options);
     Module run();
 
 private:
@@ -42,7 +46,9 @@ private:
     void write_entry(const kernel::Stmt* statement);
     void write(const kernel::Body& body);
     void write(const kernel::Loop& loop);
-    void write(const kernel::Store& store);
+    void write_stores(std::span<const kernel::Stmt> statements);
+    void write(std::span<const kernel::Stmt> stores);  // to neighbours; most often one
+    std::string stored_value(const kernel::Store& store);
     std::string inside(const kernel::Loop& loop, bool guarded, const kernel::Body& body);
     void write_blocks(const kernel::Loop& loop);
     void write_threads(const kernel::Loop& loop);
@@ -52,6 +58,9 @@ private:
     std::string prologue();
     std::string declarations() const;
     void place_locals();
+    void wait_for(Sync sync, const kernel::Loop& threads);
+    std::string global_tables() const;
+    std::string fill_tables() const;
     void line(int level, std::string_view text);
     void line(std::string_view text) { line(innermost(), text); }
     void forget(std::uint64_t buffers) { forget_values(scopes_, placement_, buffers); }
@@ -102,11 +111,14 @@ private:
 
     // memory
     Value load(const Node& node, int level);
+    void load_together(const VectorAccess::Lanes& lanes, int level);
+    void require_alignment(int buffer, std::int64_t bytes);
     std::string address(int buffer, const NodeRef& index, int level);  // "[%l3+16]"
     std::string variable(int buffer, std::int64_t element) const;
     std::string_view space_of(int buffer) const;
 
     const kernel::Kernel& kernel_;
+    const WriteOptions options_;
     Expanded expanded_;
     Placement placement_;
     Module module_;
@@ -116,10 +128,11 @@ private:
     std::map<std::string, int, std::less<>> counts_;  // of registers, by kind
     std::unordered_map<int, Value> vars_;             // of loops, by id
     std::unordered_map<const Node*, bool> fits_;
-    std::map<std::vector<std::uint32_t>, std::string> tables_;
+    std::vector<const float*> tables_;  // that the entry in hand looks up, in their order in shared memory
+    Barriers barriers_;
+    VectorAccess vectors_;
     std::int64_t threads_ = 0;  // of the blocks of the entry in hand
     int labels_ = 0;
-    bool barrier_ = false;  // before the next threads
 };
 
 }  // namespace weft::backend::cuda
