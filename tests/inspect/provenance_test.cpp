@@ -102,6 +102,10 @@ TEST_CASE("equal expressions show all their lines, and what a rewrite merges kee
     const Explanation plan = explain(d);
     CHECK(has_line(plan.kernels.at(0), 5));
     CHECK(has_line(plan.kernels.at(0), 4));
+    line(6);
+    const Tensor e = exp(x);
+    line(7);
+    CHECK(has_line(explain(-(-e)).kernels.at(0), 7));  // a rule gives a node that was there before
 }
 
 TEST_CASE("what was freed is forgotten: a node at its address has its own lines") {
