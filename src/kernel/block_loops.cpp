@@ -10,11 +10,17 @@ namespace weft::kernel {
 
 Substitution counted(const Kernel& kernel, const std::vector<NodeRef>& vars, NodeRef number) {
     Substitution with;
+    std::size_t left = 0;  // of which there is more than one iteration
+    for (const NodeRef& var : vars) left += extent_of(var) > 1;
     for (std::size_t v = vars.size(); v-- > 0;) {
         const NodeRef extent = kernel.index(extent_of(vars[v]));
-        const NodeRef at = v == 0 ? number : kernel.binary(ir::Op::Mod, number, extent);
+        if (extent_of(vars[v]) == 1) {
+            with.emplace_back(id_of(vars[v]), kernel.index(0));
+            continue;
+        }
+        const NodeRef at = left == 1 ? number : kernel.binary(ir::Op::Mod, number, extent);
         with.emplace_back(id_of(vars[v]), ir::simplify_index(*kernel.interner, at));
-        if (v > 0) number = ir::simplify_index(*kernel.interner, kernel.binary(ir::Op::IDiv, number, extent));
+        if (--left > 0) number = ir::simplify_index(*kernel.interner, kernel.binary(ir::Op::IDiv, number, extent));
     }
     return with;
 }

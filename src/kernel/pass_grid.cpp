@@ -3,22 +3,22 @@
 // Nothing is computed in another order: a chain of a sum is one thread's, and threads meet where lanes would.
 #include "kernel/block_loops.h"
 #include "kernel/contraction_nest.h"
+#include "kernel/grid_rows.h"
 #include "kernel/nest.h"
 #include "kernel/passes.h"
+#include "kernel/row_parts.h"
 
 #include "core/checked.h"
 #include "ir/symbolic.h"
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
 
 namespace weft::kernel {
 namespace {
 
-constexpr std::int64_t kThreads = 256;             // of a block whose threads have iterations of their own …
-constexpr std::int64_t kRowThreads = 64;           // … and of one that shares an iteration: the chains of a sum
+constexpr std::int64_t kThreads = 256;             // of a block whose threads have iterations of their own
 constexpr std::int64_t kUnrolled = 4;              // iterations of a thread, of which all loads come first
 constexpr std::int64_t kManyIterations = 1 << 20;  // from there on threads have several
 constexpr std::int64_t kRowWork = 128;             // iterations of a row that a block shares; …
@@ -26,61 +26,10 @@ constexpr std::int64_t kSomeWork = 32;             // … these, where there are
 constexpr std::int64_t kManyRows = 1 << 13;        // enough for threads to have rows of their own
 constexpr std::int64_t kLargeLocals = 1 << 10;     // bytes of one thread: where more are wanted, a block has them
 
-bool is_free(const Loop& loop) {
-    return loop.independent && !loop.count && (loop.kind == LoopKind::Serial || loop.kind == LoopKind::Unrolled);
-}
-
-// The independent loops that stand alone in each other, outermost first, and what is inside.
-std::pair<std::vector<NodeRef>, const Body*> free_nest(const Loop& loop) {
-    std::vector<NodeRef> vars;
-    const Loop* at = &loop;
-    for (;;) {
-        vars.push_back(at->var);
-        const Loop* const inner = at->body.size() == 1 ? at->body[0].loop() : nullptr;
-        if (!inner || !is_free(*inner)) return {std::move(vars), &at->body};
-        at = inner;
-    }
-}
-
 bool is_block(const Stmt& stmt) { return stmt.loop() && stmt.loop()->kind == LoopKind::Block; }
 
 bool contains_loops(const Body& body) {
     return std::ranges::any_of(body, [](const Stmt& stmt) { return stmt.loop() != nullptr; });
-}
-
-// Iterations that the threads of a block could share.
-std::int64_t shared_work(const Body& body) {
-    std::int64_t work = 0;
-    for (const Stmt& stmt : body)
-        if (const Loop* const loop = stmt.loop()) {
-            if (is_free(*loop)) work += product(free_nest(*loop).first);
-            else work += std::min<std::int64_t>(loop->extent(), 1 << 20) * shared_work(loop->body);
-            work = std::min<std::int64_t>(work, 1 << 30);
-        }
-    return work;
-}
-
-void locals_in(const Kernel& kernel, const NodeRef& expression, std::set<int>& found) {
-    Uses uses;
-    collect_uses(expression, uses);
-    for (const NodeRef& load : uses.loads)
-        if (const int b = load->as<ir::LoadArg>().buffer;
-            kernel.buffers[static_cast<std::size_t>(b)].role == Buffer::Role::Local)
-            found.insert(b);
-}
-
-void locals_in(const Kernel& kernel, const Body& body, std::set<int>& found) {
-    for (const Stmt& stmt : body) {
-        if (const Loop* const loop = stmt.loop()) {
-            if (loop->count) locals_in(kernel, loop->count, found);
-            locals_in(kernel, loop->body, found);
-        } else if (const Store* const store = stmt.store()) {
-            if (kernel.buffers[static_cast<std::size_t>(store->buffer)].role == Buffer::Role::Local)
-                found.insert(store->buffer);
-            locals_in(kernel, store->index, found);
-            locals_in(kernel, store->value, found);
-        }
-    }
 }
 
 std::int64_t local_bytes(const Kernel& kernel, const Body& body) {
@@ -136,15 +85,23 @@ bool accesses_neighbours(const Kernel& kernel, const std::vector<NodeRef>& vars,
 
 GridSchedule schedule_for(const Kernel& kernel, const Body& whole, int statement) {
     const Loop* const loop = whole.size() == 1 ? whole[0].loop() : nullptr;
-    if (!loop || !is_free(*loop)) return {.statement = statement, .by_rows = true, .threads = kRowThreads};
+    GridSchedule chosen{.statement = statement};
+    if (!loop || !is_free(*loop)) {
+        chosen = choose_row_schedule(kernel, whole, {});
+        chosen.statement = statement;
+        return chosen;
+    }
     auto [vars, body] = free_nest(*loop);
-    const std::int64_t iterations = product(vars);
-    GridSchedule chosen{.statement = statement, .loops = std::move(vars)};
-    const std::int64_t work = has_contraction(whole) ? 0 : shared_work(*body);
-    chosen.by_rows = work >= kRowWork || (work >= kSomeWork && iterations < kManyRows) ||
-                     (work >= kSomeWork && local_bytes(kernel, *body) > kLargeLocals);
-    chosen.threads = chosen.by_rows ? kRowThreads : std::min(kThreads, std::max<std::int64_t>(1, iterations));
-    if (!chosen.by_rows && iterations >= kManyIterations && !contains_loops(*body) && !reads_stored(*body) &&
+    const std::int64_t iterations = product(vars), work = has_contraction(whole) ? 0 : shared_work(*body);
+    if (work >= kRowWork || (work >= kSomeWork && iterations < kManyRows) ||
+        (work >= kSomeWork && local_bytes(kernel, *body) > kLargeLocals)) {
+        chosen = choose_row_schedule(kernel, whole, std::move(vars));
+        chosen.statement = statement;
+        return chosen;
+    }
+    chosen.loops = std::move(vars);
+    chosen.threads = std::min(kThreads, std::max<std::int64_t>(1, iterations));
+    if (iterations >= kManyIterations && !contains_loops(*body) && !reads_stored(*body) &&
         local_bytes(kernel, *body) == 0) {
         chosen.each = kUnrolled;
         chosen.neighbours = accesses_neighbours(kernel, chosen.loops, *body);
@@ -227,281 +184,6 @@ private:
     const Body* body_ = nullptr;
 };
 
-// A part of a block's work: statements of one thread; a nest of loops that the threads share, perhaps inside of loops that each of them
-// runs; or a loop around other parts.
-struct Part {
-    enum class Kind : std::uint8_t { One, Shared, Around };
-    Kind kind = Kind::One;
-    Body body;                  // One, Shared
-    std::vector<NodeRef> vars;  // Shared
-    std::optional<Loop> loop;   // Around, without its body; Shared: a loop inside of the threads, around the body
-    std::vector<Part> inside;   // Around
-    std::optional<std::int64_t> first;  // Shared: the thread that has the first iteration, if that matters
-};
-
-// The threads of a block share an iteration.
-class ByRows {
-public:
-    ByRows(Kernel& kernel, const GridSchedule& schedule, const Body& body)
-        : kernel_(kernel), schedule_(schedule), body_(body) {}
-
-    Stmt operator()() {
-        const NodeRef block = kernel_.new_var(product(schedule_.loops));
-        Body row = schedule_.loops.empty()
-                       ? body_
-                       : copy(kernel_, *free_nest(*body_[0].loop()).second, counted(kernel_, schedule_.loops, block));
-        std::vector<Part> parts = parts_of(row);
-        rename_locals(parts);
-        find_private(parts);
-        for (Part& part : parts) interchange(part);
-        place_locals(parts);
-        Body threads = written(parts);
-        return loop_of(block, LoopKind::Block, std::move(threads), true);
-    }
-
-private:
-    std::vector<Part> parts_of(const Body& body) {
-        std::vector<Part> parts;
-        for (const Stmt& stmt : body) {
-            const Loop* const loop = stmt.loop();
-            if (stmt.prefetch()) continue;
-            if (loop && is_free(*loop)) {
-                const auto [vars, inner] = free_nest(*loop);
-                parts.push_back({.kind = Part::Kind::Shared, .body = *inner, .vars = vars});
-            } else if (loop && shared_work(loop->body) > 0) {
-                Loop around = loop->with({});
-                around.kind = LoopKind::Serial;
-                parts.push_back({.kind = Part::Kind::Around, .loop = around, .inside = parts_of(loop->body)});
-            } else {
-                if (parts.empty() || parts.back().kind != Part::Kind::One) parts.emplace_back();
-                parts.back().body.push_back(stmt);
-            }
-        }
-        return parts;
-    }
-
-    // Locals that every iteration of a nest stores to, at the same place, are the iteration's: other parts have other ones.
-    void rename_locals(std::vector<Part>& parts) {
-        for (Part& part : parts) {
-            rename_locals(part.inside);
-            if (part.kind != Part::Kind::Shared || product(part.vars) < 2) continue;
-            std::set<int> stored;
-            for_each_store(part.body, [&](const Store& store, std::span<const Loop* const>) {
-                if (kernel_.buffers[static_cast<std::size_t>(store.buffer)].role == Buffer::Role::Local)
-                    stored.insert(store.buffer);
-            });
-            for_each_store(part.body, [&](const Store& store, std::span<const Loop* const>) {
-                if (depends_on_any(store.index, part.vars)) stored.erase(store.buffer);
-            });
-            for (const int b : stored) part.body = with_own_local(kernel_, part.body, b);
-        }
-    }
-
-    // ---- locals whose element i is thread i's ----
-
-    void find_private(std::vector<Part>& parts) {
-        for (std::size_t b = 0; b < kernel_.buffers.size(); ++b) {
-            const Buffer& buffer = kernel_.buffers[b];
-            if (buffer.role == Buffer::Role::Local && buffer.size > 1 && buffer.size <= schedule_.threads &&
-                buffer.memory == Buffer::MemoryType::Register && uses_any(parts, static_cast<int>(b)) &&
-                is_private(parts, static_cast<int>(b)))
-                private_.insert(static_cast<int>(b));
-        }
-    }
-
-    // Every store is of a thread to its own element. Others may load it: from a copy.
-    bool is_private(std::vector<Part>& parts, int b) {
-        return std::ranges::all_of(parts, [&](Part& part) {
-            if (part.kind == Part::Kind::Around) return is_private(part.inside, b);
-            if (!stores_to(part.body, b)) return true;
-            const std::optional<std::int64_t> first = own_element(part, b);
-            if (!first || (part.first && *part.first != *first) || product(part.vars) + *first > schedule_.threads)
-                return false;
-            part.first = first;
-            return true;
-        });
-    }
-
-    bool uses(const Part& part, int b) const {
-        if (part.kind == Part::Kind::Around) return uses_any(part.inside, b);
-        std::set<int> found;
-        locals_in(kernel_, part.body, found);
-        return found.contains(b);
-    }
-    bool uses_any(const std::vector<Part>& parts, int b) const {
-        return std::ranges::any_of(parts, [&](const Part& part) { return uses(part, b); });
-    }
-    static bool stores_to(const Body& body, int b) {
-        return std::ranges::any_of(body, [&](const Stmt& stmt) {
-            return stmt.loop() ? stores_to(stmt.loop()->body, b) : stmt.store() && stmt.store()->buffer == b;
-        });
-    }
-
-    // The element of the first iteration, where every iteration stores to and loads from its own: the first plus its number.
-    std::optional<std::int64_t> own_element(const Part& part, int b) {
-        if (part.kind != Part::Kind::Shared || product(part.vars) > schedule_.threads) return {};
-        std::optional<std::int64_t> first;
-        bool own = true;
-        const auto note = [&](const NodeRef& index) {
-            const std::optional<std::int64_t> at = offset_of(part.vars, index);
-            own = own && at && (!first || *first == *at);
-            if (at) first = at;
-        };
-        for_each_store(part.body, [&](const Store& store, std::span<const Loop* const>) {
-            if (store.buffer == b) note(store.index);
-            Uses uses;
-            collect_uses(store.value, uses);
-            collect_uses(store.index, uses);
-            for (const NodeRef& load : uses.loads)
-                if (load->as<ir::LoadArg>().buffer == b) note(load->sources[0]);
-        });
-        return own ? first : std::nullopt;
-    }
-
-    // c, if the index is c + the number of the iteration.
-    std::optional<std::int64_t> offset_of(const std::vector<NodeRef>& vars, const NodeRef& index) {
-        const NodeRef number = kernel_.new_var(product(vars));
-        const NodeRef moved = ir::simplify_index(
-            *kernel_.interner,
-            kernel_.binary(ir::Op::Sub, substitute(kernel_, index, counted(kernel_, vars, number)), number));
-        if (moved->op != ir::Op::Const) return {};
-        const auto offset = static_cast<std::int64_t>(moved->as<ir::ConstArg>().value);
-        return offset >= 0 ? std::optional(offset) : std::nullopt;
-    }
-
-    // ---- loops that each thread runs by itself ----
-
-    // A loop around threads that touch nothing of each other needs no barrier in every iteration: it moves inside.
-    void interchange(Part& part) {
-        if (part.kind != Part::Kind::Around) return;
-        for (Part& inner : part.inside) interchange(inner);
-        if (part.inside.size() != 1 || part.inside[0].kind != Part::Kind::Shared || part.inside[0].loop ||
-            !is_apart(part.inside[0].body))
-            return;
-        Part inner = std::move(part.inside[0]);
-        inner.loop = std::move(part.loop);
-        part = std::move(inner);
-    }
-
-    // What is stored is a thread's own, or is not loaded here.
-    bool is_apart(const Body& body) const {
-        std::set<int> stored, loaded;
-        for_each_store(body, [&](const Store& store, std::span<const Loop* const>) {
-            stored.insert(store.buffer);
-            Uses uses;
-            collect_uses(store.value, uses);
-            collect_uses(store.index, uses);
-            for (const NodeRef& load : uses.loads) loaded.insert(load->as<ir::LoadArg>().buffer);
-        });
-        return std::ranges::none_of(stored, [&](int b) { return loaded.contains(b) && !private_.contains(b); });
-    }
-
-    // ---- where locals are ----
-
-    // Those of several parts are the block's.
-    void place_locals(const std::vector<Part>& parts) {
-        std::map<int, int> users;
-        count_users(parts, users);
-        for (const auto& [b, count] : users)
-            if (count > 1 && !private_.contains(b))
-                kernel_.buffers[static_cast<std::size_t>(b)].memory = Buffer::MemoryType::Shared;
-        for (const int b : private_) {
-            const Buffer whole = kernel_.buffers[static_cast<std::size_t>(b)];
-            copies_[b] = kernel_.new_local(whole.name + "s", whole.dtype, whole.size);
-            kernel_.buffers.back().memory = Buffer::MemoryType::Shared;
-            Buffer& own = kernel_.buffers[static_cast<std::size_t>(b)];
-            own.per_thread = true;
-            own.size = 1;
-        }
-    }
-
-    void count_users(const std::vector<Part>& parts, std::map<int, int>& users) const {
-        for (const Part& part : parts) {
-            if (part.kind == Part::Kind::Around) {
-                std::set<int> found;
-                if (part.loop->count) locals_in(kernel_, part.loop->count, found);
-                for (const int b : found) users[b] += 2;
-                count_users(part.inside, users);
-                continue;
-            }
-            std::set<int> found;
-            locals_in(kernel_, part.body, found);
-            if (part.loop && part.loop->count) locals_in(kernel_, part.loop->count, found);
-            for (const int b : found) ++users[b];
-        }
-    }
-
-    // ---- loops ----
-
-    Body written(const std::vector<Part>& parts) {
-        Body body;
-        for (const Part& part : parts) {
-            if (part.kind == Part::Kind::Around) {
-                body.emplace_back(part.loop->with(written(part.inside)));
-                continue;
-            }
-            std::set<int> found;
-            locals_in(kernel_, part.body, found);
-            Body statements = part.body;
-            for (const int b : found)
-                if (private_.contains(b) && own_element(part, b) != part.first.value_or(0)) {
-                    append(body, {copy_out(b)});
-                    statements = redirected(kernel_, statements, b, copies_.at(b));
-                } else if (private_.contains(b)) {
-                    statements = redirected(kernel_, statements, b, b, true);
-                }
-            if (part.kind == Part::Kind::One)
-                body.emplace_back(loop_of(kernel_.new_var(1), LoopKind::Thread, std::move(statements), true));
-            else body.emplace_back(shared(part, std::move(statements)));
-        }
-        return body;
-    }
-
-    // What others may load: thread i's value is element i of the copy.
-    Stmt copy_out(int b) {
-        const int to = copies_.at(b);
-        const NodeRef t = kernel_.new_var(kernel_.buffers[static_cast<std::size_t>(to)].size);
-        return loop_of(t, LoopKind::Thread, Body{Store{to, t, kernel_.load(b, kernel_.index(0))}}, true);
-    }
-
-    Stmt shared(const Part& part, Body statements) {
-        const std::int64_t all = product(part.vars);
-        const auto inside = [&](const NodeRef& number) {
-            Body body = copy(kernel_, statements, counted(kernel_, part.vars, number));
-            if (!part.loop) return body;
-            const NodeRef var = kernel_.new_var(part.loop->extent());
-            Loop loop = loop_of(var, LoopKind::Serial, substitute(kernel_, body, {{part.loop->id(), var}}), false);
-            if (part.loop->count) loop.count = part.loop->count;
-            return Body{std::move(loop)};
-        };
-        const std::int64_t first = part.first.value_or(0);
-        if (all + first <= schedule_.threads) {
-            const NodeRef t = kernel_.new_var(all + first);
-            if (first == 0) return loop_of(t, LoopKind::Thread, inside(t), true);
-            const NodeRef number = kernel_.binary(ir::Op::Sub, t, kernel_.index(first));
-            const NodeRef mine = kernel_.binary(ir::Op::Sub, t, kernel_.index(first - 1));
-            return loop_of(t, LoopKind::Thread, when(kernel_, mine, inside(number)), true);
-        }
-        const NodeRef t = kernel_.new_var(schedule_.threads), q = kernel_.new_var(ceil_div(all, schedule_.threads));
-        const NodeRef number =
-            ir::simplify_index(*kernel_.interner, kernel_.add(kernel_.mul(q, kernel_.index(schedule_.threads)), t));
-        NodeRef count;
-        if (all % schedule_.threads)
-            count = ir::simplify_index(
-                *kernel_.interner,
-                kernel_.binary(ir::Op::IDiv, kernel_.binary(ir::Op::Sub, kernel_.index(all + schedule_.threads - 1), t),
-                               kernel_.index(schedule_.threads)));
-        Body steps{loop_of(q, LoopKind::Serial, inside(number), true, count)};
-        return loop_of(t, LoopKind::Thread, std::move(steps), true);
-    }
-
-    Kernel& kernel_;
-    const GridSchedule& schedule_;
-    const Body& body_;
-    std::set<int> private_;      // locals of which each thread has an element
-    std::map<int, int> copies_;  // … that others load from
-};
-
 }  // namespace
 
 // Statements that share no local are launches of their own. Locals in independent loops are their iterations'.
@@ -515,7 +197,7 @@ Decisions choose_grid(const Kernel& kernel, const Target&) {
         for (const int b : found) one = one || ++users[b] > 1;
         one = one || !stmt.loop();
     }
-    if (one) return {GridSchedule{.by_rows = true, .threads = kRowThreads}};
+    if (one) return {choose_row_schedule(kernel, kernel.body, {})};
     Decisions chosen;
     for (std::size_t s = 0; s < kernel.body.size(); ++s)
         if (!is_block(kernel.body[s]))
@@ -534,7 +216,7 @@ Kernel share_among_threads(Kernel kernel, const Decisions& chosen) {
         for (const int b : locals)
             if (!used.insert(b).second) body = with_own_local(kernel, body, b);
         Stmt made =
-            schedule.by_rows ? ByRows(kernel, schedule, body)() : ByThreads(kernel, schedule, *body[0].loop())();
+            schedule.by_rows ? rows_in_blocks(kernel, schedule, body) : ByThreads(kernel, schedule, *body[0].loop())();
         if (schedule.statement < 0) kernel.body = Body{std::move(made)};
         else kernel.body[static_cast<std::size_t>(schedule.statement)] = std::move(made);
     }

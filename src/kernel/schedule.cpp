@@ -74,7 +74,10 @@ struct Describe {
     std::string operator()(const Chunks& chunks) const { return str("parallel by ", chunks.length, " of ", chunks.of); }
     std::string operator()(const GridSchedule& grid) const {
         const std::int64_t all = product(grid.loops);
-        if (grid.by_rows) return str("blocks of ", grid.threads, " threads, one for each of ", all);
+        if (grid.by_rows)
+            return str(grid.threads, " threads for each of ", all, " rows",
+                       grid.groups > 1 ? str(", ", grid.groups, " in a block") : "",
+                       grid.unrolled ? ", in registers" : "");
         return str("threads for ", all, ", in blocks of ", grid.threads,
                    grid.each > 1 ? str(", each for ", grid.each) : "");
     }

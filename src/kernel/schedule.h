@@ -119,10 +119,18 @@ struct Chunks {
 struct GridSchedule {
     int statement = -1;          // of the body; -1: all of it
     std::vector<NodeRef> loops;  // the variables of the loops whose iterations are shared out, outermost first
-    bool by_rows = false;        // among blocks, whose threads share the loops inside; else among threads
-    std::int64_t threads = 1;    // of a block
-    std::int64_t each = 1;       // iterations of a thread, of which all loads come first
-    bool neighbours = false;     // … that follow each other: one instruction loads for all of them
+    std::int64_t threads = 1;    // of a block, or of a group
+
+    // Among threads: each has iterations of its own.
+    std::int64_t each = 1;    // of which all loads come first
+    bool neighbours = false;  // they follow each other: one instruction loads for all of them
+
+    // Among groups of threads, which share the loops inside of an iteration, a row.
+    bool by_rows = false;
+    std::int64_t groups = 1;   // of a block
+    bool unrolled = false;     // loops over a row are written out: its elements stay in registers
+    std::int64_t sums = 1;     // blocks of a sum that are computed at a time
+    std::vector<int> staged;   // inputs of which a row is loaded once, before all else
     bool operator==(const GridSchedule&) const = default;
 };
 

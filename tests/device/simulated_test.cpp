@@ -77,6 +77,31 @@ TEST_CASE("simulated: rows, sums and scans in the CPU's order") {
     }
     const Tensor large = some({100'000});
     check_bits("sum", [&](const Device& d) { return large.to(d).sum(); });
+}
+
+TEST_CASE("simulated: long rows, whose sums are computed in blocks at the same time, and rows that share a block") {
+    for (const std::int64_t length : {4096, 5000, 20'011, 70'000}) {
+        const Tensor x = some({2, length});
+        check_bits("softmax", [&](const Device& d) { return softmax(x.to(d), 1); });
+        check_bits("layer norm", [&](const Device& d) { return layer_norm(x.to(d), {length}); });
+        check_bits("largest", [&](const Device& d) { return max(x.to(d), {1}); });
+        check_bits("integers", [&](const Device& d) { return (x.to(d) * 100).to(i32).sum({1}); });
+        check_bits("doubles", [&](const Device& d) { return x.to(d).to(f64).sum({1}); });
+    }
+    for (const std::int64_t length : {129, 300, 2048}) {
+        const Tensor x = some({1056, length});
+        check_bits("softmax", [&](const Device& d) { return softmax(x.to(d), 1); });
+        check_bits("variance", [&](const Device& d) { return var(x.to(d), {1}); });
+    }
+    Tensor zeros = some({3, 9000});
+    zeros = where(zeros < 0, full_like(zeros, -0.0), full_like(zeros, 0.0)).realize();
+    check_bits("signs of zeros", [&](const Device& d) { return max(zeros.to(d), {1}); });
+    const Tensor images = some({26, 5, 29, 31});
+    check_bits("statistics of channels", [&](const Device& d) { return images.to(d).mean({0, 2, 3}); });
+    check_bits("variances of channels", [&](const Device& d) { return var(images.to(d), {0, 2, 3}); });
+}
+
+TEST_CASE("simulated: sums that add to what is there") {
     const Tensor at = randint(0, 50, {200}).realize(), values = some({200, 3});
     check_bits("index_add", [&](const Device& d) {
         return index_add(zeros({50, 3}).to(d), 0, at.to(d), values.to(d));
