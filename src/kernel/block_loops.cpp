@@ -4,6 +4,7 @@
 #include "ir/symbolic.h"
 #include "kernel/nest.h"
 
+#include <algorithm>
 #include <map>
 
 namespace weft::kernel {
@@ -75,6 +76,30 @@ Body with_own_local(Kernel& kernel, const Body& body, int local) {
     Buffer own = kernel.buffers[static_cast<std::size_t>(local)];
     kernel.buffers.push_back(std::move(own));
     return redirected(kernel, body, local, static_cast<int>(kernel.buffers.size()) - 1);
+}
+
+Body partly_unrolled(Kernel& kernel, const Body& body) {
+    constexpr std::int64_t kMost = 8;
+    Body result;
+    for (const Stmt& stmt : body) {
+        const Loop* const loop = stmt.loop();
+        if (!loop) {
+            result.push_back(stmt);
+            continue;
+        }
+        const bool innermost = std::ranges::none_of(loop->body, [](const Stmt& inner) { return inner.loop() != nullptr; });
+        std::int64_t by = innermost && loop->kind == LoopKind::Serial && !loop->count ? kMost : 1;
+        while (by > 1 && (loop->extent() % by || loop->extent() == by)) by /= 2;
+        if (by < 2) {
+            result.emplace_back(loop->with(partly_unrolled(kernel, loop->body)));
+            continue;
+        }
+        const NodeRef outer = kernel.new_var(loop->extent() / by), inner = kernel.new_var(by);
+        const NodeRef number = kernel.add(kernel.mul(outer, kernel.index(by)), inner);
+        Body some{Loop{inner, LoopKind::Unrolled, substitute(kernel, loop->body, {{loop->id(), number}}), false, nullptr}};
+        result.emplace_back(Loop{outer, LoopKind::Serial, std::move(some), loop->independent, nullptr});
+    }
+    return result;
 }
 
 Body when(Kernel& kernel, const NodeRef& positive, Body body) {

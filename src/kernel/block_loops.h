@@ -7,6 +7,8 @@
 
 namespace weft::kernel {
 
+inline constexpr std::int64_t kMostSums = 16;  // blocks of a sum that are computed at a time
+
 // Replaces loop variables by what a number, that counts through all of them, says.
 Substitution counted(const Kernel& kernel, const std::vector<NodeRef>& vars, NodeRef number);
 
@@ -15,6 +17,9 @@ Body redirected(const Kernel& kernel, const Body& body, int from, int to, bool o
 
 // The statements with a local of their own in place of one that others use, too.
 Body with_own_local(Kernel& kernel, const Body& body, int local);
+
+// The innermost serial loops with some iterations written out, so that their loads do not wait for each other.
+Body partly_unrolled(Kernel& kernel, const Body& body);
 
 // A body that runs if a number is positive.
 Body when(Kernel& kernel, const NodeRef& positive, Body body);

@@ -28,11 +28,7 @@ constexpr std::int64_t kWarp = 32;             // threads that need no barrier
 constexpr std::int64_t kThreadSlots = 64;      // elements of an array in the registers of a thread
 constexpr std::int64_t kMostWork = 4096;       // ops of one thread that are written out
 constexpr std::int64_t kMostGroups = 4;        // of a block
-constexpr std::int64_t kFewBlocks = 264;       // two for each multiprocessor
 constexpr std::int64_t kMostStaged = 32 << 10;  // bytes of a row in shared memory
-constexpr std::int64_t kMostSums = 16;          // blocks of a sum at a time
-constexpr std::int64_t kManyThreads = 132 << 11;  // as many as there can be at a time
-constexpr std::int64_t kRolled = 8;             // iterations of a loop that are written out
 constexpr std::int64_t kExplicitRounds = 4;    // iterations of a thread that are written out in any case
 
 // ---- what is known of a row ------------------------------------------------------------------------------------------
@@ -554,22 +550,10 @@ private:
         return loop_of_thread(*part.loop, std::move(body));
     }
 
-    // Of loops that are not written out some iterations are: their loads do not wait for each other.
     Body loop_of_thread(const Loop& around, Body body) {
         Loop loop = around.with(std::move(body));
-        loop.kind = LoopKind::Serial;
-        loop.independent = false;
-        if (schedule_.unrolled && !loop.count) loop.kind = LoopKind::Unrolled;
-        const bool innermost = std::ranges::none_of(loop.body, [](const Stmt& stmt) { return stmt.loop() != nullptr; });
-        if (schedule_.unrolled || loop.count || !innermost) return Body{std::move(loop)};
-        for (std::int64_t by = kRolled; by > 1; by /= 2) {
-            if (loop.extent() % by || loop.extent() == by) continue;
-            const NodeRef outer = kernel_.new_var(loop.extent() / by), inner = kernel_.new_var(by);
-            const NodeRef number = kernel_.add(kernel_.mul(outer, kernel_.index(by)), inner);
-            Body some{Loop{inner, LoopKind::Unrolled, substitute(kernel_, loop.body, {{loop.id(), number}}), false, nullptr}};
-            return Body{Loop{outer, LoopKind::Serial, std::move(some), false, nullptr}};
-        }
-        return Body{std::move(loop)};
+        loop.kind = schedule_.unrolled && !loop.count ? LoopKind::Unrolled : LoopKind::Serial;
+        return partly_unrolled(kernel_, Body{std::move(loop)});
     }
 
     // The iterations of one thread: those whose place is its number, modulo the threads.
@@ -635,14 +619,15 @@ private:
 
 }  // namespace
 
-GridSchedule choose_row_schedule(const Kernel& kernel, const Body& body, std::vector<NodeRef> loops) {
+GridSchedule choose_row_schedule(const Kernel& kernel, const Target& target, const Body& body, std::vector<NodeRef> loops) {
+    const std::int64_t enough_blocks = std::int64_t{2} * target.multiprocessors;
     GridSchedule chosen{.loops = std::move(loops), .threads = kWarp, .by_rows = true};
     Kernel trial = kernel;
     const std::int64_t rows = product(chosen.loops);
     const std::int64_t length = longest_row(RowBlocks(trial, chosen, body).prepare());
-    if (length > kWarp * kThreadSlots || rows < kFewBlocks) chosen.threads = 2 * kWarp;
+    if (length > kWarp * kThreadSlots || rows < enough_blocks) chosen.threads = 2 * kWarp;
     for (std::int64_t groups = kMostGroups; groups > 1 && chosen.threads == kWarp; groups /= 2)
-        if (rows % groups == 0 && rows / groups >= kFewBlocks) {
+        if (rows % groups == 0 && rows / groups >= enough_blocks) {
             chosen.groups = groups;
             break;
         }
@@ -653,7 +638,7 @@ GridSchedule choose_row_schedule(const Kernel& kernel, const Body& body, std::ve
                       work_of(prepared, chosen.threads) <= kMostWork;
     if (chosen.threads > kWarp)
         for (const std::int64_t most = std::min(kMostSums, blocks_of_sums(again, prepared));
-             2 * chosen.sums <= most && rows * chosen.threads < kManyThreads;) {
+             2 * chosen.sums <= most && rows * chosen.threads < target.most_threads();) {
             chosen.sums *= 2;
             chosen.threads *= 2;
         }

@@ -3,6 +3,7 @@
 // Nothing is computed in another order: a chain of a sum is one thread's, and threads meet where lanes would.
 #include "kernel/block_loops.h"
 #include "kernel/contraction_nest.h"
+#include "kernel/grid_columns.h"
 #include "kernel/grid_rows.h"
 #include "kernel/nest.h"
 #include "kernel/passes.h"
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace weft::kernel {
@@ -83,11 +85,11 @@ bool accesses_neighbours(const Kernel& kernel, const std::vector<NodeRef>& vars,
     });
 }
 
-GridSchedule schedule_for(const Kernel& kernel, const Body& whole, int statement) {
+GridSchedule schedule_for(const Kernel& kernel, const Target& target, const Body& whole, int statement) {
     const Loop* const loop = whole.size() == 1 ? whole[0].loop() : nullptr;
     GridSchedule chosen{.statement = statement};
     if (!loop || !is_free(*loop)) {
-        chosen = choose_row_schedule(kernel, whole, {});
+        chosen = choose_row_schedule(kernel, target, whole, {});
         chosen.statement = statement;
         return chosen;
     }
@@ -95,9 +97,13 @@ GridSchedule schedule_for(const Kernel& kernel, const Body& whole, int statement
     const std::int64_t iterations = product(vars), work = has_contraction(whole) ? 0 : shared_work(*body);
     if (work >= kRowWork || (work >= kSomeWork && iterations < kManyRows) ||
         (work >= kSomeWork && local_bytes(kernel, *body) > kLargeLocals)) {
-        chosen = choose_row_schedule(kernel, whole, std::move(vars));
+        chosen = choose_row_schedule(kernel, target, whole, std::move(vars));
         chosen.statement = statement;
         return chosen;
+    }
+    if (std::optional<GridSchedule> columns = choose_column_schedule(kernel, target, *body, vars)) {
+        columns->statement = statement;
+        return *columns;
     }
     chosen.loops = std::move(vars);
     chosen.threads = std::min(kThreads, std::max<std::int64_t>(1, iterations));
@@ -148,7 +154,9 @@ public:
     }
 
 private:
-    Body one(const NodeRef& number) { return copy(kernel_, *body_, counted(kernel_, vars_, number)); }
+    Body one(const NodeRef& number) {
+        return partly_unrolled(kernel_, copy(kernel_, *body_, counted(kernel_, vars_, number)));
+    }
 
     // The iterations beyond the last whole block.
     Body tail(const NodeRef& t, std::int64_t all, std::int64_t first) {
@@ -187,7 +195,7 @@ private:
 }  // namespace
 
 // Statements that share no local are launches of their own. Locals in independent loops are their iterations'.
-Decisions choose_grid(const Kernel& kernel, const Target&) {
+Decisions choose_grid(const Kernel& kernel, const Target& target) {
     std::map<int, int> users;
     bool one = kernel.body.empty();
     for (const Stmt& stmt : kernel.body) {
@@ -197,11 +205,11 @@ Decisions choose_grid(const Kernel& kernel, const Target&) {
         for (const int b : found) one = one || ++users[b] > 1;
         one = one || !stmt.loop();
     }
-    if (one) return {choose_row_schedule(kernel, kernel.body, {})};
+    if (one) return {choose_row_schedule(kernel, target, kernel.body, {})};
     Decisions chosen;
     for (std::size_t s = 0; s < kernel.body.size(); ++s)
         if (!is_block(kernel.body[s]))
-            chosen.emplace_back(schedule_for(kernel, Body{kernel.body[s]}, static_cast<int>(s)));
+            chosen.emplace_back(schedule_for(kernel, target, Body{kernel.body[s]}, static_cast<int>(s)));
     return chosen;
 }
 
@@ -215,8 +223,9 @@ Kernel share_among_threads(Kernel kernel, const Decisions& chosen) {
         locals_in(kernel, body, locals);
         for (const int b : locals)
             if (!used.insert(b).second) body = with_own_local(kernel, body, b);
-        Stmt made =
-            schedule.by_rows ? rows_in_blocks(kernel, schedule, body) : ByThreads(kernel, schedule, *body[0].loop())();
+        Stmt made = schedule.by_rows      ? rows_in_blocks(kernel, schedule, body)
+                    : schedule.by_columns ? columns_in_blocks(kernel, schedule, *free_nest(*body[0].loop()).second)
+                                          : ByThreads(kernel, schedule, *body[0].loop())();
         if (schedule.statement < 0) kernel.body = Body{std::move(made)};
         else kernel.body[static_cast<std::size_t>(schedule.statement)] = std::move(made);
     }

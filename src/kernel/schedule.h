@@ -129,8 +129,12 @@ struct GridSchedule {
     bool by_rows = false;
     std::int64_t groups = 1;   // of a block
     bool unrolled = false;     // loops over a row are written out: its elements stay in registers
-    std::int64_t sums = 1;     // blocks of a sum that are computed at a time
     std::vector<int> staged;   // inputs of which a row is loaded once, before all else
+
+    // Among columns of a block, which have several threads each.
+    bool by_columns = false;
+
+    std::int64_t sums = 1;  // by rows or columns: blocks of a sum that are computed at a time
     bool operator==(const GridSchedule&) const = default;
 };
 

@@ -96,6 +96,12 @@ TEST_CASE("simulated: long rows, whose sums are computed in blocks at the same t
     Tensor zeros = some({3, 9000});
     zeros = where(zeros < 0, full_like(zeros, -0.0), full_like(zeros, 0.0)).realize();
     check_bits("signs of zeros", [&](const Device& d) { return max(zeros.to(d), {1}); });
+    for (const std::int64_t columns : {1, 40, 200}) {
+        const Tensor x = some({1500, columns});
+        check_bits("columns", [&](const Device& d) { return x.to(d).sum({0}) * 2; });
+        check_bits("largest and sum", [&](const Device& d) { return x.to(d).sum({0}) + max(x.to(d), {0}); });
+        check_bits("variances", [&](const Device& d) { return var(x.to(d), {0}); });
+    }
     const Tensor images = some({26, 5, 29, 31});
     check_bits("statistics of channels", [&](const Device& d) { return images.to(d).mean({0, 2, 3}); });
     check_bits("variances of channels", [&](const Device& d) { return var(images.to(d), {0, 2, 3}); });

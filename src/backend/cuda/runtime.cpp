@@ -20,7 +20,7 @@ namespace {
 using ir::Storage;
 
 // Attributes of a device and of a pool.
-constexpr int kMajor = 75, kMinor = 76, kReleaseThreshold = 4;
+constexpr int kMultiprocessors = 16, kMajor = 75, kMinor = 76, kReleaseThreshold = 4;
 
 class Cuda;
 
@@ -44,6 +44,7 @@ public:
         int major = 0, minor = 0;
         require(driver().device_attribute(&major, kMajor, device_), "asking for the compute capability");
         require(driver().device_attribute(&minor, kMinor, device_), "asking for the compute capability");
+        require(driver().device_attribute(&multiprocessors_, kMultiprocessors, device_), "asking for the multiprocessors");
         capability_ = 10 * major + minor;
         if (capability_ < 80)
             throw ValueError(str("the device cuda:", index, " has compute capability ", major, ".", minor,
@@ -63,6 +64,7 @@ public:
             Target target = *now;
             target.processor = Processor::Gpu;
             target.compute_capability = capability_;
+            target.multiprocessors = multiprocessors_;
             target.backend = "cuda";
             target_ = interned(target);
             made_for_ = now;
@@ -201,7 +203,7 @@ private:
     const std::uint8_t number_;
     const pid_t process_;
     TargetRef (*const host_)();
-    int device_ = 0, capability_ = 0;
+    int device_ = 0, capability_ = 0, multiprocessors_ = 0;
     Context context_ = nullptr;
     Stream stream_ = nullptr;
     Pool pool_ = nullptr;
