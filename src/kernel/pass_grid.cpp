@@ -5,6 +5,7 @@
 #include "kernel/contraction_nest.h"
 #include "kernel/grid_columns.h"
 #include "kernel/grid_rows.h"
+#include "kernel/grid_transpose.h"
 #include "kernel/nest.h"
 #include "kernel/passes.h"
 #include "kernel/row_parts.h"
@@ -23,6 +24,7 @@ namespace {
 constexpr std::int64_t kThreads = 256;             // of a block whose threads have iterations of their own
 constexpr std::int64_t kUnrolled = 4;              // iterations of a thread, of which all loads come first
 constexpr std::int64_t kManyIterations = 1 << 20;  // from there on threads have several
+constexpr std::int64_t kManyTransposed = 1 << 14;  // from there on loads across memory pass through shared memory
 constexpr std::int64_t kRowWork = 128;             // iterations of a row that a block shares; …
 constexpr std::int64_t kSomeWork = 32;             // … these, where there are few rows, or a row needs much memory
 constexpr std::int64_t kManyRows = 1 << 13;        // enough for threads to have rows of their own
@@ -111,6 +113,11 @@ GridSchedule schedule_for(const Kernel& kernel, const Target& target, const Body
         local_bytes(kernel, *body) == 0) {
         chosen.each = kUnrolled;
         chosen.neighbours = accesses_neighbours(kernel, chosen.loops, *body);
+    }
+    if (std::optional<GridSchedule> transposed = choose_transpose_schedule(kernel, *body, chosen.loops);
+        transposed && iterations >= kManyTransposed) {
+        transposed->statement = statement;
+        return *transposed;
     }
     return chosen;
 }
@@ -224,6 +231,8 @@ Kernel share_among_threads(Kernel kernel, const Decisions& chosen) {
         for (const int b : locals)
             if (!used.insert(b).second) body = with_own_local(kernel, body, b);
         Stmt made = schedule.by_rows      ? rows_in_blocks(kernel, schedule, body)
+                    : !schedule.transposed.empty()
+                        ? transposes_in_blocks(kernel, schedule, *free_nest(*body[0].loop()).second)
                     : schedule.by_columns ? columns_in_blocks(kernel, schedule, *free_nest(*body[0].loop()).second)
                                           : ByThreads(kernel, schedule, *body[0].loop())();
         if (schedule.statement < 0) kernel.body = Body{std::move(made)};

@@ -78,6 +78,8 @@ struct Describe {
             return str(grid.threads, " threads for each of ", all, " rows",
                        grid.groups > 1 ? str(", ", grid.groups, " in a block") : "",
                        grid.unrolled ? ", in registers" : "", grid.sums > 1 ? str(", ", grid.sums, " blocks of sums at a time") : "");
+        if (!grid.transposed.empty())
+            return str("threads for ", all, ", transposed in shared memory by blocks of ", grid.threads);
         if (grid.by_columns)
             return str(grid.sums, " threads for each of ", all, " columns, ", grid.threads, " in a block");
         return str("threads for ", all, ", in blocks of ", grid.threads,

@@ -131,6 +131,10 @@ struct GridSchedule {
     bool unrolled = false;     // loops over a row are written out: its elements stay in registers
     std::vector<int> staged;   // inputs of which a row is loaded once, before all else
 
+    // Among squares of two axes: these loads run along another axis than the stores, and pass through shared memory.
+    int across = -1;  // its loop
+    std::vector<NodeRef> transposed;
+
     // Among columns of a block, which have several threads each.
     bool by_columns = false;
 

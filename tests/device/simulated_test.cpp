@@ -56,7 +56,14 @@ TEST_CASE("simulated: elementwise work, with odd sizes and several outputs") {
         });
     }
     const Tensor x = some({70, 33});
-    check_bits("transposed", [&](const Device& d) { return (x.to(d).t() + 1).contiguous(); });
+    for (const Shape& shape : {Shape{70, 33}, Shape{128, 192}, Shape{130, 260}, Shape{333, 97}}) {
+        const Tensor m = some(shape), other = some({shape[1], shape[0]}, 3);
+        check_bits("transposed", [&](const Device& d) { return (m.to(d).t() + 1).contiguous(); });
+        check_bits("transposed and not", [&](const Device& d) { return m.to(d).t() * other.to(d) - exp(other.to(d)); });
+    }
+    const Tensor cube = some({5, 70, 96});
+    check_bits("permuted", [&](const Device& d) { return cube.to(d).permute({2, 0, 1}) * 2; });
+    check_bits("heads", [&](const Device& d) { return (cube.to(d).permute({0, 2, 1}) + 1).contiguous(); });
     check_bits("integers", [&](const Device& d) {
         const Tensor i = (x.to(d) * 100).to(i32);
         return floor_divide(i, 7) + remainder(i, -3) + (i << 2) - gcd(i, full_like(i, 12));
