@@ -24,29 +24,31 @@ std::string_view Writer::space_of(int buffer) const {
     return "global";
 }
 
-// A constant at the end of the index is a part of the instruction: neighbours share what comes before.
+// A constant at the end of the index is a part of the instruction: neighbours share what comes before. Addresses in shared memory have 32 bits.
 std::string Writer::address(int buffer, const NodeRef& index, int level) {
     const Home& home = homes_[static_cast<std::size_t>(buffer)];
     const auto size = static_cast<std::int64_t>(size_of(kernel_.buffers[static_cast<std::size_t>(buffer)].dtype));
-    std::int64_t offset = home.offset;
-    NodeRef at = index;
-    const auto take = [&](const Node& constant) {
-        const auto number = static_cast<std::int64_t>(constant.as<ir::ConstArg>().value);
-        if (std::abs(number) > (1 << 24)) return false;
-        offset += number * size;
-        return true;
-    };
-    if (at->op == Op::Const && take(*at)) at = nullptr;
-    else if (at->op == Op::Add && at->source(1).op == Op::Const && take(at->source(1))) at = at->sources[0];
-    std::string base = home.base;
-    if (base[0] != '%') base = op("l", level, "mov.u64", base);
-    if (at) {
-        const Value moved = value(*at);
-        if (fits(at))
-            base = op("l", level, "mad.wide.s32", as_register(cut(moved, level), "r", level), str(size), base);
-        else base = op("l", level, "mad.lo.s64", as_register(wide(moved, level), "l", level), str(size), base);
-    }
+    Position at = position_of(*index);
+    if (std::abs(at.offset) > (1 << 24)) at = {index.get(), 0};
+    const std::int64_t offset = home.offset + at.offset * size;
+    const std::string base = at.base ? moved_base(home, buffer, *at.base, size, level) : home.base;
     return offset ? str("[", base, "+", offset, "]") : str("[", base, "]");
+}
+
+std::string Writer::moved_base(const Home& home, int buffer, const Node& by, std::int64_t size, int level) {
+    const bool is_fixed = placement_.facts(by).buffers == 0;  // it loads nothing that may change
+    for (const Scope& scope : scopes_)
+        if (const auto found = scope.addresses.find({buffer, &by}); is_fixed && found != scope.addresses.end())
+            return found->second;
+    const Value moved = value(by);
+    std::string base;
+    if (home.space == Space::Shared)
+        base = op("r", level, "mad.lo.s32", as_register(cut(moved, level), "r", level), str(size), home.base);
+    else if (fits(NodeRef(&by)))
+        base = op("l", level, "mad.wide.s32", as_register(cut(moved, level), "r", level), str(size), home.base);
+    else base = op("l", level, "mad.lo.s64", as_register(wide(moved, level), "l", level), str(size), home.base);
+    if (is_fixed) scopes_[static_cast<std::size_t>(level)].addresses[{buffer, &by}] = base;
+    return base;
 }
 
 // A load whose gate is false reads nothing, and is zero.

@@ -67,7 +67,7 @@ void Writer::place_locals() {
         else if (buffer.memory == Buffer::MemoryType::Shared) {
             if (lowered.used) shared.push_back(b), total += (bytes_of(buffer) + 15) / 16 * 16;
         } else if (lowered.form == LoweredBuffer::Scalars) homes_[b] = {Space::Registers, str("%v", b, "_")};
-        else homes_[b] = {Space::Local, str("local", b)};
+        else homes_[b] = {Space::Local, str("%local", b)};
     }
     std::ranges::stable_sort(shared, {}, [&](std::size_t b) { return -bytes_of(kernel_.buffers[b]); });
     for (const std::size_t b : shared) {
@@ -77,7 +77,7 @@ void Writer::place_locals() {
             module_.scratch_bytes += bytes;
             total -= bytes;
         } else {
-            homes_[b] = {Space::Shared, "shared", module_.shared_bytes};
+            homes_[b] = {Space::Shared, "%shared", module_.shared_bytes};
             module_.shared_bytes += bytes;
         }
     }
@@ -139,6 +139,10 @@ std::string Writer::prologue() {
         text +=
             "    mov.u32 %thread, %tid.x;\n    mov.u32 %block0, %ctaid.x;\n    mov.u32 %block1, %ctaid.y;\n"
             "    mov.u32 %block2, %ctaid.z;\n";
+    if (module_.shared_bytes > 0) text += "    mov.u32 %shared, shared;\n";
+    for (std::size_t b = 0; b < homes_.size(); ++b)
+        if (homes_[b].space == Space::Local && expanded_.buffers[b].used)
+            text += str("    mov.u64 %local", b, ", local", b, ";\n");
     if (module_.scratch_bytes > 0)
         text += str("    ld.param.u64 %scratch, [p", p + 2, "];\n    cvta.to.global.u64 %scratch, %scratch;\n",
                     "    mov.u32 %number, %ctaid.z;\n    mov.u32 %extent, %nctaid.y;\n    mov.u32 %y, %ctaid.y;\n"
@@ -201,12 +205,12 @@ std::string Writer::declarations() const {
         else if (homes_[b].space == Space::Registers)
             text += str("    .reg .", type_of(kind_of(buffer.dtype)), " %v", b, "_<", buffer.size, ">;\n");
         else if (homes_[b].space == Space::Local)
-            text += str("    .local .align 16 .b8 local", b, "[", bytes_of(buffer), "];\n");
+            text += str("    .local .align 16 .b8 local", b, "[", bytes_of(buffer), "];\n    .reg .b64 %local", b, ";\n");
     }
     for (std::size_t s = 0; s < kernel_.scalars.size(); ++s)
         text += str("    .reg .", type_of(kind_of(kernel_.scalars[s])), " %s", s, ";\n");
     text +=
-        "    .reg .b32 %thread, %block0, %block1, %block2, %number, %extent, %x, %y, %sb, %tables;\n"
+        "    .reg .b32 %thread, %block0, %block1, %block2, %number, %extent, %x, %y, %sb, %tables, %shared;\n"
         "    .reg .b64 %check, %tag, %scratch, %offset, %wide;\n    .reg .pred %fills;\n";
     if (!tables_.empty())
         text += str("    .shared .align 16 .b8 tables[", static_cast<std::int64_t>(tables_.size()) * kTableBytes, "];\n");

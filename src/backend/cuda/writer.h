@@ -34,7 +34,9 @@ private:
     using Node = ir::Node;
     using NodeRef = ir::NodeRef;
 
-    using Scope = TextScope<Value>;
+    struct Scope : TextScope<Value> {
+        std::map<std::pair<int, const Node*>, std::string> addresses;  // of a buffer, moved by an index
+    };
     enum class Space : std::uint8_t { Registers, Global, Shared, Local };
     struct Home {  // of a buffer
         Space space = Space::Global;
@@ -114,6 +116,7 @@ private:
     void load_together(const VectorAccess::Lanes& lanes, int level);
     void require_alignment(int buffer, std::int64_t bytes);
     std::string address(int buffer, const NodeRef& index, int level);  // "[%l3+16]"
+    std::string moved_base(const Home& home, int buffer, const Node& by, std::int64_t size, int level);
     std::string variable(int buffer, std::int64_t element) const;
     std::string_view space_of(int buffer) const;
 
