@@ -1,5 +1,7 @@
-// Kernels as on a GPU: blocks of threads, in any order, have the bits of the CPU's vectors. tests/tools/ptx_test.py assembles their PTX.
+// Kernels as on a GPU: blocks of threads, in any order, have the bits of the CPU's vectors; as loops, and as the PTX that is written for them.
+// tests/tools/ptx_test.py assembles that PTX.
 #include "backend/ref/code.h"
+#include "support/ptx_runner.h"
 
 #include <weft/nn.h>
 #include <weft/optim.h>
@@ -38,6 +40,13 @@ void check_bits(const std::string& name, const Program& program) {
         const OrderScope scope(order);
         CHECK(bytes_of(program("simulated")) == expected);
     }
+    using testing::ptx::Order;
+    const std::int64_t steps = testing::ptx_steps();
+    for (const Order order : {Order::Forward, Order::Backward, Order::Shuffled}) {
+        const testing::PtxScope scope(order);
+        CHECK(bytes_of(program("simulated")) == expected);
+    }
+    CHECK(testing::ptx_steps() > steps);
 }
 
 Tensor some(const Shape& shape, std::uint64_t seed = 1) {
