@@ -40,6 +40,9 @@ Code Decoder::run() {
     code_.slots = {0};
     code_.poison = {kNoRegister};
     for (const Register& r : entry_.registers) {
+        static constexpr std::string_view kSpecial[] = {"%tid", "%ntid", "%ctaid", "%nctaid", "%laneid", "%warpid"};
+        if (std::ranges::find(kSpecial, r.name) != std::end(kSpecial))
+            throw std::runtime_error(str("PTX, ", entry_.name, ": ", r.name, " is a special register"));
         if (!registers_.emplace(r.name, Home{static_cast<std::uint32_t>(code_.slots.size()), r.type}).second)
             throw std::runtime_error(str("PTX: ", r.name, " is declared twice in ", entry_.name));
         code_.slots.push_back(0xdeadbeefdeadbeef);
