@@ -1,6 +1,8 @@
 // The main function of every test executable: doctest's own. At the end it says what was not proven: kernels that overwrite what they read,
 // and were refused that; and passes that were left out of a kernel, which is a failure.
 #define DOCTEST_CONFIG_IMPLEMENT
+#include "support/ptx_runner.h"
+
 #include <weft/debug.h>
 
 #include <doctest/doctest.h>
@@ -10,6 +12,7 @@
 
 int main(int argc, char** argv) {
     if (const char* device = std::getenv("WEFT_TEST_DEVICE")) weft::set_default_device(device);
+    if (std::getenv("WEFT_TEST_PTX")) weft::testing::set_ptx_order(weft::testing::ptx::Order::Shuffled);
     const int result = doctest::Context(argc, argv).run();
     const weft::Counters counters = weft::counters();
     if (counters.donations_refused > 0)

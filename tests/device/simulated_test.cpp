@@ -1,5 +1,8 @@
-// Kernels as on a GPU: blocks of threads, in any order, have the bits of the CPU's vectors. tests/tools/ptx_test.py assembles their PTX.
+// Kernels as on a GPU: blocks of threads, in any order, have the bits of the CPU's vectors; as loops, and as the PTX that is written for them.
+// tests/tools/ptx_test.py assembles that PTX.
 #include "backend/ref/code.h"
+#include "core/str.h"
+#include "support/ptx_runner.h"
 
 #include <weft/nn.h>
 #include <weft/optim.h>
@@ -9,6 +12,7 @@
 
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -38,6 +42,13 @@ void check_bits(const std::string& name, const Program& program) {
         const OrderScope scope(order);
         CHECK(bytes_of(program("simulated")) == expected);
     }
+    using testing::ptx::Order;
+    const std::int64_t steps = testing::ptx_steps();
+    for (const Order order : {Order::Forward, Order::Backward, Order::Shuffled}) {
+        const testing::PtxScope scope(order);
+        CHECK(bytes_of(program("simulated")) == expected);
+    }
+    CHECK(testing::ptx_steps() > steps);
 }
 
 Tensor some(const Shape& shape, std::uint64_t seed = 1) {
@@ -162,4 +173,82 @@ TEST_CASE("simulated: a training step, and an index that is out of range") {
     const Tensor x = some({4, 2}).to("simulated"), bad = tensor({1, 7}).to("simulated");
     CHECK_THROWS_AS(index_select(x, 0, bad).realize(), IndexError);
     CHECK(index_select(x, 0, tensor({1}).to("simulated")).to(cpu).numel() == 2);  // the next run works
+}
+
+// ---- every type, at its edges ----------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr DType kTypes[] = {bool_, u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, f64};
+
+// Integers around zero and around the ends of every width; floats besides, some of which the type rounds. Conversions of floats that are far from
+// an integer type saturate, and a NaN is any NaN: it is compared after isnan() and where().
+Tensor edges(DType type) {
+    std::vector<double> numbers = {0, 1, 2, 3, 7, 31, 32, 33, 63, 64, 100, -1, -2, -3, -7, -8, -64, -100};
+    for (const double power : {0x1p7, 0x1p8, 0x1p15, 0x1p16, 0x1p31, 0x1p32, 0x1p63, 0x1p64})
+        for (const double by : {-1, 0, 1}) numbers.push_back(power + by), numbers.push_back(by - power);
+    if (is_float(type))
+        for (const double x : {0.5, -0.5, 1.5, 2.5, -2.5, 0.3, 1e-30, -1e-40, 1e-40, 1e30, -1e30, -0.0, 65519.0,
+                               65520.0, 0x1p-24, 0x1.8p-25, std::numeric_limits<double>::infinity(),
+                               -std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
+            numbers.push_back(x);
+    if (type == f64) numbers.insert(numbers.end(), {1e300, -1e-290, 1.7e308});
+    return from_data(numbers).to(type).realize();
+}
+
+// One NaN for all; subnormal f64 are kept on a GPU, and flushed by the CPU.
+Tensor comparable(const Tensor& x) {
+    if (!is_float(x.dtype())) return x;
+    const Tensor one = where(isnan(x), full_like(x, 12345), x);
+    return x.dtype() == f64 ? where(abs(one) < 0x1p-1022, zeros_like(one), one) : one;
+}
+
+}  // namespace
+
+TEST_CASE("simulated: every conversion") {
+    for (const DType from : kTypes)
+        for (const DType to : kTypes) {
+            if (from == to) continue;
+            const Tensor x = edges(from);
+            check_bits(str("from ", from, " to ", to), [&](const Device& d) { return comparable(x.to(d).to(to)); });
+        }
+}
+
+TEST_CASE("simulated: every op of two numbers, in every type") {
+    using Function = std::function<Tensor(const Tensor&, const Tensor&)>;
+    struct Case {
+        std::string name;
+        Function function;
+        bool bools = false, floats = true;
+    };
+    const Case cases[] = {
+        {"add", [](const Tensor& a, const Tensor& b) { return a + b; }},
+        {"sub", [](const Tensor& a, const Tensor& b) { return a - b; }},
+        {"mul", [](const Tensor& a, const Tensor& b) { return a * b; }, true},
+        {"div", [](const Tensor& a, const Tensor& b) { return a / b; }},
+        {"floor_divide", [](const Tensor& a, const Tensor& b) { return floor_divide(a, b); }},
+        {"remainder", [](const Tensor& a, const Tensor& b) { return remainder(a, b); }},
+        {"maximum", [](const Tensor& a, const Tensor& b) { return maximum(a, b); }, true},
+        {"minimum", [](const Tensor& a, const Tensor& b) { return minimum(a, b); }, true},
+        {"less", [](const Tensor& a, const Tensor& b) { return a < b; }, true},
+        {"less_equal", [](const Tensor& a, const Tensor& b) { return a <= b; }, true},
+        {"equal", [](const Tensor& a, const Tensor& b) { return a == b; }, true},
+        {"where", [](const Tensor& a, const Tensor& b) { return where(a < b, b, a); }, true},
+        {"pow", [](const Tensor& a, const Tensor& b) { return pow(a, b); }},
+        {"and", [](const Tensor& a, const Tensor& b) { return (a & b) ^ (a | b); }, true, false},
+        {"left", [](const Tensor& a, const Tensor& b) { return a << b; }, false, false},
+        {"right", [](const Tensor& a, const Tensor& b) { return a >> b; }, false, false},
+        {"gcd", [](const Tensor& a, const Tensor& b) { return gcd(a, b); }, false, false},
+        {"unary", [](const Tensor& a, const Tensor& b) { return where(b > a, abs(a), -a); }},
+        {"trunc", [](const Tensor& a, const Tensor& b) { return trunc(a) + floor(b); }},
+    };
+    for (const auto& [name, function, bools, floats] : cases)
+        for (const DType type : kTypes) {
+            if ((is_bool(type) && !bools) || (is_float(type) && !floats)) continue;
+            const Tensor x = edges(type);
+            check_bits(str(name, " of ", type), [&](const Device& d) {
+                const Tensor a = x.to(d).unsqueeze(0), b = x.to(d).unsqueeze(1);
+                return comparable(function(a, b));
+            });
+        }
 }

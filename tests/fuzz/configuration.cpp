@@ -10,7 +10,8 @@ namespace weft::testing::fuzz {
 
 std::string to_string(const Configuration& c) {
     return str("WEFT_BACKEND=", c.backend, c.cpu == "native" ? "" : " WEFT_CPU=", c.cpu == "native" ? "" : c.cpu,
-               " WEFT_THREADS=", c.threads, c.off.empty() ? "" : " WEFT_OPT=", c.off);
+               " WEFT_THREADS=", c.threads, c.off.empty() ? "" : " WEFT_OPT=", c.off,
+               c.ptx ? " WEFT_TEST_DEVICE=simulated WEFT_TEST_PTX=1" : "");
 }
 
 Configuration random_configuration(Rng& rng) {
@@ -23,6 +24,7 @@ Configuration random_configuration(Rng& rng) {
     if (off < 0.25) chosen.off = rng.pick(kernel::pass_names());
     else if (off < 0.30) chosen.off = "donate";
     else if (off < 0.36) chosen.off = "all";
+    chosen.ptx = rng.chance(0.15);
     return chosen;
 }
 
@@ -33,6 +35,9 @@ ConfigurationScope::ConfigurationScope(const Configuration& c) {
     config().threads = c.threads;
     if (!c.off.empty()) config().off.insert(c.off);
     config().donate = !config().switched_off("donate");
+    if (!c.ptx) return;
+    device_.emplace("simulated");
+    ptx_.emplace(ptx::Order::Shuffled);
 }
 ConfigurationScope::~ConfigurationScope() { config() = read_environment(); }
 

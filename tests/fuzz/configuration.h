@@ -1,8 +1,12 @@
-// tests/fuzz/configuration.h: how a program is run: the backend, the processor's level, threads, and what is switched off.
+// tests/fuzz/configuration.h: how a program is run: the backend, the processor's level, threads, and what is switched off; or by the PTX of a GPU.
 #pragma once
 
+#include "tests/support/ptx_runner.h"
 #include "tests/support/random.h"
 
+#include <weft/device.h>
+
+#include <optional>
 #include <string>
 
 namespace weft::testing::fuzz {
@@ -10,7 +14,8 @@ namespace weft::testing::fuzz {
 struct Configuration {
     std::string backend = "x86", cpu = "native";
     int threads = 1;
-    std::string off;  // a pass, "donate", "all", or nothing
+    std::string off;   // a pass, "donate", "all", or nothing
+    bool ptx = false;  // on the simulated device
 };
 
 std::string to_string(const Configuration& configuration);  // as environment variables
@@ -23,6 +28,10 @@ public:
     ~ConfigurationScope();
     ConfigurationScope(const ConfigurationScope&) = delete;
     ConfigurationScope& operator=(const ConfigurationScope&) = delete;
+
+private:
+    std::optional<DeviceScope> device_;
+    std::optional<PtxScope> ptx_;
 };
 
 }  // namespace weft::testing::fuzz

@@ -30,6 +30,7 @@ bool same_bits(double a, double b) {
 std::vector<Configuration> configurations() {
     std::vector<Configuration> result{
         {.backend = "ref"}, {.backend = "ref", .off = "all"}, {.backend = "ref", .threads = 3}};
+    result.push_back({.ptx = true});
     if (!have_x86()) return result;
     for (const std::string cpu : {"native", "avx2", "sse"})
         for (const int threads : {1, 2, 3}) result.push_back({.cpu = cpu, .threads = threads});

@@ -2,11 +2,13 @@
 // them, so that a machine without a GPU tries both.
 #include "backend/backend.h"
 #include "backend/cuda/program.h"
+#include "backend/cuda/simulated.h"
 #include "core/str.h"
 
 #include <weft/error.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 
 namespace weft::backend {
@@ -35,21 +37,43 @@ Module unaligned(const kernel::Kernel& kernel, const Module& module) {
     return {};
 }
 
-// Interpreted on the host.
+bool is_aligned(const Module& module, std::span<void* const> parameters) {
+    for (std::size_t p = 0; p < parameters.size(); ++p)
+        if (reinterpret_cast<std::uintptr_t>(parameters[p]) % static_cast<std::uintptr_t>(module.alignments[p]))
+            return false;
+    return true;
+}
+const Module& fitting(const Module& module, const Module& unaligned, std::span<void* const> parameters) {
+    return unaligned.entries.empty() || is_aligned(module, parameters) ? module : unaligned;
+}
+
+std::atomic<PtxRunner> ptx_runner = nullptr;
+
+// Interpreted on the host: its loops, or its PTX.
 class SimulatedProgram final : public HostProgram {
 public:
-    SimulatedProgram(std::shared_ptr<const Program> loops, Module module)
-        : loops_(std::move(loops)), module_(std::move(module)) {}
+    SimulatedProgram(const kernel::Kernel& kernel, std::shared_ptr<const Program> loops, Module module, Module unaligned)
+        : parameters_(kernel.buffers.begin(), kernel.buffers.begin() + kernel.parameters),
+          scalars_(kernel.scalars.size()),
+          loops_(std::move(loops)),
+          module_(std::move(module)),
+          unaligned_(std::move(unaligned)) {}
     void run(void* const* buffers, const Word* scalars, std::int64_t begin, std::int64_t end, std::byte* scratch,
              CheckRecord* check) const override {
-        static_cast<const HostProgram&>(*loops_).run(buffers, scalars, begin, end, scratch, check);
+        const PtxRunner runner = ptx_runner;
+        if (!runner) static_cast<const HostProgram&>(*loops_).run(buffers, scalars, begin, end, scratch, check);
+        else if (begin == 0)  // the whole grid
+            runner({fitting(module_, unaligned_, {buffers, parameters_.size()}), parameters_, buffers,
+                    {scalars, scalars_}, *check});
     }
     std::string source() const override { return module_.text; }
     std::string machine() const override { return {}; }
 
 private:
+    const std::vector<kernel::Buffer> parameters_;
+    const std::size_t scalars_;
     const std::shared_ptr<const Program> loops_;
-    const Module module_;
+    const Module module_, unaligned_;
 };
 
 class CudaBackend final : public Backend {
@@ -66,12 +90,13 @@ public:
                                                         const Target& target, Detail detail) override {
         std::vector<std::shared_ptr<const Program>> programs;
         for (const kernel::Kernel* kernel : kernels) {
-            Module module = write_module(*kernel);
+            Module module = write_module(*kernel), other = unaligned(*kernel, module);
             if (target.compute_capability)
-                programs.push_back(std::make_shared<CudaProgram>(kernel->name, std::move(module), unaligned(*kernel, module)));
+                programs.push_back(std::make_shared<CudaProgram>(kernel->name, std::move(module), std::move(other)));
             else
                 programs.push_back(std::make_shared<SimulatedProgram>(
-                    ref_backend().compile(std::span(&kernel, 1), target, detail)[0], std::move(module)));
+                    *kernel, ref_backend().compile(std::span(&kernel, 1), target, detail)[0], std::move(module),
+                    std::move(other)));
         }
         return programs;
     }
@@ -79,18 +104,10 @@ public:
 
 }  // namespace
 
-namespace {
-
-bool is_aligned(const Module& module, std::span<void* const> parameters) {
-    for (std::size_t p = 0; p < parameters.size(); ++p)
-        if (reinterpret_cast<std::uintptr_t>(parameters[p]) % static_cast<std::uintptr_t>(module.alignments[p])) return false;
-    return true;
-}
-
-}  // namespace
+void set_ptx_runner(PtxRunner runner) { ptx_runner = runner; }
 
 const CudaProgram::Loaded& CudaProgram::loaded(Context context, std::span<void* const> parameters) const {
-    const Module& module = unaligned_.entries.empty() || is_aligned(module_, parameters) ? module_ : unaligned_;
+    const Module& module = fitting(module_, unaligned_, parameters);
     const std::lock_guard lock(mutex_);
     Loaded& loaded = loaded_[{context, &module}];
     if (loaded.module) return loaded;

@@ -8,6 +8,7 @@
 #include <weft/error.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace weft::backend::cuda {
 
@@ -155,6 +156,7 @@ Value Writer::float_op(const Node& node, const std::vector<std::string>& in, int
         case Op::CmpLe: return compare("le", t, in[0], in[1], level);
         case Op::CmpEq: return compare("eq", t, in[0], in[1], level);
         case Op::Scale: return scale(node, in, level);
+        case Op::Mod: return remainder(node, in, level);
         default: throw InternalError(str("PTX has no ", ir::name_of(node.op), " of floats"));
     }
 }
@@ -189,6 +191,42 @@ Value Writer::scale(const Node& node, const std::vector<std::string>& in, int le
     const std::string scaled = op(kind, level, mul, op(kind, level, mul, in[0], power(half)), power(other));
     const std::string nan = op("p", level, is_double ? "setp.nan.f64" : "setp.nan.f32", b, b);
     return {op(kind, level, is_double ? "selp.f64" : "selp.f32", b, scaled, nan)};
+}
+
+// Of f64 that are not negative: kernel/math_mod.cpp asks for nothing else. By multiples of the divisor, 2^(52 n) of it, the largest one first:
+// each quotient is below 2^53, so that a fused multiply-add takes it off without an error; trunc may be 1 too large.
+Value Writer::remainder(const Node& node, const std::vector<std::string>& in, int level) {
+    if (node.dtype != DType::F64) throw InternalError("PTX has a remainder of f64 only");
+    const auto number = [](double x) { return literal(DType::F64, to_word(x)); };
+    const std::string x = as_register(in[0], "d", level), y = as_register(in[1], "d", level);
+    const std::string left = op("d", level, "mov.f64", x), by = op("d", level, "mov.f64", y);
+    const std::string steps = op("r", level, "mov.b32", std::string("0"));
+    const std::string next = fresh("d"), more = fresh("p"), up = label(), last = label(), down = label();
+    const auto mark = [&](const std::string& name) { scopes_[static_cast<std::size_t>(level)].text += name + ":\n"; };
+    mark(up);
+    line(level, str("mul.rn.f64 ", next, ", ", by, ", ", number(0x1p52)));
+    line(level, str("setp.le.f64 ", more, ", ", next, ", ", left));
+    line(level, str("setp.lt.and.f64 ", more, ", ", next, ", ", number(HUGE_VAL), ", ", more));
+    line(level, str("setp.gt.and.f64 ", more, ", ", next, ", ", by, ", ", more));  // not for 0
+    line(level, str("@!", more, " bra ", down));
+    line(level, str("mov.f64 ", by, ", ", next));
+    line(level, str("add.s32 ", steps, ", ", steps, ", 1"));
+    line(level, str("bra ", up));
+    mark(last);
+    line(level, str("mul.rn.f64 ", by, ", ", by, ", ", number(0x1p-52)));
+    line(level, str("sub.s32 ", steps, ", ", steps, ", 1"));
+    mark(down);
+    const std::string quotient = op("d", level, "div.rn.f64", left, by);
+    const std::string whole = op("d", level, "cvt.rzi.f64.f64", quotient);
+    const std::string remaining = op("d", level, "fma.rn.f64", whole, op("d", level, "neg.f64", by), left);
+    const std::string less = op("d", level, "add.rn.f64", remaining, by);
+    line(level, str("selp.f64 ", left, ", ", less, ", ", remaining, ", ",
+                    op("p", level, "setp.lt.f64", remaining, literal(DType::F64, 0))));
+    line(level, str("setp.ne.s32 ", more, ", ", steps, ", 0"));
+    line(level, str("@", more, " bra ", last));
+    const std::string finite = op("p", level, "setp.lt.f64", x, number(HUGE_VAL));
+    const std::string by_infinity = op("p", level, "setp.eq.and.f64", y, number(HUGE_VAL), finite);
+    return {op("d", level, "selp.f64", x, left, by_infinity)};
 }
 
 Value Writer::int_op(const Node& node, const std::vector<std::string>& in, DType t, int level) {

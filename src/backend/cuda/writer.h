@@ -84,6 +84,7 @@ private:
     Value greatest_divisor(const Node& node, const std::vector<std::string>& in, int level);
     Value limit(const Node& node, const std::vector<std::string>& in, int level);
     Value scale(const Node& node, const std::vector<std::string>& in, int level);
+    Value remainder(const Node& node, const std::vector<std::string>& in, int level);
     Value compare(std::string_view how, DType t, const std::string& a, const std::string& b, int level);
     Value select(const Node& node, int level);
     Value lookup(const Node& node, int level);
