@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kRounds = 20'000;
 constexpr int kSums = 12;
-volatile float sink;  // so that nothing is left out
+thread_local volatile float sink;  // so that nothing is left out
 
 #if defined(__x86_64__)
 // Instructions and the attribute that allows them cannot be parameters of a template.

@@ -33,6 +33,7 @@ double airy_ai(double x);
 
 // ---- around the gamma function ---------------------------------------------------------------------------------------
 
+double log_gamma(double x);                 // of positive x; std::lgamma writes a global, which other threads see
 double digamma(double x);                   // of positive x
 double gammainc(double a, double x);        // the share of a gamma distribution with shape a that lies below x
 double gammaincc(double a, double x);       // and above

@@ -89,14 +89,14 @@ double log_minus_digamma(double a) {
 double scale_of(double a, double x) {
     if (a < kStirling) {
         if (x < 600) return std::pow(x, a) * std::exp(-x) / std::tgamma(a);
-        return std::exp(a * std::log(x) - x - std::lgamma(a));
+        return std::exp(a * std::log(x) - x - log_gamma(a));
     }
     return std::sqrt(a / (2 * std::numbers::pi)) * std::exp(a * log1p_minus((x - a) / a) - stirling_remainder(a));
 }
 
 // log(gamma(1 + a)) for 0 <= a < 1, accurate near 0
 double lgamma_of_one_plus(double a) {
-    if (a > 0.1) return std::lgamma(1 + a);
+    if (a > 0.1) return log_gamma(1 + a);
     constexpr double kZeta[] = {1.6449340668482264, 1.2020569031595943, 1.0823232337111382, 1.03692775514337,
                                 1.0173430619844491, 1.0083492773819228, 1.0040773561979443, 1.0020083928260822,
                                 1.0009945751278181, 1.0004941886041195, 1.000246086553308,  1.0001227133475785,
@@ -207,6 +207,11 @@ T zeta_of(T s, double order, double q) {
 }
 
 }  // namespace
+
+double log_gamma(double x) {
+    int sign = 0;
+    return ::lgamma_r(x, &sign);
+}
 
 double digamma(double x) {
     double shift = 0;
