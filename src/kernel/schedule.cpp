@@ -87,7 +87,7 @@ struct Describe {
     }
     std::string operator()(const BlockTile& tile) const {
         return str("tile ", tile.rows, " x ", tile.columns, " of a block, ", tile.thread_rows, " x ",
-                   tile.thread_columns, " of a thread, sum by ", tile.depth, " in shared memory");
+                   tile.thread_columns, " of a thread, sum by ", tile.depth, " in shared memory, ", tile.slices, " slices");
     }
     std::string operator()(const Distribute&) const {
         const auto stores = [](const Distribute& one) { return static_cast<std::int64_t>(one.stores); };

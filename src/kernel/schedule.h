@@ -147,7 +147,9 @@ struct BlockTile {
     int statement = 0;  // of the body
     std::int64_t rows = 0, columns = 0;
     std::int64_t thread_rows = 0, thread_columns = 0;
-    std::int64_t depth = 0;  // steps of the sum whose factors are in shared memory at a time
+    std::int64_t depth = 0;              // steps of the sum in a slice, whose factors are brought into shared memory together
+    std::int64_t slices = 1;             // for which there is room
+    bool epilogue_in_registers = false;  // else the sums pass through shared memory
     bool operator==(const BlockTile&) const = default;
 };
 

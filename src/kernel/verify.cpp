@@ -1,6 +1,8 @@
 // kernel/verify.cpp: the structure of a kernel: whatever it refers to exists. kernel/verify_memory.cpp proves what it does to memory.
 #include "kernel/verify.h"
 #include "kernel/contraction_nest.h"
+#include "kernel/linear_form.h"
+#include "kernel/nest.h"
 
 #include "core/str.h"
 #include "ir/node_table.h"
@@ -8,6 +10,7 @@
 #include <weft/error.h>
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 
 namespace weft::kernel {
@@ -187,8 +190,121 @@ private:
     std::vector<int> nest_of_;     // by buffer: in which one a plain local was used; 0: in none
 };
 
+// Slices that are stored late (Buffer::late). Loops before the one that loads them fill the first slices, one each. In iteration v of that one
+// there is one Thread loop that stores to slice (v + late) % slices and loads slice v % slices: so what it loads was stored `late` such loops
+// before. Threads that do not store to it wait for all copies.
+class LateSlices {
+public:
+    LateSlices(const Kernel& kernel, std::string_view after, int buffer)
+        : kernel_(kernel), after_(after), buffer_(buffer), late_(kernel.buffers[static_cast<std::size_t>(buffer)].late) {
+        const std::int64_t size = kernel.buffers[static_cast<std::size_t>(buffer)].size;
+        require(size % (late_ + 1) == 0, "does not have slices of equal size");
+        slice_ = size / (late_ + 1);
+    }
+
+    void check(const Body& blocks) {
+        for (const Stmt& stmt : blocks) {
+            const Loop* const loop = stmt.loop();
+            if (!loop) continue;
+            if (loop->kind == LoopKind::Block) filled_ = 0, check(loop->body);
+            else if (loop->kind == LoopKind::Thread) threads(*loop, nullptr);
+            else around(*loop);
+        }
+    }
+
+private:
+    void around(const Loop& loop) {
+        for (const Stmt& stmt : loop.body)
+            if (stmt.loop() && stmt.loop()->kind == LoopKind::Thread) threads(*stmt.loop(), &loop);
+            else require(!stmt.loop() || !touches(stmt.loop()->body), "is used in loops of loops");
+    }
+
+    void threads(const Loop& loop, const Loop* around) {
+        bool stores = false, loads = false;
+        for_each_store(loop.body, [&](const Store& store, std::span<const Loop* const>) {
+            stores = stores || store.buffer == buffer_;
+            each_load(store, [&](const Node&) { loads = true; });
+        });
+        if (!stores) return;
+        for_each_store(loop.body, [&](const Store& store, std::span<const Loop* const>) {
+            if (store.buffer == buffer_)
+                require(around ? is_in(*store.index, around, late_) : is_filled(store.index), "is stored to in another slice");
+            if (around) each_load(store, [&](const Node& load) {
+                    require(is_in(load.source(), around, 0), "is loaded from another slice");
+                });
+        });
+        require(around || !loads, "is loaded while it is filled");
+        if (!around) ++filled_;
+        else require(filled_ >= late_, "is used before its first slices are filled");
+    }
+
+    bool is_filled(const NodeRef& index) const {
+        const ir::Bounds at = ir::bounds(index);
+        return at.low >= filled_ * slice_ && at.high < (filled_ + 1) * slice_;
+    }
+
+    // Whether the index lies in slice (v + moved) % slices.
+    bool is_in(const Node& index, const Loop* around, std::int64_t moved) const {
+        const LinearForm form = linear_form(index);
+        std::int64_t low = form.constant, high = form.constant;
+        bool found = false;
+        for (const LinearForm::Term& term : form.terms) {
+            if (term.factor == slice_ && is_slot(*term.atom, *around, moved)) {
+                found = true;
+                continue;
+            }
+            const ir::Bounds range = ir::bounds(NodeRef(term.atom));
+            low += std::min(term.factor * range.low, term.factor * range.high);
+            high += std::max(term.factor * range.low, term.factor * range.high);
+        }
+        return form.exact && found && low >= 0 && high < slice_;
+    }
+    bool is_slot(const Node& atom, const Loop& around, std::int64_t moved) const {
+        if (&atom == around.var.get()) return moved == 0 && around.extent() <= late_ + 1;
+        if (atom.op != Op::Mod || atom.source(1).op != Op::Const ||
+            static_cast<std::int64_t>(atom.source(1).as<ir::ConstArg>().value) != late_ + 1)
+            return false;
+        const LinearForm number = linear_form(atom.source(0));
+        return number.terms.size() == 1 && number.terms[0].atom == around.var.get() && number.terms[0].factor == 1 &&
+               number.constant % (late_ + 1) == moved;
+    }
+
+    bool touches(const Body& body) const {
+        bool found = false;
+        for_each_store(body, [&](const Store& store, std::span<const Loop* const>) {
+            found = found || store.buffer == buffer_;
+            each_load(store, [&](const Node&) { found = true; });
+        });
+        return found;
+    }
+    void each_load(const Store& store, const std::function<void(const Node&)>& f) const {
+        Uses uses;
+        collect_uses(store.value, uses);
+        collect_uses(store.index, uses);
+        for (const NodeRef& load : uses.loads)
+            if (load->as<ir::LoadArg>().buffer == buffer_) f(*load);
+    }
+
+    void require(bool holds, std::string_view what) const {
+        if (!holds)
+            throw InternalError(str("kernel ", kernel_.name, ", after ", after_, ": b", buffer_, " (",
+                                    kernel_.buffers[static_cast<std::size_t>(buffer_)].name, "), whose copies land late, ", what,
+                                    "\n", print(kernel_)));
+    }
+
+    const Kernel& kernel_;
+    const std::string_view after_;
+    const int buffer_;
+    const std::int64_t late_;
+    std::int64_t slice_ = 0, filled_ = 0;
+};
+
 }  // namespace
 
-void verify(const Kernel& kernel, std::string_view after) { Verifier(kernel, after).body(kernel.body, 0); }
+void verify(const Kernel& kernel, std::string_view after) {
+    Verifier(kernel, after).body(kernel.body, 0);
+    for (int b = kernel.parameters; b < static_cast<int>(kernel.buffers.size()); ++b)
+        if (kernel.buffers[static_cast<std::size_t>(b)].late > 0) LateSlices(kernel, after, b).check(kernel.body);
+}
 
 }  // namespace weft::kernel

@@ -267,7 +267,7 @@ public:
     // What follows from equal addresses, if the first `equal` of the common loops are at the same iteration. Tags are depths of common
     // loops, for the difference of their variables. `before`: at depth `equal`, the store's iteration is an earlier one.
     ir::Zero same_address(std::size_t equal, bool before = false) const {
-        if (store_.reach.high < other_.reach.low || other_.reach.high < store_.reach.low)
+        if (store_.reach.high < other_.reach.low || other_.reach.high < store_.reach.low || in_other_slots(equal))
             return {.never = true, .zeros = {}};
         ir::Zero zero = same_sum(store_.form, other_.form, equal, before);
         const auto is_quotient = [](const LinearForm::Term& term) { return term.atom->op == Op::IDiv; };
@@ -280,6 +280,40 @@ public:
 
 private:
     static constexpr int kSum = 64, kRatio = 128;
+
+    // Slices of an array that follow each other round: (v + 2) % 3 * size + … and v % 3 * size + … are never the same one.
+    bool in_other_slots(std::size_t equal) const {
+        const std::span<const Loop* const> outer(store_.path.data(), equal);
+        for (const LinearForm::Term& term : store_.form.terms) {
+            const Node& slot = *term.atom;
+            if (slot.op != Op::Mod || slot.source(1).op != Op::Const || !uses_only(slot, outer)) continue;
+            const auto slots = static_cast<std::int64_t>(slot.source(1).as<ir::ConstArg>().value);
+            for (const LinearForm::Term& match : other_.form.terms) {
+                const bool whole = match.atom->op == Op::LoopVar && match.atom->as<ir::LoopArg>().extent <= slots;
+                if (match.factor != term.factor || !uses_only(*match.atom, outer) ||
+                    !(whole || (match.atom->op == Op::Mod && match.atom->sources[1] == slot.sources[1])))
+                    continue;
+                LinearForm apart = linear_form(slot.source(0));
+                apart.add(linear_form(whole ? *match.atom : match.atom->source(0)), -1);
+                if (!apart.exact || !apart.terms.empty() || apart.constant % slots == 0) continue;
+                const std::pair<Int128, Int128> a = range_without(store_, term.atom), b = range_without(other_, match.atom);
+                if (a.first - b.second > -term.factor && a.second - b.first < term.factor) return true;
+            }
+        }
+        return false;
+    }
+
+    static std::pair<Int128, Int128> range_without(const Access& access, const Node* atom) {
+        const Ranges none(0);
+        std::pair<Int128, Int128> sum{access.form.constant, access.form.constant};
+        for (const LinearForm::Term& term : access.form.terms) {
+            if (term.atom == atom) continue;
+            const Bounds range = term.atom->op == Op::LoopVar ? range_of(term.atom, access) : none.of(*term.atom);
+            sum.first += std::min(Int128{term.factor} * range.low, Int128{term.factor} * range.high);
+            sum.second += std::max(Int128{term.factor} * range.low, Int128{term.factor} * range.high);
+        }
+        return sum;
+    }
 
     ir::Zero same_sum(const LinearForm& a, const LinearForm& b, std::size_t equal, bool before) const {
         InlineVector<const Node*, 4> ratios;

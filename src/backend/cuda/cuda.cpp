@@ -116,6 +116,11 @@ const CudaProgram::Loaded& CudaProgram::loaded(Context context, std::span<void* 
     for (std::size_t e = 0; e < module.entries.size(); ++e)
         require(driver().get_function(&loaded.functions[e], loaded.handle, module.entries[e].name.c_str()),
                 str("finding the kernel ", name_));
+    constexpr int kMostDynamicShared = 8;
+    for (std::size_t e = 0; e < module.entries.size(); ++e)
+        if (const std::int64_t bytes = module.entries[e].dynamic_shared)
+            require(driver().set_function_attribute(loaded.functions[e], kMostDynamicShared, static_cast<int>(bytes)),
+                    str("asking for ", bytes, " bytes of shared memory for the kernel ", name_));
     loaded.module = &module;
     return loaded;
 }

@@ -55,6 +55,7 @@ Opened open() {
     find(f.fill_bytes, "cuMemsetD8Async");
     find(f.load_module, "cuModuleLoadDataEx");
     find(f.unload_module, "cuModuleUnload");
+    find(f.set_function_attribute, "cuFuncSetAttribute");
     find(f.get_function, "cuModuleGetFunction");
     find(f.launch, "cuLaunchKernel");
     if (!opened.problem.empty()) return opened;

@@ -17,6 +17,7 @@ struct Entry {
     std::string name;
     std::array<std::int64_t, 3> blocks{1, 1, 1};  // along x, y and z
     std::int64_t threads = 1;
+    std::int64_t dynamic_shared = 0;  // bytes that the launch asks for
     std::int64_t all_blocks() const { return blocks[0] * blocks[1] * blocks[2]; }
 };
 

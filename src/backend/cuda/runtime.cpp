@@ -196,7 +196,8 @@ private:
         if (entry.all_blocks() == 0) return;
         require(driver().launch(function, static_cast<unsigned>(entry.blocks[0]),
                                 static_cast<unsigned>(entry.blocks[1]), static_cast<unsigned>(entry.blocks[2]),
-                                static_cast<unsigned>(entry.threads), 1, 1, 0, stream_, pointers.data(), nullptr),
+                                static_cast<unsigned>(entry.threads), 1, 1,
+                                static_cast<unsigned>(entry.dynamic_shared), stream_, pointers.data(), nullptr),
                 "launching a kernel");
     }
 

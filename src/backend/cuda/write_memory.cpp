@@ -113,7 +113,35 @@ std::string Writer::stored_value(const kernel::Store& store) {
     return as_register(stored, is_bool(t) ? "r" : kind_of(t), innermost());
 }
 
+// From global to shared memory, while the thread goes on. Where the gate does not hold, zeros.
+bool Writer::write_copy(std::span<const kernel::Stmt> stores) {
+    const kernel::Store& first = *stores[0].store();
+    const NodeRef& load = first.value;
+    if (kernel_.buffers[static_cast<std::size_t>(first.buffer)].late == 0 || load->op != Op::Load) return false;
+    const int from = load->as<ir::LoadArg>().buffer;
+    const auto bytes = static_cast<std::int64_t>(stores.size() * size_of(load->dtype));
+    if (homes_[static_cast<std::size_t>(first.buffer)].space != Space::Shared ||
+        homes_[static_cast<std::size_t>(from)].space != Space::Global || size_of(load->dtype) < 4)
+        return false;
+    if (stores.size() > 1) {
+        const VectorAccess::Lanes* const lanes = vectors_.lanes_of(*load);
+        if (!lanes || lanes->size() != stores.size()) return false;
+        for (std::size_t n = 0; n < stores.size(); ++n)
+            if (stores[n].store()->value.get() != (*lanes)[n]) return false;
+        require_alignment(from, bytes);
+    }
+    const std::string to = address(first.buffer, first.index, innermost()), source = address(from, load->sources[0], innermost());
+    std::string copy = str("cp.async.", bytes == 16 ? "cg" : "ca", ".shared.global ", to, ", ", source, ", ", bytes);
+    if (load->sources.size() > 1)
+        copy += str(", ", op("r", innermost(), "selp.b32", str(bytes), std::string("0"), value(load->source(1)).text));
+    line(copy);
+    copies_ = true;
+    forget(bit_of(first.buffer));
+    return true;
+}
+
 void Writer::write(std::span<const kernel::Stmt> stores) {
+    if (write_copy(stores)) return;
     const kernel::Store& first = *stores[0].store();
     const DType t = first.value->dtype;
     if (homes_[static_cast<std::size_t>(first.buffer)].space == Space::Registers) {

@@ -2,9 +2,12 @@
 #include "backend/cuda/types.h"
 #include "backend/cuda/writer.h"
 #include "core/str.h"
+#include "kernel/nest.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
+#include <vector>
 
 namespace weft::backend::cuda {
 
@@ -15,7 +18,9 @@ using kernel::Stmt;
 
 namespace {
 
-constexpr std::int64_t kMostShared = 48 * 1024;  // of a block, without asking the driver for more
+constexpr std::int64_t kMostShared = 96 * 1024;    // of a block: every GPU has it
+constexpr std::int64_t kStaticShared = 48 * 1024;  // … without asking the driver
+constexpr std::int64_t kRegisters = 64 * 1024;     // of a multiprocessor
 
 std::int64_t bytes_of(const Buffer& buffer) {
     return std::max<std::int64_t>(1, buffer.size) * static_cast<std::int64_t>(size_of(buffer.dtype));
@@ -30,6 +35,25 @@ std::int64_t most_threads(const kernel::Body& body, std::int64_t around = 1) {
     return most;
 }
 
+bool loads_from(const ir::Node& root, int buffer) {
+    std::vector<const ir::Node*> pending{&root};
+    std::set<const ir::Node*> seen;
+    while (!pending.empty()) {
+        const ir::Node* const node = pending.back();
+        pending.pop_back();
+        if (!seen.insert(node).second) continue;
+        if (node->op == ir::Op::Load && node->as<ir::LoadArg>().buffer == buffer) return true;
+        for (const ir::NodeRef& source : node->sources) pending.push_back(source.get());
+    }
+    return false;
+}
+bool loads_from(const kernel::Body& body, int buffer) {
+    return std::ranges::any_of(body, [&](const Stmt& stmt) {
+        if (stmt.loop()) return loads_from(stmt.loop()->body, buffer);
+        return stmt.store() && (loads_from(*stmt.store()->value, buffer) || loads_from(*stmt.store()->index, buffer));
+    });
+}
+
 }  // namespace
 
 Module write_module(const kernel::Kernel& kernel, const WriteOptions& options) { return Writer(kernel, options).run(); }
@@ -41,6 +65,10 @@ Writer::Writer(const kernel::Kernel& kernel, const WriteOptions& options)
       placement_(kernel_, expanded_),
       ftz_(kernel.numerics.keep_subnormals ? "" : ".ftz") {
     place_locals();
+    kernel::for_each_store(kernel.body, [&](const kernel::Store& store, std::span<const Loop* const>) {
+        if (kernel.buffers[static_cast<std::size_t>(store.buffer)].late > 0 && store.value->op == ir::Op::Load)
+            async_.insert(store.buffer);
+    });
     for (int p = 0; p < kernel.parameters; ++p)
         module_.alignments.push_back(static_cast<std::int64_t>(size_of(kernel.buffers[static_cast<std::size_t>(p)].dtype)));
 }
@@ -51,7 +79,9 @@ Module Writer::run() {
     if (!blocks) write_entry(nullptr);
     else
         for (const Stmt& stmt : expanded_.body) write_entry(&stmt);
-    module_.text = ".version 8.1\n.target sm_80\n.address_size 64\n\n" + module_.text;
+    module_.text = str(".version 8.1\n.target sm_80\n.address_size 64\n\n",
+                       is_dynamic() ? ".extern .shared .align 16 .b8 shared[];\n\n" : "", module_.text);
+    for (Entry& entry : module_.entries) entry.dynamic_shared = is_dynamic() ? module_.shared_bytes : 0;
     return std::move(module_);
 }
 
@@ -109,9 +139,20 @@ void Writer::write_entry(const Stmt* statement) {
     const std::string body = std::move(scopes_.front().text);
     const std::string before = prologue();
     module_.text += global_tables();
-    module_.text += str(".visible .entry ", entry.name, "(", parameters(), ")\n.maxntid ", entry.threads, ", 1, 1\n{\n",
+    module_.text += str(".visible .entry ", entry.name, "(", parameters(), ")\n.maxntid ", entry.threads, ", 1, 1\n", two_blocks() ? ".minnctapersm 2\n" : "", "{\n",
                         declarations(), before, body, "    ret;\n}\n\n");
     module_.entries.push_back(std::move(entry));
+}
+
+bool Writer::is_dynamic() const { return module_.shared_bytes > kStaticShared; }
+
+// Whether two blocks fit a multiprocessor, if the assembler takes care: where threads keep much, it would rather use more registers.
+bool Writer::two_blocks() const {
+    constexpr std::int64_t kOthers = 56;  // registers, beside what threads keep
+    std::int64_t kept = 0;
+    for (const Buffer& buffer : kernel_.buffers)
+        if (buffer.per_thread) kept += buffer.size * std::max<std::int64_t>(1, static_cast<std::int64_t>(size_of(buffer.dtype)) / 4);
+    return kept >= 32 && threads_ >= 128 && 2 * threads_ * (kept + kOthers) <= kRegisters;
 }
 
 std::string Writer::parameters() const {
@@ -214,7 +255,8 @@ std::string Writer::declarations() const {
         "    .reg .b64 %check, %tag, %scratch, %offset, %wide;\n    .reg .pred %fills;\n";
     if (!tables_.empty())
         text += str("    .shared .align 16 .b8 tables[", static_cast<std::int64_t>(tables_.size()) * kTableBytes, "];\n");
-    if (module_.shared_bytes > 0) text += str("    .shared .align 16 .b8 shared[", module_.shared_bytes, "];\n");
+    if (module_.shared_bytes > 0 && !is_dynamic())
+        text += str("    .shared .align 16 .b8 shared[", module_.shared_bytes, "];\n");
     return text;
 }
 
@@ -315,12 +357,15 @@ void Writer::write_threads(const Loop& loop) {
         scopes_.emplace_back();
         placement_.enter(*nest[n], true);
     }
+    copies_ = false;
     std::string text = inside(*nest.back(), true, nest.back()->body);
+    if (copies_) text += "    cp.async.commit_group;\n";  // also of threads that copy nothing this time: groups are counted
     for (std::size_t n = 0; n + 1 < nest.size(); ++n) {
         placement_.leave();
         text = scopes_.back().text + text;
         scopes_.pop_back();
     }
+    wait_for_copies(nest.back()->body);
     wait_for(barriers_.at(&loop), *nest.back());
     const bool idle = all < threads_;
     const std::string end = label();
@@ -331,6 +376,18 @@ void Writer::write_threads(const Loop& loop) {
     }
     scopes_.back().text += text;
     if (idle) scopes_.back().text += end + ":\n";
+}
+
+// Copies that these threads load have landed: all but those of the latest loops (Buffer::late).
+void Writer::wait_for_copies(const kernel::Body& body) {
+    std::int64_t under_way = -1;
+    for (std::size_t b = 0; b < kernel_.buffers.size(); ++b) {
+        const std::int64_t late = kernel_.buffers[b].late;
+        if (late == 0 || !async_.contains(static_cast<int>(b)) || !loads_from(body, static_cast<int>(b))) continue;
+        const std::int64_t left = stored_in(body) & bit_of(static_cast<int>(b)) ? late - 1 : 0;
+        under_way = under_way < 0 ? left : std::min(under_way, left);
+    }
+    if (under_way >= 0) line(str("cp.async.wait_group ", under_way));
 }
 
 void Writer::wait_for(Sync sync, const Loop& threads) {

@@ -10,6 +10,7 @@
 #include "core/str.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -50,6 +51,7 @@ private:
     void write(const kernel::Loop& loop);
     void write_stores(std::span<const kernel::Stmt> statements);
     void write(std::span<const kernel::Stmt> stores);  // to neighbours; most often one
+    bool write_copy(std::span<const kernel::Stmt> stores);  // as copies under way; false: they are none
     std::string stored_value(const kernel::Store& store);
     std::string inside(const kernel::Loop& loop, bool guarded, const kernel::Body& body);
     void write_blocks(const kernel::Loop& loop);
@@ -57,10 +59,13 @@ private:
     void write_serial(const kernel::Loop& loop);
     void write_condition(const kernel::Loop& loop);
     std::string parameters() const;
+    bool is_dynamic() const;  // shared memory is asked for at the launch
+    bool two_blocks() const;
     std::string prologue();
     std::string declarations() const;
     void place_locals();
     void wait_for(Sync sync, const kernel::Loop& threads);
+    void wait_for_copies(const kernel::Body& body);
     std::string global_tables() const;
     std::string fill_tables() const;
     void line(int level, std::string_view text);
@@ -132,11 +137,13 @@ private:
     std::map<std::string, int, std::less<>> counts_;  // of registers, by kind
     std::unordered_map<int, Value> vars_;             // of loops, by id
     std::unordered_map<const Node*, bool> fits_;
+    std::set<int> async_;               // buffers that copies go to
     std::vector<const float*> tables_;  // that the entry in hand looks up, in their order in shared memory
     Barriers barriers_;
     VectorAccess vectors_;
     std::int64_t threads_ = 0;  // of the blocks of the entry in hand
     int labels_ = 0;
+    bool copies_ = false;  // are under way when the threads' loop ends
 };
 
 }  // namespace weft::backend::cuda
