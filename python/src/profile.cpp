@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -91,6 +92,12 @@ bool holds_gil() {
 
 int current_line() { return holds_gil() ? line_with_gil() : line_of_call; }
 
+// NamedOp with `with`.
+struct OpScope {
+    std::string name;
+    std::optional<NamedOp> open;
+};
+
 }  // namespace
 
 CallLine::CallLine() : before_(line_of_call) {
@@ -114,6 +121,13 @@ void bind_profile(nb::module_& m) {
              });
     function(m, "_leave_module", "before", "It has ended.", [](int before) { current_module = before; });
 
+    nb::class_<OpScope>(m, "_NamedOp")
+        .def("__init__",
+             [](OpScope* self, std::string name) {
+                 new (self) OpScope{std::move(name), {}};
+             })
+        .def("__enter__", [](OpScope& self) { self.open.emplace(self.name); })
+        .def("__exit__", [](OpScope& self, nb::args) { self.open.reset(); });
     nb::class_<Inspection>(m, "_Inspection").def(nb::init<>());
     nb::class_<Profile>(m, "_Profile")
         .def(nb::init<std::string>(), nb::call_guard<nb::gil_scoped_release>())

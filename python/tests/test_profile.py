@@ -92,6 +92,35 @@ def test_events_of_a_thread_nest():
         open_until.append(start + duration)
 
 
+@pytest.mark.parametrize("name", ["AdamW", "Adafactor", "Mine", "Descent"])
+def test_every_optimiser_has_its_name_and_its_steps(name):
+    class Mine(weft.optim.Adam):
+        pass
+
+    class Descent(weft.optim.Optimizer):
+        def __init__(self, params, lr):
+            super().__init__(params, {"lr": lr})
+
+        def step(self, closure=None):
+            with weft.no_grad():
+                for p in self.param_groups[0]["params"]:
+                    p.sub_(p.grad, alpha=0.1)  # its ops are the user's own lines
+
+    layer = nn.Linear(16, 4)
+    optimizer = {"Mine": Mine, "Descent": Descent}.get(name) or getattr(weft.optim, name)
+    optimizer = optimizer(layer.parameters(), lr=0.01)
+    with weft.profile() as p:
+        for _ in range(2):
+            layer(weft.rand(8, 16)).square().mean().backward()
+            optimizer.step()
+    run = json.loads(p.json())
+    assert run["labels"].count(f"{name}.step") == 1 and run["events"]["kind"].count(6) == 2
+    assert any(("sub" if name == "Descent" else name) in kernel["name"].replace(" ", "+").split("+") for kernel in run["kernels"]), run["kernels"]
+    if name == "Mine":
+        with pytest.raises(ValueError, match="Mine: lr"):
+            Mine(layer.parameters(), lr=-1)
+
+
 def test_looking_changes_nothing():
     def loop():
         weft.manual_seed(0)

@@ -299,21 +299,15 @@ class profile:
         self._replace(DataLoader, "__iter__", watched)
 
     def _watch_steps(self) -> None:
-        from .optim.fused import FusedOptimizer
+        from .optim import Optimizer
 
         recorded = self._profile
 
-        def watched(step: Any) -> Any:
-            def stepped(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-                start = recorded.now()
-                try:
-                    return step(optimizer, *args, **kwargs)
-                finally:
-                    recorded.add(_STEP, f"{type(optimizer).__name__}.step", start, recorded.now())
+        def began(optimizer: Any) -> Any:
+            start = recorded.now()
+            return lambda: recorded.add(_STEP, f"{type(optimizer).__name__}.step", start, recorded.now())
 
-            return stepped
-
-        self._replace(FusedOptimizer, "step", watched)
+        self._replace(Optimizer, "_watch", lambda _: staticmethod(began))
 
 
 def _check_suffix(where: str, path: Any) -> None:

@@ -177,6 +177,17 @@ TEST_CASE("an optimiser's step is one op") {
     CHECK(table.find("net.py:1 net.py:2") != std::string::npos);
 }
 
+TEST_CASE("an optimiser that shares another one's rule has its own name, in kernels and in messages") {
+    nn::Linear layer(20, 10);
+    optim::AdamW adamw(layer.parameters(), {.lr = 0.01});
+    Profile profile("test");
+    square(layer(rand({5, 20}))).mean().backward();
+    adamw.step();
+    profile.stop();
+    CHECK(profile.table().find("+AdamW 10×5×20") != std::string::npos);
+    CHECK_THROWS_WITH_AS(optim::AdamW(layer.parameters(), {.lr = -1}), doctest::Contains("AdamW: lr"), ValueError);
+}
+
 TEST_CASE("a kernel whose results take over the memory of what it reads has its lines") {
     Tensor table = rand({50, 8}).realize();
     table.set_requires_grad();
