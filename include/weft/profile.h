@@ -53,6 +53,9 @@ private:
     std::unique_ptr<Recorder> recorder_;
 };
 
+// What profiles call this thread, from its next one on; else it has the name that the system knows.
+void name_thread(std::string_view name);
+
 // Ops that this thread calls while it lives are shown as one op of this name: an optimiser's step.
 class NamedOp {
 public:

@@ -126,7 +126,7 @@ class Writer {
 public:
     Writer(const ProfileData& data, const MachineLimits& limits) : data_(data), limits_(limits) {
         for (const ProfileData::Event& event : data.events) {
-            if (event.kind != Profile::Event::Kernel) continue;
+            if (event.kind != Profile::Event::Kernel || is_helper(event)) continue;  // who helps is not a launch
             KernelTimes& times = times_[same_as({event.what, event.step})];
             ++times.calls;
             times.time += event.duration;
@@ -145,14 +145,14 @@ public:
         out["duration"] = data_.ended - data_.began;
         out["overhead"] = data_.overhead;
         out["machine"] = machine();
+        Json tracks = tracks_json();
         Json events = events_json();  // numbers the kernels and plans that it meets
         Json memory = memory_json();
         out["files"] = std::move(sites_.files);
         out["sites"] = std::move(sites_.sites);
         out["kernels"] = std::move(kernels_);
         out["plans"] = std::move(plans_);
-        out["tracks"] = Json::array();
-        for (const std::string& name : data_.tracks) out["tracks"].push_back(Json{{"name", name}, {"kind", "thread"}});
+        out["tracks"] = std::move(tracks);
         out["labels"] = data_.labels;
         out["events"] = std::move(events);
         out["memory"] = std::move(memory);
@@ -169,7 +169,7 @@ public:
         std::int64_t total = 0;
         for (const auto& [key, times] : times_) {
             const RunKind& run = run_kinds()[key.run];
-            const double limit = limit_of(run.plan->plan.steps[key.step]);
+            const double limit = limit_of(*run.plan, run.plan->plan.steps[key.step]);
             rows.push_back({times.time, times.calls, run.names[key.step], lines_of(run.origins[key.step]),
                             limit > 0 ? limit / static_cast<double>(std::max<std::int64_t>(times.best, 1)) : 0});
             total += times.time;
@@ -231,8 +231,8 @@ private:
     }
 
     // Nanoseconds that the machine needs at least; 0: not known.
-    double limit_of(const schedule::PlanStep& step) const {
-        if (step.kernel.custom || !limits_.measured) return 0;
+    double limit_of(const pipeline::CachedPlan& plan, const schedule::PlanStep& step) const {
+        if (step.kernel.custom || !limits_.measured || plan.target->processor != Processor::Cpu) return 0;
         const pipeline::Traffic traffic = pipeline::traffic_of(step.kernel.graph);
         return 1e9 * seconds_at_least(traffic.reads + traffic.writes, traffic.multiply_adds, limits_);
     }
@@ -270,7 +270,7 @@ private:
         out["calls"] = times.calls;
         out["time"] = times.time;
         if (times.calls > 0) out["best"] = times.best;
-        if (const double limit = limit_of(step); limit > 0) out["limit"] = static_cast<std::int64_t>(limit);
+        if (const double limit = limit_of(*run.plan, step); limit > 0) out["limit"] = static_cast<std::int64_t>(limit);
         return out;
     }
 
@@ -362,6 +362,25 @@ private:
         out["values"] = std::move(values);
     }
 
+    bool is_helper(const ProfileData::Event& event) const {
+        return data_.tracks[static_cast<std::size_t>(event.track)].kind == ProfileData::Track::Kind::Worker;
+    }
+
+    // Threads, helpers, devices: each kind in the order in which they came.
+    Json tracks_json() {
+        Json out = Json::array();
+        track_numbers_.resize(data_.tracks.size());
+        for (const auto& [kind, name] : {std::pair{ProfileData::Track::Kind::Thread, "thread"},
+                                         {ProfileData::Track::Kind::Worker, "worker"},
+                                         {ProfileData::Track::Kind::Stream, "stream"}})
+            for (std::size_t t = 0; t < data_.tracks.size(); ++t) {
+                if (data_.tracks[t].kind != kind) continue;
+                track_numbers_[t] = static_cast<int>(out.size());
+                out.push_back(Json{{"name", data_.tracks[t].name}, {"kind", name}});
+            }
+        return out;
+    }
+
     Json events_json() {
         std::vector<ProfileData::Event> events = data_.events;
         std::stable_sort(events.begin(), events.end(), [](const auto& a, const auto& b) {
@@ -373,7 +392,7 @@ private:
             kinds.push_back(static_cast<int>(event.kind));
             starts.push_back(event.start);
             durations.push_back(event.duration);
-            tracks.push_back(event.track);
+            tracks.push_back(track_numbers_[static_cast<std::size_t>(event.track)]);
             what.push_back(event.kind == Profile::Event::Kernel ? kernel_number({event.what, event.step})
                            : event.kind == Profile::Event::Run  ? plan_number(event.what)
                                                                 : event.what);
@@ -429,6 +448,7 @@ private:
     Json kernels_ = Json::array(), plans_ = Json::array();
     std::map<KernelKey, int> kernel_numbers_;
     std::map<int, int> plan_numbers_;
+    std::vector<int> track_numbers_;
 };
 
 }  // namespace
