@@ -77,6 +77,8 @@ struct SourceLine {
     std::string function, module;  // "forward", "model.layers.1.attn"
 };
 int add_source_line(const SourceLine& line);  // gives its number; equal ones are to be added once
+// The text of a file that is on no disk: a notebook's cell.
+void add_source_text(const std::string& file, std::string text);
 // Called for each op that is recorded, by the thread that calls it: the number of the line where the program stands, -1 if not known.
 void set_source_callback(int (*where)());
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 
@@ -61,7 +62,7 @@ def test_a_training_step_by_line_and_module():
     up = [s for s in sites if s.get("module") == "model.blocks.0.up"]
     assert up and all(__file__.endswith(run["files"][s["file"]]["path"]) and s["line"] == model.blocks[0].line for s in up)
     assert {"linear", "gelu", "cross_entropy", "SGD"} <= {s["op"] for s in sites}
-    assert all(kernel["sites"] for kernel in run["kernels"])
+    assert all(kernel["sites"] or kernel["name"].startswith("rand") for kernel in run["kernels"])  # parameters were made before
     names = [kernel["name"] for kernel in run["kernels"]]
     assert any(name.startswith("linear+gelu") for name in names) and any("SGD" in name for name in names)
     assert any(kernel.get("backward") for kernel in run["kernels"])
@@ -85,11 +86,87 @@ def test_events_of_a_thread_nest():
     events = json.loads(p.json())["events"]
     open_until = []
     for start, duration, track in zip(events["start"], events["duration"], events["track"]):
-        assert track == 0
+        if track != 0:
+            continue
         while open_until and open_until[-1] <= start:
             open_until.pop()
         assert not open_until or start + duration <= open_until[-1]
         open_until.append(start + duration)
+
+
+def spans(run, kind, track=None):
+    """(what, start, end) of events: by label where they have one."""
+    events, names = run["events"], [track["name"] for track in run["tracks"]]
+    for k, what, start, duration, t in zip(*(events[name] for name in ("kind", "what", "start", "duration", "track"))):
+        if k == kind and track in (None, names[t]):
+            yield (run["labels"][what] if k >= 3 else what), start, start + duration
+
+
+def test_calls_of_modules_are_regions_that_nest():
+    _, p = trained()
+    run = json.loads(p.json())
+    regions = list(spans(run, 5, "main"))
+    assert [name for name, *_ in regions] == 3 * ["model", "model.blocks.0", "model.blocks.0.up", "model.out"]
+    for inner, outer in ((1, 0), (2, 1), (3, 0)):
+        assert regions[outer][1] <= regions[inner][1] <= regions[inner][2] <= regions[outer][2]
+    with weft.inspection():
+        model(weft.rand(8, 16))  # without a profile there is nowhere to note it
+
+
+def test_loaders_with_workers():
+    class Slow(weft.utils.data.Dataset):
+        def __len__(self):
+            return 8
+
+        def __getitem__(self, i):
+            time.sleep(0.01)
+            return weft.full((4,), float(i)).exp()
+
+    loader = DataLoader(Slow(), batch_size=2, num_workers=2)
+    with weft.profile() as p:
+        for _ in range(2):  # epochs
+            for batch in loader:
+                batch.sum().item()
+    run = json.loads(p.json())
+    assert [track["name"] for track in run["tracks"] if track["kind"] == "thread"] == ["main", "weft-loader-0", "weft-loader-1"]
+    waits = [span for span in spans(run, 4, "main")]
+    assert len(waits) == 8 and all(name == "next batch" for name, *_ in waits)
+    assert sum(end - start for _, start, end in waits) > 4 * 15e6  # two workers, 20 ms for a batch
+    for worker in ("weft-loader-0", "weft-loader-1"):
+        loads = list(spans(run, 4, worker))
+        assert len(loads) == 4 and all(name == "load a batch" and end - start >= 20e6 for name, start, end in loads)
+        assert all(any(start <= s and e <= end for _, start, end in loads) for _, s, e in spans(run, 2, worker))  # what it computes
+
+
+def test_kernels_of_a_device_are_on_its_row():
+    model = nn.Linear(64, 64).to("simulated")
+    weft.realize(*model.parameters())
+    with weft.profile() as p:
+        model(weft.rand(32, 64, device="simulated")).sum().item()
+    run = json.loads(p.json())
+    assert {"name": "simulated:0", "kind": "stream"} in run["tracks"]
+    kernels = list(spans(run, 0, "simulated:0"))
+    assert len(kernels) == sum(kernel["calls"] for kernel in run["kernels"]) and not list(spans(run, 0, "main"))
+    assert any(name == "simulated:0 → cpu" for name, *_ in spans(run, 7, "main"))
+    assert sum(kernel["time"] for kernel in run["kernels"]) == sum(end - start for _, start, end in kernels)
+
+
+def test_the_source_of_what_is_on_no_disk(monkeypatch):
+    import linecache
+    import types
+
+    text = "def cell(x):\n    return x.exp() * 5\n"
+    for file, shown in (("<python-input-3>", "<python-input-3>"), ("/tmp/ipykernel_7/1234.py", "In[3]")):
+        linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+        scope = {}
+        exec(compile(text, file, "exec"), scope)
+        with weft.profile() as p:
+            scope["cell"](weft.rand(30).realize()).numpy()
+        files = {each["path"]: each.get("source") for each in json.loads(p.json())["files"]}
+        assert files[shown] == text
+        names = types.SimpleNamespace(format_code_name=lambda file: ("Cell", "In[3]") if "ipykernel" in file else None)
+        monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace(compile=names)))
+    assert weft.explain(scope["cell"], weft.rand(30).realize()).kernels[0].lines == ["In[3]:2"]
 
 
 @pytest.mark.parametrize("name", ["AdamW", "Adafactor", "Mine", "Descent"])
@@ -149,6 +226,11 @@ def test_explain_a_function_and_a_tensor():
     assert any(kernel.lines == [f"test_profile.py:{model.blocks[0].line}"] for kernel in plan.kernels)
     assert plan.kernels[0].name.startswith("linear+gelu") and len(repr(plan).splitlines()) == 2 + len(plan.kernels)
     assert "<table>" in plan._repr_html_() and "linear+gelu" in plan._repr_html_()
+    layer, x = nn.Linear(700, 600), weft.rand(500, 700).realize()
+    weft.realize(*layer.parameters())
+    with weft.profile():
+        layer(x).realize()
+    assert "% of the limit" in weft.explain(layer, x)._repr_html_()
     y = weft.rand(20).realize().exp()
     assert weft.explain(y, stage="loops") and "exp" in weft.explain(y, stage="graph")
     with weft.inspection():

@@ -107,14 +107,30 @@ class _Watch:
         modules = _Modules()
 
         def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
-            before = _weft._enter_module(modules.enter(self))
+            path = modules.enter(self)
+            before = _weft._enter_module(path)
+            region = profile.active.region(path) if profile.active is not None else None
+            if region is not None:
+                region.__enter__()
             try:
                 return call(self, *args, **kwargs)
             finally:
+                if region is not None:
+                    region.__exit__()
                 modules.leave()
                 _weft._leave_module(before)
 
         module_class.__call__ = watched
+
+
+def _cell(file: str) -> tuple[str, str]:
+    """What is on no disk: its name for people and its text, as far as Python knows them. A notebook's cell is "In[3]"."""
+    import linecache
+
+    name, shell = file, sys.modules.get("IPython")
+    if shell is not None and (shell := shell.get_ipython()) is not None:
+        name = (shell.compile.format_code_name(file) or (None, file))[1]
+    return name, "".join(linecache.getlines(file))
 
 
 def _module_class() -> Any:
@@ -158,9 +174,15 @@ def _table(explanation: Any) -> str:
     def row(cells: list[str], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag} style='text-align:left'>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
+    def measured(kernel: Any) -> str:
+        if not kernel.measured:
+            return ""
+        part = kernel.estimate / kernel.measured
+        return f"{1e6 * kernel.measured:.1f} µs" + (f", {100 * part:.0f} % of the limit" if 0 < part <= 1 else ", in the caches" if part else "")
+
     rows = [
         row([kernel.name, " ".join(kernel.lines), f"{(kernel.reads + kernel.writes) / 1e6:.2f} MB", f"{2e-6 * kernel.multiply_adds:.1f}",
-             f"{1e6 * kernel.estimate:.1f} µs", f"{1e6 * kernel.measured:.1f} µs" if kernel.measured else ""], "td")
+             f"{1e6 * kernel.estimate:.1f} µs" if kernel.estimate else "", measured(kernel)], "td")
         for kernel in explanation.kernels
     ]  # fmt: skip
     head = row(["kernel", "from", "memory", "MFLOP", "at least", "measured"], "th")
@@ -273,14 +295,25 @@ class profile:
         return self._profile
 
     def _replace(self, owner: Any, name: str, replacement: Any) -> None:
-        before = getattr(owner, name)
-        setattr(owner, name, replacement(before))
+        before = vars(owner)[name]
+        setattr(owner, name, replacement(getattr(owner, name)))
         self._undo.append(lambda: setattr(owner, name, before))
 
     def _watch_loaders(self) -> None:
         from .utils.data import DataLoader
+        from .utils.data.dataloader import _Worker
 
         recorded = self._profile
+
+        def loaded(outcome: Any) -> Any:
+            def watched(load: Any, task: Any) -> Any:
+                start = recorded.now()
+                try:
+                    return outcome(load, task)
+                finally:
+                    recorded.add(_DATA, "load a batch", start, recorded.now())
+
+            return staticmethod(watched)
 
         def watched(iterate: Any) -> Any:
             def batches(loader: Any) -> Any:
@@ -297,6 +330,7 @@ class profile:
             return batches
 
         self._replace(DataLoader, "__iter__", watched)
+        self._replace(_Worker, "_outcome", loaded)
 
     def _watch_steps(self) -> None:
         from .optim import Optimizer

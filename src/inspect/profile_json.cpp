@@ -13,9 +13,8 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
+#include <numeric>
 #include <tuple>
 
 namespace weft::inspect {
@@ -59,11 +58,9 @@ private:
     int file_number(const std::string& path) {
         const auto [found, fresh] = file_numbers_.try_emplace(path, static_cast<int>(files.size()));
         if (fresh) {
-            std::ifstream file(path, std::ios::binary);
-            std::ostringstream text;
-            if (file) text << file.rdbuf();
+            std::string text = calls().text(path);
             Json entry{{"path", shown(path)}};
-            if (!text.str().empty()) entry["source"] = text.str();
+            if (!text.empty()) entry["source"] = std::move(text);
             files.push_back(std::move(entry));
         }
         return found->second;
@@ -175,13 +172,14 @@ public:
             total += times.time;
         }
         std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.time > b.time; });
-        std::string out = str(rows.size(), rows.size() == 1 ? " kernel" : " kernels", ", ", milliseconds(total), " of ",
-                              milliseconds(data_.ended - data_.began), "\n");
+        std::string out = str(rows.size(), rows.size() == 1 ? " kernel" : " kernels", ", ", time_text(total), " of ",
+                              time_text(data_.ended - data_.began), "\n");
         constexpr std::size_t kShown = 30;
         for (std::size_t i = 0; i < std::min(rows.size(), kShown); ++i) {
             char text[96];
             std::snprintf(
-                text, sizeof text, "%10s  %5.1f %%  %7lld×  ", milliseconds(rows[i].time).c_str(),
+                text, sizeof text, "%*s  %5.1f %%  %7lld×  ", rows[i].time < kMicroseconds ? 11 : 10,  // µ is two bytes
+                time_text(rows[i].time).c_str(),
                 100.0 * static_cast<double>(rows[i].time) / static_cast<double>(std::max<std::int64_t>(total, 1)),
                 static_cast<long long>(rows[i].calls));
             out += str(text, rows[i].name);
@@ -205,9 +203,12 @@ private:
         return text;
     }
 
-    static std::string milliseconds(std::int64_t nanoseconds) {
+    static constexpr std::int64_t kMicroseconds = 1'000'000;  // nanoseconds: shorter times are shown in µs
+    static std::string time_text(std::int64_t nanoseconds) {
         char text[32];
-        std::snprintf(text, sizeof text, "%.2f ms", 1e-6 * static_cast<double>(nanoseconds));
+        if (nanoseconds < kMicroseconds)
+            std::snprintf(text, sizeof text, "%.1f µs", 1e-3 * static_cast<double>(nanoseconds));
+        else std::snprintf(text, sizeof text, "%.2f ms", 1e-6 * static_cast<double>(nanoseconds));
         return text;
     }
 
@@ -366,18 +367,22 @@ private:
         return data_.tracks[static_cast<std::size_t>(event.track)].kind == ProfileData::Track::Kind::Worker;
     }
 
-    // Threads, helpers, devices: each kind in the order in which they came.
+    // The main thread, then threads, helpers and devices, by name: "helper 2" is before "helper 10".
     Json tracks_json() {
+        static constexpr std::string_view kKinds[] = {"thread", "worker", "stream"};
+        const std::vector<ProfileData::Track>& tracks = data_.tracks;
+        std::vector<std::size_t> order(tracks.size());
+        std::iota(order.begin(), order.end(), 0);
+        const auto place = [&](std::size_t t) {
+            return std::tuple(tracks[t].kind, t > 0, tracks[t].name.size(), std::string_view(tracks[t].name));
+        };
+        std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
         Json out = Json::array();
-        track_numbers_.resize(data_.tracks.size());
-        for (const auto& [kind, name] : {std::pair{ProfileData::Track::Kind::Thread, "thread"},
-                                         {ProfileData::Track::Kind::Worker, "worker"},
-                                         {ProfileData::Track::Kind::Stream, "stream"}})
-            for (std::size_t t = 0; t < data_.tracks.size(); ++t) {
-                if (data_.tracks[t].kind != kind) continue;
-                track_numbers_[t] = static_cast<int>(out.size());
-                out.push_back(Json{{"name", data_.tracks[t].name}, {"kind", name}});
-            }
+        track_numbers_.resize(tracks.size());
+        for (const std::size_t t : order) {
+            track_numbers_[t] = static_cast<int>(out.size());
+            out.push_back(Json{{"name", tracks[t].name}, {"kind", kKinds[static_cast<std::size_t>(tracks[t].kind)]}});
+        }
         return out;
     }
 

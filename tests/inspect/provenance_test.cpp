@@ -128,6 +128,17 @@ TEST_CASE("layers that are equal but for their weights keep their lines apart, t
     CHECK(plan.kernels[0].function == plan.kernels[1].function);
 }
 
+TEST_CASE("a kernel that was made before anybody recorded has no lines, though it shares constants with others") {
+    const Tensor before = rand({4, 8});
+    const Inspection inspection;
+    line(1);
+    const Tensor now = rand({3, 8}), view = rand({5, 6}).realize().t().contiguous(), zero = zeros({7}).clone();
+    CHECK(explain(before).kernels.at(0).lines.empty());
+    CHECK(explain(before).kernels[0].name == "rand+mul 32");
+    for (const Tensor& made : {now, view, zero})
+        CHECK(explain(made).kernels.at(0).lines == std::vector<std::string>{"net.py:1"});
+}
+
 TEST_CASE("keys, caches and counters do not change, and a plan that is cached already gets its lines") {
     const Tensor x = rand({40, 30}).realize();
     const auto make = [&] { return (exp(x) * 3).sum(1); };
