@@ -53,10 +53,13 @@ export function timeInRange(model, track, from, to) {
     return { times, kernels: [...kernels].sort((a, b) => b[1] - a[1]) };
 }
 
-// The thread that the bar tells about: the one that runs plans and kernels for the longest, else the first.
+// The thread that the bar tells about: the one that runs plans and kernels for the longest, else the first. Those that only load data are not it.
 export function mainTrack(model) {
     const threads = model.tracks.filter((track) => track.kind === "thread");
-    const busy = (track) => model.duration - timeByPart(model, track)[kPython];
+    const busy = (track) => {
+        const times = timeByPart(model, track);
+        return model.duration - times[kPython] - times[Kind.data];
+    };
     return threads.reduce((best, track) => (best && busy(best) >= busy(track) ? best : track), undefined);
 }
 
@@ -139,6 +142,7 @@ export function notes(model, track = mainTrack(model)) {
     const found = [];
     const say = (weight, text, more) => found.push({ weight, text, ...more });
     if (track && model.duration > 0) sayParts(model, timeByPart(model, track), say);
+    if (track) sayHelpers(model, track, say);
     sayStreams(model, say);
     sayCompiles(model, say);
     sayKernels(model, say);
@@ -169,6 +173,22 @@ function sayParts(model, times, say) {
             0.1,
             `${format.percent(share(Kind.kernel))} of the time is in kernels: faster kernels make a faster program.`,
             { tab: "kernels" },
+        );
+}
+
+// Helpers that do nothing for most of the time in which kernels run.
+function sayHelpers(model, track, say) {
+    const { events } = model;
+    const inKernels = (of) =>
+        sum(of.rows, (row) => sum(row, (i) => (events.kind[i] === Kind.kernel ? events.duration[i] : 0)));
+    const helpers = model.tracks.filter(({ kind }) => kind === "worker");
+    const kernels = inKernels(track);
+    const busy = sum(helpers, inKernels) / (kernels * helpers.length);
+    if (busy < 0.5 && kernels > 0.3 * model.duration)
+        say(
+            0.4 * (1 - busy),
+            `${format.plural(helpers.length, "helper thread")} worked for ${format.percent(busy)} of the kernels' time: kernels are small, or other programs have the cores.`,
+            { tab: "timeline" },
         );
 }
 

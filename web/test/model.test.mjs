@@ -256,6 +256,26 @@ test("notes say what stands out", () => {
     assert.ok(slow.some((note) => /2 kernels spill registers/.test(note.text)));
 });
 
+test("helpers that do little are noticed, and are not the thread that the bar tells about", () => {
+    const tracks = [
+        { name: "loader", kind: "thread" },
+        { name: "main", kind: "thread" },
+        { name: "helper 1", kind: "worker" },
+    ];
+    const events = (busy) => [
+        [4, 0, 99, 0, 0],
+        [0, 0, 80, 1, 0],
+        [0, 1, busy, 2, 0],
+    ];
+    const model = (busy) =>
+        buildModel(profile({ duration: 100, tracks, events: columns(events(busy)), kernels: [{ name: "k" }] }));
+    assert.equal(mainTrack(model(20)).name, "main");
+    const said = (busy) => notes(model(busy)).some((note) => /^1 helper thread worked for 25\u00a0%/.test(note.text));
+    assert.ok(said(20));
+    assert.ok(!notes(model(70)).some((note) => /helper/.test(note.text)));
+    assert.equal(model(20).kernels[0].calls, 1);
+});
+
 test("a device that is idle is noticed, one that only copies is not", () => {
     const said = notes(buildModel(device())).map((note) => note.text);
     assert.ok(said.some((text) => /“cuda:0 compute” is idle for \d+\u00a0% of the time/.test(text)));

@@ -284,6 +284,19 @@ def test_selected_event_has_details(page):
     p.wait(lambda: "layer_norm+linear+gelu" in p.one("#view-timeline .side").text, "the event")
 
 
+def test_a_helper_shows_when_it_worked_and_no_rates(page):
+    profile = json.loads((page().path.parent / "small.json").read_text())
+    i = next(i for i, track in enumerate(profile["events"]["track"]) if track == 1)
+    text = page("small", f"timeline/e{i}").one("#view-timeline .side").text
+    assert "worker 1" in text and "All launches" in text and "This launch" not in text and "GB/s" not in text
+
+
+def test_a_kernel_without_lines_says_so(browser, tmp_path):
+    text = '{"format": "weft-profile", "version": 1, "kernels": [{"name": "rand 8", "calls": 1, "time": 5}]}'
+    page = Page(browser, write_page(tmp_path / "before.html", text), "kernels/0")
+    assert "before the profile began" in page.one("#view-kernels .stages").text
+
+
 def test_drag_with_shift_measures(page):
     p = page("small", "timeline")
     p.mark("timeline-drawn")
