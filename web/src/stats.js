@@ -236,7 +236,8 @@ function sayKernels(model, say) {
             { tab: "kernels", kernel: slow.index },
         );
     }
-    const spilling = model.kernels.filter((kernel) => kernel.spills > 0);
+    // A few spills outside of the innermost loop cost nothing: kernels near the limit are left out.
+    const spilling = model.kernels.filter((kernel) => kernel.spills > 0 && !(kernel.ofLimit > 0.6));
     const spilled = sum(spilling, share);
     if (spilled > 0.03) {
         const many = spilling.length === 1 ? "One kernel spills" : `${format.count(spilling.length)} kernels spill`;

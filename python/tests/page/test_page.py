@@ -189,6 +189,8 @@ def test_real_profile(browser, tmp_path):
         page.one(f"#view-{view}")
         page.shot(f"real-{view}")
         assert page.problems() == [], view
+        wide = page.run("return [...document.querySelectorAll('#view-overview table')].filter((t) => t.clientWidth > t.parentElement.clientWidth + 1).length")
+        assert wide == 0, f"{view}: a table is wider than its card"
 
 
 @pytest.mark.parametrize("name", ["device", "deep", "sparse"])

@@ -204,8 +204,9 @@ function memoryCard({ model }) {
         h(
             "tr",
             null,
-            h("td", { class: "fit mono" }, type),
-            h("td", { class: "name dim" }, siteLink(model, site)),
+            model.sites[site]
+                ? [h("td", { class: "fit mono" }, type), h("td", { class: "name dim" }, siteLink(model, site))]
+                : h("td", { class: "name", colspan: 2, title: type }, type),
             h("td", { class: "fit" }, meter(bytes / most, "copy")),
             h("td", { class: "number" }, format.bytes(bytes)),
         ),
