@@ -256,14 +256,16 @@ private:
         const RunKind& run = run_kinds()[key.run];
         const schedule::PlanStep& step = run.plan->plan.steps[key.step];
         Json out{{"name", run.names[key.step]}, {"kind", kind_of(step)}};
-        Json sites = Json::array(), backward = Json::array();
+        Json sites = Json::array(), forward = Json::array(), backward = Json::array(), both = Json::array();
         for (const ir::OriginId id : run.origins[key.step]) {
             const int site = sites_.number_of(site_of(id));
             if (!sites.contains(site)) sites.push_back(site);
-            if (is_backward(id)) backward.push_back(site);
+            (is_backward(id) ? backward : forward).push_back(site);
+            if (forward.contains(site) && backward.contains(site)) both.push_back(site);
         }
         out["sites"] = std::move(sites);
         if (backward.size() > 0) out["backward"] = std::move(backward);
+        if (both.size() > 0) out["both"] = std::move(both);
         out["step"] = key.step;
         if (!step.kernel.graph.reasons.empty()) out["reason"] = step.kernel.graph.reasons[0];
         if (!step.kernel.custom) describe(key, *run.plan, out);

@@ -86,6 +86,19 @@ TEST_CASE("backward work points at its forward line") {
     for (const Explanation::Kernel& kernel : plan.kernels) CHECK_FALSE(kernel.lines.empty());
 }
 
+TEST_CASE("a forward kernel that stores what backward needs of its line says that it does both") {
+    nn::Linear first(12, 24), second(24, 3);
+    Profile profile("both");
+    line(1);
+    const Tensor h = gelu(first(rand({8, 12}).realize()));
+    line(2);
+    square(second(h)).mean().backward();
+    first.parameters()[0].grad().realize();
+    profile.stop();
+    CHECK(profile.table().find("linear+gelu+grad gelu 8×12×24") != std::string::npos);
+    CHECK(profile.json().find("\"both\":[") != std::string::npos);
+}
+
 TEST_CASE("equal expressions show all their lines, and what a rewrite merges keeps both") {
     const Tensor x = rand({50}).realize();
     const Inspection inspection;

@@ -68,7 +68,7 @@ export function mainTrack(model) {
 export function linesOf(model) {
     const lines = new Map();
     for (const kernel of model.kernels) {
-        const gradients = new Set(kernel.backward ?? []);
+        const gradients = new Set(kernel.gradients);
         const places = new Map();
         for (const s of [...kernel.sites, ...gradients]) {
             const site = model.sites[s];

@@ -256,6 +256,25 @@ test("notes say what stands out", () => {
     assert.ok(slow.some((note) => /2 kernels spill registers/.test(note.text)));
 });
 
+test("a kernel that computes a line forward, and its gradient on the way, is a forward kernel", () => {
+    const sites = [
+        { file: 0, line: 1, op: "gelu" },
+        { file: 0, line: 2, op: "linear" },
+    ];
+    const kernels = [
+        { sites: [0], backward: [0], both: [0], time: 4 },
+        { sites: [1, 0], backward: [1, 0], both: [0], time: 4 },
+    ];
+    const model = buildModel(profile({ sites, kernels }));
+    assert.deepEqual(
+        model.kernels.map(({ isBackward }) => isBackward),
+        [false, true],
+    );
+    const lines = linesOf(model);
+    assert.equal(lines.get("0:1").backward, 0);
+    assert.equal(lines.get("0:2").backward, 2);
+});
+
 test("helpers that do little are noticed, and are not the thread that the bar tells about", () => {
     const tracks = [
         { name: "loader", kind: "thread" },

@@ -225,6 +225,31 @@ def test_keys_switch_views(page):
     p.wait(lambda: not p.all("dialog[open]"), "help to close")
 
 
+def test_keys_reach_events_and_kernels(page):
+    p = page("small", "timeline")
+    p.mark("timeline-drawn")
+    title = lambda: p.one("#view-timeline .side h2").text  # noqa: E731
+    p.keys("n")
+    assert title() == "next batch"
+    p.keys("n")
+    second = title()
+    p.keys("p", "n")
+    assert title() == second != "next batch"
+    p.keys("6")
+    box = lambda: [float(x) for x in p.run("return document.querySelector('#view-step .graph svg').getAttribute('viewBox')").split()]  # noqa: E731
+    p.one("#view-step .node")
+    before = box()
+    p.keys(Keys.ARROW_DOWN, "w")
+    assert box()[1] > before[1] and box()[2] < before[2]
+    node = p.all("#view-step .node")[6]
+    p.run("arguments[0].focus()", node)
+    p.keys(Keys.ENTER)
+    first = p.one("#view-step .side h2").text
+    p.run("document.querySelector('#view-step .side .link').focus()")
+    p.keys(Keys.ENTER)
+    p.wait(lambda: p.one("#view-step .side h2").text != first, "the neighbour")
+
+
 def test_search(page):
     p = page()
     p.keys("/")
@@ -372,6 +397,7 @@ def test_plan_and_step(page):
     p.shot("plans-value")
     p.keys("6")
     p.one("#view-step .node")
+    assert p.run("return document.querySelector('#view-step .graph svg').viewBox.baseVal.x") <= 0, "the first kernels are in sight"
     assert len(p.all("#view-step .node")) == 20 and len(p.all("#view-step .edge")) > 19
     p.all("#view-step .node")[6].click()
     p.wait(lambda: "Is read by" in p.one("#view-step .side").text, "its neighbours")
