@@ -376,6 +376,15 @@ def test_line_leads_to_kernel_and_stages(page):
     assert p.all(".chart .point.selected")
 
 
+def test_program_opens_where_the_time_is(browser, tmp_path):
+    profile = {"format": "weft-profile", "version": 1, "files": [{"path": "long.py", "source": "x = 1\n" * 400}],
+               "sites": [{"file": 0, "line": 7, "op": "exp"}, {"file": 0, "line": 333, "op": "matmul"}],
+               "kernels": [{"name": "exp", "sites": [0], "calls": 1, "time": 5}, {"name": "matmul", "sites": [1], "calls": 1, "time": 50}]}  # fmt: skip
+    page = Page(browser, write_page(tmp_path / "long.html", profile_text(profile)), "program")
+    visible = "const r = arguments[0].getBoundingClientRect(); return r.top > 100 && r.bottom < innerHeight"
+    assert page.wait(lambda: page.run(visible, page.all(".source tr.pick")[1]), "the hottest line")
+
+
 def test_kernels_sort_and_filter(page):
     p = page("small", "kernels")
     total = lambda: [row.find_elements(By.TAG_NAME, "td")[1].text for row in p.all("#view-kernels tbody tr")]  # noqa: E731
