@@ -273,6 +273,8 @@ def test_mistakes(tmp_path):
         p.save(tmp_path / "run.txt")
     with pytest.raises(OSError):
         p.save(tmp_path / "missing" / "run.json")
+    with pytest.raises(TypeError, match="must be a path"):
+        p.save(None)
     p.save(tmp_path / "run.html")
     page = (tmp_path / "run.html").read_text(encoding="utf-8")
     assert page.count(p.json()) == 1 and page.rstrip().endswith("</html>")
@@ -322,6 +324,11 @@ def test_a_whole_program_by_a_variable(tmp_path):
                                ("WEFT_PROFILE_EVERY", "often", "WEFT_PROFILE_EVERY=often: must be a number of seconds")):  # fmt: skip
         environment = {**os.environ, "WEFT_PROFILE": str(tmp_path / "x.html"), name: value}
         assert words in subprocess.run([sys.executable, "-c", "import weft"], env=environment, capture_output=True, text=True).stderr
+    twice = subprocess.run([sys.executable, "-c", "import weft\nwith weft.profile(): pass"], cwd=tmp_path, env={**os.environ, "WEFT_PROFILE": "x.html"},
+                           capture_output=True, text=True)  # fmt: skip
+    assert "WEFT_PROFILE records the whole program already" in twice.stderr
+    for arguments, words in ((["missing.html"], "weft.inspect: missing.html: No such file"), (["run.html", "--port", "99999"], "must be 0 to 65535")):
+        assert words in subprocess.run([sys.executable, "-m", "weft.inspect", *arguments], cwd=tmp_path, capture_output=True, text=True).stderr
 
 
 def test_the_live_page_is_for_this_machine_and_this_user(tmp_path):
@@ -409,7 +416,7 @@ def test_jit_shows_its_own_lines_whatever_else_has_the_plan():
     def captured(x):
         return x.exp() * 7
 
-    weft.explain(captured, x)
+    assert weft.explain(captured, x).kernels[0].name.startswith("exp+mul")  # its own, not those of a call
     with weft.profile() as p:
         (x.exp() * 7).realize()
         for _ in range(3):

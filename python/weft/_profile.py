@@ -155,6 +155,8 @@ def explain(what: Any, /, *args: Any, stage: str | None = None, **kwargs: Any) -
     if not isinstance(what, Tensor):
         if not callable(what):
             raise TypeError(f"explain(): argument 'what' must be a Tensor, or a function that gives one, not {type(what).__name__}")
+        if getattr(what, "_is_jit", False):  # its call would run it
+            what = what.__wrapped__
         with inspection():
             result = what(*args, **kwargs)
             first = result[0] if isinstance(result, (tuple, list)) and result else result
@@ -217,6 +219,7 @@ class profile:
     """
 
     active: profile | None = None
+    _whole = False  # of a program, by WEFT_PROFILE
 
     def __init__(self, title: str | None = None) -> None:
         if title is not None and not isinstance(title, str):
@@ -231,6 +234,8 @@ class profile:
         """Begins; `with` does so."""
         if self._profile is not None:
             raise RuntimeError("profile: this one has been started already; make another one")
+        if profile.active is not None and profile.active._whole:
+            raise RuntimeError("profile: WEFT_PROFILE records the whole program already; unset it, or leave this profile out")
         self._profile = _weft._Profile(self.title or "")
         self._watch = _Watch()
         profile.active = self
@@ -272,6 +277,8 @@ class profile:
     def save(self, path: Any) -> None:
         """Writes "run.html", a page that opens in a browser without a network, or "run.json", the same as data."""
         recorded = self._recorded()
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"save(): argument 'path' must be a path, like \"run.html\", not {type(path).__name__}")
         _check_suffix(f"save({str(path)!r})", path)
         recorded.save(os.fspath(path))
 
@@ -366,6 +373,7 @@ def profile_program(path: str) -> None:
     if not 0 <= every < 1e6:
         raise ValueError(f"WEFT_PROFILE_EVERY={text}: must be a number of seconds, like 2")
     recorded = profile().start()
+    recorded._whole = True
     ended = threading.Event()
 
     def save_so_far() -> None:

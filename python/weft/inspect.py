@@ -86,6 +86,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--port", type=int, default=0, help="where (any free one)")
     parser.add_argument("--rows", type=int, default=20, help="kernels to list")
     options = parser.parse_args(arguments)
+    if not 0 <= options.port < 65536:
+        parser.error("argument --port: must be 0 to 65535")
     try:
         if not options.live:
             try:
@@ -100,7 +102,10 @@ def main(arguments: list[str] | None = None) -> int:
         made.serve_forever()
     except KeyboardInterrupt:
         return 0
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        print("weft.inspect: " + ": ".join(filter(None, (error.filename, error.strerror))), file=sys.stderr)
+        return 1
+    except ValueError as error:
         print(f"weft.inspect: {error}", file=sys.stderr)
         return 1
     return 0
