@@ -53,7 +53,7 @@ def server(path: str, port: int = 0, every: int = 3) -> tuple[ThreadingHTTPServe
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             host = self.headers.get("Host", "").rpartition(":")[0]
-            known = secrets.compare_digest(self.path.encode(), secret.encode()) and host in ("127.0.0.1", "localhost")
+            known = secrets.compare_digest(self.path.partition("?")[0].encode(), secret.encode()) and host in ("127.0.0.1", "localhost")
             body = b"there is nothing here\n"
             if known:
                 try:
@@ -62,11 +62,11 @@ def server(path: str, port: int = 0, every: int = 3) -> tuple[ThreadingHTTPServe
                 except OSError:
                     body = b"the program has not written its profile yet\n"
             self.send_response(200 if known else 404)
-            self.send_header("Content-Type", "text/html; charset=utf-8" if body.lstrip().startswith(b"<") else "text/plain; charset=utf-8")
+            self.send_header("Content-Type", "text/html; charset=utf-8" if body.startswith(b"<") else "text/plain; charset=utf-8")
             self.send_header("Content-Length", str(len(body)))
             self.send_header("Cache-Control", "no-store")
             self.send_header("Referrer-Policy", "no-referrer")
-            if known:
+            if known and not body.startswith(b"<"):  # the page loads itself again, as its address says
                 self.send_header("Refresh", str(every))
             self.end_headers()
             self.wfile.write(body)
@@ -75,7 +75,7 @@ def server(path: str, port: int = 0, every: int = 3) -> tuple[ThreadingHTTPServe
             pass
 
     made = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-    return made, f"http://127.0.0.1:{made.server_address[1]}{secret}"
+    return made, f"http://127.0.0.1:{made.server_address[1]}{secret}?every={every}"
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -230,6 +230,19 @@ function start(model) {
     route();
 }
 
+// From `python -m weft.inspect --live`: the program goes on. Whoever looks closely is left alone. (A Refresh header does nothing once the
+// address has a part behind #.)
+function reloadEvery(seconds) {
+    if (!(seconds > 0)) return;
+    let busy = false;
+    for (const kind of ["pointerdown", "pointermove", "wheel", "keydown"]) addEventListener(kind, () => (busy = true));
+    setInterval(() => {
+        if (!busy && !document.querySelector("dialog[open]")) location.reload();
+        busy = false;
+    }, 1000 * seconds);
+}
+
+reloadEvery(Number(new URLSearchParams(location.search).get("every")));
 try {
     start(buildModel(parseProfile(document.getElementById("profile").textContent)));
 } catch (error) {

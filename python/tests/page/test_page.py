@@ -212,6 +212,21 @@ def test_overview_tells(page):
     assert "of what this machine can do" in text
 
 
+def test_a_live_page_loads_itself_again_where_it_is(browser, made, tmp_path):
+    path = tmp_path / "live.html"
+    shutil.copy(made / "sparse.html", path)
+    browser.get(f"file://{path}?every=0.3#timeline")
+    title = lambda: browser.execute_script("return document.title + location.hash.slice(0, 9)")  # noqa: E731
+    before = title()
+    shutil.copy(made / "small.html", path)
+    WebDriverWait(browser, 10, 0.1).until(lambda _: title() != before)
+    assert title() == "train.py · Weft profile#timeline"
+    browser.get(f"file://{path}#timeline")
+    browser.execute_script("window.mine = 1")
+    time.sleep(0.7)
+    assert browser.execute_script("return window.mine") == 1  # a page on its own does not
+
+
 def test_keys_switch_views(page):
     p = page()
     for number, view in enumerate(VIEWS, 1):
