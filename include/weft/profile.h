@@ -53,6 +53,21 @@ private:
     std::unique_ptr<Recorder> recorder_;
 };
 
+// A part of the program, on the timeline of the profile that records; without one it does nothing.
+//   const ProfileRegion region("evaluate");
+class ProfileRegion {
+public:
+    explicit ProfileRegion(std::string_view name, Profile::Event kind = Profile::Event::Region);
+    ~ProfileRegion();
+    ProfileRegion(const ProfileRegion&) = delete;
+    ProfileRegion& operator=(const ProfileRegion&) = delete;
+
+private:
+    const Profile::Event kind_;
+    const std::int64_t start_;  // -1: nobody records
+    std::string name_;
+};
+
 // What profiles call this thread, from its next one on; else it has the name that the system knows.
 void name_thread(std::string_view name);
 

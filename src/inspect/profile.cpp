@@ -315,6 +315,18 @@ Profile::Profile(std::string title) : recorder_(std::make_unique<Recorder>(std::
 Profile::~Profile() = default;
 
 std::int64_t Profile::now() { return pipeline::now(); }
+ProfileRegion::ProfileRegion(std::string_view name, Profile::Event kind)
+    : kind_(kind), start_(pipeline::observer() ? Profile::now() : -1) {
+    if (start_ >= 0) name_ = name;
+}
+ProfileRegion::~ProfileRegion() {
+    if (start_ < 0) return;
+    const std::int64_t end = Profile::now();
+    const std::lock_guard lock(inspect::profile_mutex());
+    ProfileData* const data = inspect::recorded_now;  // another profile may have begun since
+    if (data && start_ >= data->began) data->push(kind_, data->track(), data->label(name_), 0, start_, end);
+}
+
 void name_thread(std::string_view name) { inspect::own_track.name = name; }
 
 void Profile::add(Event kind, std::string_view label, std::int64_t start, std::int64_t end) {

@@ -4,9 +4,12 @@
 #include "pipeline/pipeline.h"
 #include "tensor/cell.h"
 
+#include <weft/data_loader.h>
 #include <weft/debug.h>
 #include <weft/device.h>
+#include <weft/nn.h>
 #include <weft/ops.h>
+#include <weft/optim.h>
 #include <weft/profile.h>
 #include <weft/random.h>
 
@@ -79,6 +82,39 @@ TEST_CASE("threads have their names, and one that has ended leaves its row to th
     profile.stop();
     CHECK(profile.json().find(R"x({"name":"loader","kind":"thread"},{"name":"loader (2)","kind":"thread"}],)x") !=
           std::string::npos);
+}
+
+TEST_CASE("steps, batches and regions are on the timeline, and nowhere without a profile") {
+    nn::Linear layer(4, 2);
+    optim::SGD sgd(layer.parameters(), {.lr = 0.1});
+    const data::DataLoader loader(data::TensorDataset({rand({6, 4})}), {.batch_size = 2});
+    const auto epoch = [&] {
+        const ProfileRegion region("an epoch");
+        for (const std::vector<Tensor>& batch : loader) {
+            square(layer(batch[0])).mean().backward();
+            sgd.step();
+        }
+    };
+    epoch();
+    {
+        const ProfileRegion before("before");
+        Profile profile("steps");
+        {
+            const ProfileRegion older("older");
+            profile.stop();
+        }
+    }
+    Profile profile("steps");
+    epoch();
+    profile.stop();
+    const std::string json = profile.json();
+    for (const char* label : {"\"next batch\"", "\"SGD.step\"", "\"an epoch\""}) CHECK(times_in(json, label) == 1);
+    for (const char* label : {"\"before\"", "\"older\""}) CHECK(times_in(json, label) == 0);
+    const std::string kinds =
+        json.substr(json.find("\"kind\":[") + 8, json.find("],\"start\"") - json.find("\"kind\":[") - 8);
+    CHECK(times_in(kinds, "4") == 3);
+    CHECK(times_in(kinds, "6") == 3);
+    CHECK(times_in(kinds, "5") == 1);
 }
 
 TEST_CASE("kernels of a device are on its row, copies on the thread's; the host's limits are not the device's") {

@@ -3,7 +3,7 @@ import { Kind, kPython, upperBound } from "./model.js";
 import * as format from "./format.js";
 
 // The parts of the bar, in its order. Regions and steps have no time of their own: outside of other events it is Python's.
-export const kParts = [
+const kParts = [
     { kind: Kind.kernel, name: "Kernels" },
     { kind: Kind.compile, name: "Compile" },
     { kind: Kind.run, name: "Run overhead" },
@@ -12,6 +12,13 @@ export const kParts = [
     { kind: Kind.wait, name: "Waiting" },
     { kind: kPython, name: "Python" },
 ];
+
+export const partsOf = (model) =>
+    kParts.map(({ kind, name }) => ({ kind, name: kind === kPython ? languageOf(model) : name }));
+
+// C++ has no lines.
+const languageOf = (model) =>
+    model.sites.every((site) => site.file === undefined) && model.sites.length ? "C++" : "Python";
 
 const isFrame = (kind) => kind === Kind.region || kind === Kind.step;
 
@@ -157,7 +164,7 @@ function sayParts(model, times, say) {
     const part = (kind, least, text) => {
         if (share(kind) >= least) say(share(kind), text(format.percent(share(kind))), { tab: "timeline" });
     };
-    part(kPython, 0.2, (p) => `${p} of the time is Python between runs.`);
+    part(kPython, 0.2, (p) => `${p} of the time is ${languageOf(model)} between runs.`);
     part(
         Kind.run,
         0.15,

@@ -7,6 +7,7 @@ import {
     mainTrack,
     modulesOf,
     notes,
+    partsOf,
     planTime,
     sourceLine,
     stepCount,
@@ -239,6 +240,13 @@ test("the generated profile is consistent", () => {
         const parent = model.events.parent[i];
         if (parent >= 0) assert.ok(model.events.end[i] <= model.events.end[parent], "an event ends inside its parent");
     }
+});
+
+test("time between runs is Python's where lines are known, else C++'s", () => {
+    const part = (sites) => partsOf(buildModel(profile({ sites }))).at(-1).name;
+    assert.equal(part([{ file: 0, line: 1 }, { op: "exp" }]), "Python");
+    assert.equal(part([{ op: "exp" }]), "C++");
+    assert.equal(part([]), "Python");
 });
 
 test("notes say what stands out", () => {

@@ -67,7 +67,8 @@ def _whole_step(step: Callable[..., Any]) -> Callable[..., Any]:
     def whole(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         if self._in_step:  # a step() that calls its parent's
             return step(self, *args, **kwargs)
-        ended = Optimizer._watch(self) if Optimizer._watch is not None else None
+        # An engine, which holds the state, notes its steps by itself.
+        ended = Optimizer._watch(self) if Optimizer._watch is not None and "state" in vars(self) else None
         self._in_step = True
         try:
             for hook in list(self._before.values()):

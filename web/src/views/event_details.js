@@ -4,7 +4,7 @@ import { h } from "../dom.js";
 import * as format from "../format.js";
 import { dot } from "../marks.js";
 import { Kind, eventName, kKindNames, lineText, rates } from "../model.js";
-import { kParts, sourceLine, timeInRange } from "../stats.js";
+import { partsOf, sourceLine, timeInRange } from "../stats.js";
 import { siteLink } from "./overview.js";
 
 export const pairs = (list) =>
@@ -126,7 +126,7 @@ export function rangeDetails(app, track, from, to, title = "In view") {
         h(
             "ul",
             null,
-            kParts
+            partsOf(model)
                 .filter(({ kind }) => times[kind] > 0)
                 .map(({ kind, name }) => part(kKindColors[kind], name, times[kind])),
         ),
