@@ -9,10 +9,11 @@
 #include <unistd.h>
 
 #include <map>
-#include <optional>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <vector>
 
 namespace weft::python {
 
@@ -116,11 +117,11 @@ bool holds_gil() {
 
 int current_line() { return holds_gil() ? line_with_gil() : line_of_call; }
 
-// NamedOp with `with`.
-struct OpScope {
-    std::string name;
-    std::optional<NamedOp> open;
-};
+// Open on this thread.
+std::vector<std::unique_ptr<NamedOp>>& named_ops() {
+    thread_local std::vector<std::unique_ptr<NamedOp>> open;
+    return open;
+}
 
 }  // namespace
 
@@ -145,13 +146,10 @@ void bind_profile(nb::module_& m) {
              });
     function(m, "_leave_module", "before", "It has ended.", [](int before) { current_module = before; });
 
-    nb::class_<OpScope>(m, "_NamedOp")
-        .def("__init__",
-             [](OpScope* self, std::string name) {
-                 new (self) OpScope{std::move(name), {}};
-             })
-        .def("__enter__", [](OpScope& self) { self.open.emplace(self.name); })
-        .def("__exit__", [](OpScope& self, nb::args) { self.open.reset(); });
+    function(m, "_enter_op", "name", "Ops of this thread are shown as one of this name, until _leave_op().",
+             [](std::string_view name) { named_ops().push_back(std::make_unique<NamedOp>(name)); });
+    function(m, "_leave_op", "", "The innermost one ends.", [] { named_ops().pop_back(); });
+
     nb::class_<Inspection>(m, "_Inspection").def(nb::init<>());
     nb::class_<Profile>(m, "_Profile")
         .def(nb::init<std::string>(), nb::call_guard<nb::gil_scoped_release>())

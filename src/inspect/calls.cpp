@@ -61,13 +61,16 @@ SourceLine Calls::line(int number) const {
 
 void Calls::add_text(const std::string& file, std::string text) {
     const std::lock_guard lock(mutex_);
-    texts_[file] = std::move(text);
+    for (auto& [known, known_text] : texts_)
+        if (known == file) return void(known_text = std::move(text));
+    texts_.emplace_back(file, std::move(text));
 }
 
 std::string Calls::text(const std::string& file) const {
     {
         const std::lock_guard lock(mutex_);
-        if (const auto found = texts_.find(file); found != texts_.end()) return found->second;
+        for (const auto& [known, text] : texts_)
+            if (known == file) return text;
     }
     std::ifstream stream(file, std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace weft::inspect {
@@ -33,8 +34,8 @@ private:
     mutable LeafMutex mutex_;
     std::vector<SourceLine> lines_;
     std::vector<Site> sites_;
-    std::unordered_map<std::string, std::string> texts_;  // by file
-    std::unordered_map<std::string, int> numbers_;        // of sites, by line and op
+    std::vector<std::pair<std::string, std::string>> texts_;  // by file: few
+    std::unordered_map<std::string, int> numbers_;            // of sites, by line and op
 };
 Calls& calls();
 

@@ -262,7 +262,8 @@ std::string Explanation::text(std::string_view stage) const {
     if (!is_stage && stage != "kernels" && stage != "details")
         throw ValueError(str("explain: there is no stage \"", stage,
                              "\"; the stages are kernels, details, graph, schedule, loops, source"));
-    if (kernels.empty()) return "nothing to compute: the value is in memory, or is a view of it (a profile shows what has run)\n";
+    if (kernels.empty())
+        return "nothing to compute: the value is in memory, or is a view of it (a profile shows what has run)\n";
     std::string out;
     if (!is_stage)
         out = str(kernels.size(), kernels.size() == 1 ? " kernel" : " kernels", ", ", megabytes(arena_bytes),

@@ -126,16 +126,13 @@ int ProfileData::track() {
     return own_track.track = static_cast<int>(tracks.size()) - 1;
 }
 
-int ProfileData::track_of_helper(int number) {
-    const auto [found, fresh] = helper_tracks.try_emplace(number, static_cast<int>(tracks.size()));
-    if (fresh) tracks.push_back({.name = str("helper ", number), .kind = Track::Kind::Worker});
-    return found->second;
-}
-
-int ProfileData::track_of_device(std::uint8_t device) {
-    const auto [found, fresh] = device_tracks.try_emplace(device, static_cast<int>(tracks.size()));
-    if (fresh) tracks.push_back({.name = Device::of_number(device).name(), .kind = Track::Kind::Stream});
-    return found->second;
+int ProfileData::track_of(Track::Kind kind, int number) {
+    for (std::size_t t = 0; t < tracks.size(); ++t)
+        if (tracks[t].kind == kind && tracks[t].number == number) return static_cast<int>(t);
+    const std::string name = kind == Track::Kind::Worker ? str("helper ", number)
+                                                         : Device::of_number(static_cast<std::uint8_t>(number)).name();
+    tracks.push_back({.name = name, .kind = kind, .number = number});
+    return static_cast<int>(tracks.size()) - 1;
 }
 
 void ProfileData::push(Profile::Event kind, int track, int what, std::size_t step, std::int64_t start,
@@ -183,6 +180,8 @@ using inspect::ProfileData;
 
 class Profile::Recorder final : public pipeline::Observer {
 public:
+    using Track = ProfileData::Track;
+
     explicit Recorder(std::string title) {
         const std::lock_guard queue(cells::run_lock());
         if (pipeline::observer()) throw ValueError("profile: another profile is recording; stop it first");
@@ -249,7 +248,9 @@ public:
         {
             const std::lock_guard lock(inspect::profile_mutex());
             for (const auto& [thread, start, end] : step.threads)
-                if (thread > 0) data.push(Event::Kernel, data.track_of_helper(thread), step.run, step.step, start, end);
+                if (thread > 0)
+                    data.push(Event::Kernel, data.track_of(Track::Kind::Worker, thread), step.run, step.step, start,
+                              end);
                 else if (end - start > kShortWait)
                     data.push(Event::Wait, data.track(), data.label("helper threads"), 0, start, end);
             if (!on_device) return data.push(Event::Kernel, data.track(), step.run, step.step, step.start, step.end);
@@ -298,7 +299,7 @@ private:
                 const std::int64_t start = step.began->time(), end = step.ended->time();
                 step.kernel->note_time(end - start);
                 const std::lock_guard lock(inspect::profile_mutex());
-                const int track = data.track_of_device(step.device->number());
+                const int track = data.track_of(Track::Kind::Stream, step.device->number());
                 data.push(Event::Kernel, track, step.run, step.step, start, end);
             } catch (const Error&) {  // the device has failed: the program hears of it where it asks for a value
                 return;

@@ -59,6 +59,7 @@ struct ProfileData {
         enum class Kind : std::uint8_t { Thread, Worker, Stream };  // Worker: a helper of the kernels' threads
         std::string name;
         Kind kind = Kind::Thread;
+        int number = 0;        // of a helper, of a device
         std::string thread;    // its name, which several may have
         bool is_free = false;  // the thread has ended: the next one of its name goes on here
     };
@@ -71,9 +72,8 @@ struct ProfileData {
     };
 
     // With the mutex, or before others know of this.
-    int track();  // of this thread
-    int track_of_helper(int number);
-    int track_of_device(std::uint8_t device);
+    int track();                                 // of this thread
+    int track_of(Track::Kind kind, int number);  // of a helper or a device
     int label(std::string_view name);
     void push(Profile::Event kind, int track, int what, std::size_t step, std::int64_t start, std::int64_t end);
 
@@ -90,7 +90,6 @@ struct ProfileData {
     std::vector<Track> tracks;
     std::vector<std::string> labels;
     std::unordered_map<std::string, int> label_numbers;
-    std::unordered_map<int, int> helper_tracks, device_tracks;
     std::vector<Holder> holders, at_peak;
     std::size_t most_holders = 1024;  // before those that are gone are dropped
     std::int64_t peak_bytes = 0, peak_time = 0;

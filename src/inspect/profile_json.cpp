@@ -14,7 +14,6 @@
 #include <ctime>
 #include <filesystem>
 #include <map>
-#include <numeric>
 #include <tuple>
 
 namespace weft::inspect {
@@ -372,18 +371,18 @@ private:
     // The main thread, then threads, helpers and devices, by name: "helper 2" is before "helper 10".
     Json tracks_json() {
         static constexpr std::string_view kKinds[] = {"thread", "worker", "stream"};
-        const std::vector<ProfileData::Track>& tracks = data_.tracks;
-        std::vector<std::size_t> order(tracks.size());
-        std::iota(order.begin(), order.end(), 0);
-        const auto place = [&](std::size_t t) {
-            return std::tuple(tracks[t].kind, t > 0, tracks[t].name.size(), std::string_view(tracks[t].name));
-        };
-        std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
+        std::map<std::string, int> order;
+        for (std::size_t t = 0; t < data_.tracks.size(); ++t) {
+            const ProfileData::Track& track = data_.tracks[t];
+            order[str(static_cast<int>(track.kind), t > 0 ? "b" : "a", 1000 + track.name.size(), track.name, " ", t)] =
+                static_cast<int>(t);
+        }
         Json out = Json::array();
-        track_numbers_.resize(tracks.size());
-        for (const std::size_t t : order) {
-            track_numbers_[t] = static_cast<int>(out.size());
-            out.push_back(Json{{"name", tracks[t].name}, {"kind", kKinds[static_cast<std::size_t>(tracks[t].kind)]}});
+        track_numbers_.resize(data_.tracks.size());
+        for (const auto& [key, t] : order) {
+            const ProfileData::Track& track = data_.tracks[static_cast<std::size_t>(t)];
+            track_numbers_[static_cast<std::size_t>(t)] = static_cast<int>(out.size());
+            out.push_back(Json{{"name", track.name}, {"kind", kKinds[static_cast<std::size_t>(track.kind)]}});
         }
         return out;
     }

@@ -41,11 +41,14 @@ class _Updates(Optimizer):
     def step(self, closure: Any = None) -> Any:
         """Updates every parameter that has a gradient, and computes all that is pending."""
         loss = self._evaluate(closure)
-        with _weft._NamedOp(type(self).__name__):
+        _weft._enter_op(type(self).__name__)
+        try:
             for group in self.param_groups:
                 for param in group["params"]:
                     if param.grad is not None:
                         self._step_of(param, group)
+        finally:
+            _weft._leave_op()
         return loss
 
     def _step_of(self, param: Any, group: Any) -> None:
