@@ -137,14 +137,15 @@ private:
     std::vector<Options> options_;
 };
 
-// What the optimisers below have in common. Each declares its options, with PyTorch's defaults, and its rule.
-#define WEFT_OPTIMIZER(Name, Options)                                                \
-public:                                                                              \
-    explicit Name(std::vector<Tensor> parameters, const Options& options = {});      \
-                                                                                     \
-private:                                                                             \
-    void check(const Options& options) const override;                               \
-    std::optional<double> start(std::size_t group, std::size_t slot) const override; \
+// What the optimisers below have in common. Each declares its options, with PyTorch's defaults, and its rule. `name` is how messages and
+// profiles call it.
+#define WEFT_OPTIMIZER(Name, Options)                                                                          \
+public:                                                                                                        \
+    explicit Name(std::vector<Tensor> parameters, const Options& options = {}, std::string_view name = #Name); \
+                                                                                                               \
+private:                                                                                                       \
+    void check(const Options& options) const override;                                                         \
+    std::optional<double> start(std::size_t group, std::size_t slot) const override;                           \
     void update(std::size_t group, Tensor& parameter, const Tensor& gradient, std::span<Tensor> slots) override
 
 // Stochastic gradient descent: g += weight_decay p; buffer = momentum buffer + (1 - dampening) g; p -= lr buffer.

@@ -53,6 +53,24 @@ private:
     std::unique_ptr<Recorder> recorder_;
 };
 
+// A part of the program, on the timeline of the profile that records; without one it does nothing.
+//   const ProfileRegion region("evaluate");
+class ProfileRegion {
+public:
+    explicit ProfileRegion(std::string_view name, Profile::Event kind = Profile::Event::Region);
+    ~ProfileRegion();
+    ProfileRegion(const ProfileRegion&) = delete;
+    ProfileRegion& operator=(const ProfileRegion&) = delete;
+
+private:
+    const Profile::Event kind_;
+    const std::int64_t start_;  // -1: nobody records
+    std::string name_;
+};
+
+// What profiles call this thread, from its next one on; else it has the name that the system knows.
+void name_thread(std::string_view name);
+
 // Ops that this thread calls while it lives are shown as one op of this name: an optimiser's step.
 class NamedOp {
 public:
@@ -74,6 +92,8 @@ struct SourceLine {
     std::string function, module;  // "forward", "model.layers.1.attn"
 };
 int add_source_line(const SourceLine& line);  // gives its number; equal ones are to be added once
+// The text of a file that is on no disk: a notebook's cell.
+void add_source_text(const std::string& file, std::string text);
 // Called for each op that is recorded, by the thread that calls it: the number of the line where the program stands, -1 if not known.
 void set_source_callback(int (*where)());
 

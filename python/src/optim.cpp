@@ -112,15 +112,15 @@ std::vector<Tensor> tensors_in(nb::handle list, const char* function) {
     return Converter<std::vector<Tensor>>(list.ptr(), {function, "params"}).get();
 }
 
-// weft._weft._SGD and so on: `read` makes the options from a dict.
+// weft._weft._SGD and so on: `read` makes the options from a dict. Several classes of Python may share one, each under its own name.
 template <class Engine, auto read>
 void bind_engine(nb::module_& m, const char* class_name) {
     static const char* name;
     name = class_name + 1;
     nb::class_<Engine, Optimizer>(m, class_name)
         .def("__init__",
-             [](Engine* self, nb::handle params, nb::dict settings) {
-                 new (self) Engine(tensors_in(params, name), read(Settings(name, std::move(settings))));
+             [](Engine* self, nb::handle params, nb::dict settings, const std::string& shown_as) {
+                 new (self) Engine(tensors_in(params, name), read(Settings(name, std::move(settings))), shown_as);
              })
         .def("add_group",
              [](Engine& self, nb::handle params, nb::dict settings) {

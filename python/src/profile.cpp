@@ -6,11 +6,14 @@
 #include <weft/profile.h>
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <unordered_map>
+#include <vector>
 
 namespace weft::python {
 
@@ -39,6 +42,7 @@ Lines& lines() {
 bool recording_lines = false;
 constinit thread_local int current_module = 0;
 constinit thread_local int line_of_call = -1;  // of a call that computes without the GIL
+constinit thread_local bool is_named = false;  // the thread, to profiles
 
 std::string text_of(PyObject* object, const char* name) {
     const nb::object value = nb::steal(PyObject_GetAttrString(object, name));
@@ -49,15 +53,25 @@ std::string text_of(PyObject* object, const char* name) {
     return "?";
 }
 
-const Code& code_of(PyObject* code) {
-    const auto [found, fresh] = lines().codes.try_emplace(code);
-    if (fresh) {
-        Py_INCREF(code);
-        found->second.file = text_of(code, "co_filename");
-        found->second.function = text_of(code, "co_name");
-        found->second.is_own =
-            found->second.file.starts_with(lines().package) || found->second.file.starts_with("<frozen");
+// What is on no disk (a notebook's cell, an interactive line) has a text that Python may know, and a better name: weft._profile._cell().
+void find_cell(Code& code) {
+    if (code.is_own || ::access(code.file.c_str(), R_OK) == 0) return;
+    try {
+        const nb::object cell = nb::module_::import_("weft._profile").attr("_cell")(code.file);
+        code.file = nb::cast<std::string>(cell[0]);
+        add_source_text(code.file, nb::cast<std::string>(cell[1]));
+    } catch (const std::exception&) {
+        PyErr_Clear();  // then it has neither
     }
+}
+
+const Code& code_of(PyObject* code) {
+    if (const auto found = lines().codes.find(code); found != lines().codes.end()) return found->second;
+    Code facts{.file = text_of(code, "co_filename"), .function = text_of(code, "co_name")};
+    facts.is_own = facts.file.starts_with(lines().package) || facts.file.starts_with("<frozen");
+    find_cell(facts);  // runs Python: another thread may be faster
+    const auto [found, fresh] = lines().codes.try_emplace(code, std::move(facts));
+    if (fresh) Py_INCREF(code);
     return found->second;
 }
 
@@ -67,8 +81,20 @@ int number_of(PyObject* code, const Code& facts, int line) {
     return found->second;
 }
 
+// Python's name of this thread is the better one.
+void name_this_thread() {
+    if (std::exchange(is_named, true)) return;
+    try {
+        const nb::object thread = nb::module_::import_("threading").attr("current_thread")();
+        name_thread(text_of(thread.ptr(), "name"));
+    } catch (const nb::python_error&) {
+        // At the end of the program there may be none.
+    }
+}
+
 // The innermost frame that is not Weft's.
 int line_with_gil() {
+    name_this_thread();
     nb::object frame = nb::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
     static PyObject* const back = PyUnicode_InternFromString("f_back");
     while (frame.is_valid() && !frame.is_none()) {
@@ -90,6 +116,12 @@ bool holds_gil() {
 }
 
 int current_line() { return holds_gil() ? line_with_gil() : line_of_call; }
+
+// Open on this thread.
+std::vector<std::unique_ptr<NamedOp>>& named_ops() {
+    thread_local std::vector<std::unique_ptr<NamedOp>> open;
+    return open;
+}
 
 }  // namespace
 
@@ -114,12 +146,19 @@ void bind_profile(nb::module_& m) {
              });
     function(m, "_leave_module", "before", "It has ended.", [](int before) { current_module = before; });
 
+    function(m, "_enter_op", "name", "Ops of this thread are shown as one of this name, until _leave_op().",
+             [](std::string_view name) { named_ops().push_back(std::make_unique<NamedOp>(name)); });
+    function(m, "_leave_op", "", "The innermost one ends.", [] { named_ops().pop_back(); });
+
     nb::class_<Inspection>(m, "_Inspection").def(nb::init<>());
     nb::class_<Profile>(m, "_Profile")
         .def(nb::init<std::string>(), nb::call_guard<nb::gil_scoped_release>())
         .def("set_title", &Profile::set_title)
-        .def("add", [](Profile& self, int kind, const std::string& label, std::int64_t start,
-                       std::int64_t end) { self.add(static_cast<Profile::Event>(kind), label, start, end); })
+        .def("add",
+             [](Profile& self, int kind, const std::string& label, std::int64_t start, std::int64_t end) {
+                 name_this_thread();
+                 self.add(static_cast<Profile::Event>(kind), label, start, end);
+             })
         .def_static("now", &Profile::now)
         .def("stop", &Profile::stop, nb::call_guard<nb::gil_scoped_release>())
         .def("save", [](const Profile& self, const std::string& path) { without_gil([&] { self.save(path); }); })

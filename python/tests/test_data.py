@@ -22,7 +22,7 @@ from weft.utils.data import (
 
 
 def workers():
-    return [t for t in threading.enumerate() if t.name.startswith("weft-worker")]
+    return [t for t in threading.enumerate() if t.name.startswith("weft-loader")]
 
 
 @pytest.fixture(autouse=True)

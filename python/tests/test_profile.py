@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 
@@ -61,7 +62,7 @@ def test_a_training_step_by_line_and_module():
     up = [s for s in sites if s.get("module") == "model.blocks.0.up"]
     assert up and all(__file__.endswith(run["files"][s["file"]]["path"]) and s["line"] == model.blocks[0].line for s in up)
     assert {"linear", "gelu", "cross_entropy", "SGD"} <= {s["op"] for s in sites}
-    assert all(kernel["sites"] for kernel in run["kernels"])
+    assert all(kernel["sites"] or kernel["name"].startswith("rand") for kernel in run["kernels"])  # parameters were made before
     names = [kernel["name"] for kernel in run["kernels"]]
     assert any(name.startswith("linear+gelu") for name in names) and any("SGD" in name for name in names)
     assert any(kernel.get("backward") for kernel in run["kernels"])
@@ -85,11 +86,116 @@ def test_events_of_a_thread_nest():
     events = json.loads(p.json())["events"]
     open_until = []
     for start, duration, track in zip(events["start"], events["duration"], events["track"]):
-        assert track == 0
+        if track != 0:
+            continue
         while open_until and open_until[-1] <= start:
             open_until.pop()
         assert not open_until or start + duration <= open_until[-1]
         open_until.append(start + duration)
+
+
+def spans(run, kind, track=None):
+    """(what, start, end) of events: by label where they have one."""
+    events, names = run["events"], [track["name"] for track in run["tracks"]]
+    for k, what, start, duration, t in zip(*(events[name] for name in ("kind", "what", "start", "duration", "track"))):
+        if k == kind and track in (None, names[t]):
+            yield (run["labels"][what] if k >= 3 else what), start, start + duration
+
+
+def test_calls_of_modules_are_regions_that_nest():
+    _, p = trained()
+    run = json.loads(p.json())
+    regions = list(spans(run, 5, "main"))
+    assert [name for name, *_ in regions] == 3 * ["model", "model.blocks.0", "model.blocks.0.up", "model.out"]
+    for inner, outer in ((1, 0), (2, 1), (3, 0)):
+        assert regions[outer][1] <= regions[inner][1] <= regions[inner][2] <= regions[outer][2]
+    with weft.inspection():
+        model(weft.rand(8, 16))  # without a profile there is nowhere to note it
+
+
+def test_loaders_with_workers():
+    class Slow(weft.utils.data.Dataset):
+        def __len__(self):
+            return 8
+
+        def __getitem__(self, i):
+            time.sleep(0.01)
+            return weft.full((4,), float(i)).exp()
+
+    loader = DataLoader(Slow(), batch_size=2, num_workers=2)
+    with weft.profile() as p:
+        for _ in range(2):  # epochs
+            for batch in loader:
+                batch.sum().item()
+    run = json.loads(p.json())
+    assert [track["name"] for track in run["tracks"] if track["kind"] == "thread"] == ["main", "weft-loader-0", "weft-loader-1"]
+    waits = [span for span in spans(run, 4, "main")]
+    assert len(waits) == 8 and all(name == "next batch" for name, *_ in waits)
+    assert sum(end - start for _, start, end in waits) > 4 * 15e6  # two workers, 20 ms for a batch
+    for worker in ("weft-loader-0", "weft-loader-1"):
+        loads = list(spans(run, 4, worker))
+        assert len(loads) == 4 and all(name == "load a batch" and end - start >= 20e6 for name, start, end in loads)
+        assert all(any(start <= s and e <= end for _, start, end in loads) for _, s, e in spans(run, 2, worker))  # what it computes
+
+
+def test_kernels_of_a_device_are_on_its_row():
+    model = nn.Linear(64, 64).to("simulated")
+    weft.realize(*model.parameters())
+    with weft.profile() as p:
+        model(weft.rand(32, 64, device="simulated")).sum().item()
+    run = json.loads(p.json())
+    assert {"name": "simulated:0", "kind": "stream"} in run["tracks"]
+    kernels = list(spans(run, 0, "simulated:0"))
+    assert len(kernels) == sum(kernel["calls"] for kernel in run["kernels"]) and not list(spans(run, 0, "main"))
+    assert any(name == "simulated:0 → cpu" for name, *_ in spans(run, 7, "main"))
+    assert sum(kernel["time"] for kernel in run["kernels"]) == sum(end - start for _, start, end in kernels)
+
+
+def test_the_source_of_what_is_on_no_disk(monkeypatch):
+    import linecache
+    import types
+
+    text = "def cell(x):\n    return x.exp() * 5\n"
+    for file, shown in (("<python-input-3>", "<python-input-3>"), ("/tmp/ipykernel_7/1234.py", "In[3]")):
+        linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+        scope = {}
+        exec(compile(text, file, "exec"), scope)
+        with weft.profile() as p:
+            scope["cell"](weft.rand(30).realize()).numpy()
+        files = {each["path"]: each.get("source") for each in json.loads(p.json())["files"]}
+        assert files[shown] == text
+        names = types.SimpleNamespace(format_code_name=lambda file: ("Cell", "In[3]") if "ipykernel" in file else None)
+        monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace(compile=names)))
+    assert weft.explain(scope["cell"], weft.rand(30).realize()).kernels[0].lines == ["In[3]:2"]
+
+
+@pytest.mark.parametrize("name", ["AdamW", "Adafactor", "Mine", "Descent"])
+def test_every_optimiser_has_its_name_and_its_steps(name):
+    class Mine(weft.optim.Adam):
+        pass
+
+    class Descent(weft.optim.Optimizer):
+        def __init__(self, params, lr):
+            super().__init__(params, {"lr": lr})
+
+        def step(self, closure=None):
+            with weft.no_grad():
+                for p in self.param_groups[0]["params"]:
+                    p.sub_(p.grad, alpha=0.1)  # its ops are the user's own lines
+
+    layer = nn.Linear(16, 4)
+    optimizer = {"Mine": Mine, "Descent": Descent}.get(name) or getattr(weft.optim, name)
+    optimizer = optimizer(layer.parameters(), lr=0.01)
+    with weft.profile() as p:
+        for _ in range(2):
+            layer(weft.rand(8, 16)).square().mean().backward()
+            optimizer.step()
+    run = json.loads(p.json())
+    assert run["labels"].count(f"{name}.step") == 1 and run["events"]["kind"].count(6) == 2
+    assert any(("sub" if name == "Descent" else name) in kernel["name"].replace(" ", "+").split("+") for kernel in run["kernels"]), run["kernels"]
+    if name == "Mine":
+        with pytest.raises(ValueError, match="Mine: lr"):
+            Mine(layer.parameters(), lr=-1)
 
 
 def test_looking_changes_nothing():
@@ -120,6 +226,11 @@ def test_explain_a_function_and_a_tensor():
     assert any(kernel.lines == [f"test_profile.py:{model.blocks[0].line}"] for kernel in plan.kernels)
     assert plan.kernels[0].name.startswith("linear+gelu") and len(repr(plan).splitlines()) == 2 + len(plan.kernels)
     assert "<table>" in plan._repr_html_() and "linear+gelu" in plan._repr_html_()
+    layer, x = nn.Linear(700, 600), weft.rand(500, 700).realize()
+    weft.realize(*layer.parameters())
+    with weft.profile():
+        layer(x).realize()
+    assert "% of the limit" in weft.explain(layer, x)._repr_html_()
     y = weft.rand(20).realize().exp()
     assert weft.explain(y, stage="loops") and "exp" in weft.explain(y, stage="graph")
     with weft.inspection():
@@ -162,6 +273,8 @@ def test_mistakes(tmp_path):
         p.save(tmp_path / "run.txt")
     with pytest.raises(OSError):
         p.save(tmp_path / "missing" / "run.json")
+    with pytest.raises(TypeError, match="must be a path"):
+        p.save(None)
     p.save(tmp_path / "run.html")
     page = (tmp_path / "run.html").read_text(encoding="utf-8")
     assert page.count(p.json()) == 1 and page.rstrip().endswith("</html>")
@@ -211,6 +324,11 @@ def test_a_whole_program_by_a_variable(tmp_path):
                                ("WEFT_PROFILE_EVERY", "often", "WEFT_PROFILE_EVERY=often: must be a number of seconds")):  # fmt: skip
         environment = {**os.environ, "WEFT_PROFILE": str(tmp_path / "x.html"), name: value}
         assert words in subprocess.run([sys.executable, "-c", "import weft"], env=environment, capture_output=True, text=True).stderr
+    twice = subprocess.run([sys.executable, "-c", "import weft\nwith weft.profile(): pass"], cwd=tmp_path, env={**os.environ, "WEFT_PROFILE": "x.html"},
+                           capture_output=True, text=True)  # fmt: skip
+    assert "WEFT_PROFILE records the whole program already" in twice.stderr
+    for arguments, words in ((["missing.html"], "weft.inspect: missing.html: No such file"), (["run.html", "--port", "99999"], "must be 0 to 65535")):
+        assert words in subprocess.run([sys.executable, "-m", "weft.inspect", *arguments], cwd=tmp_path, capture_output=True, text=True).stderr
 
 
 def test_the_live_page_is_for_this_machine_and_this_user(tmp_path):
@@ -226,8 +344,9 @@ def test_the_live_page_is_for_this_machine_and_this_user(tmp_path):
             weft.rand(3).sum().item()
         p.save(path)
         answer = urllib.request.urlopen(address)
-        assert b"weft-profile" in answer.read() and answer.headers["Refresh"]
-        for wrong in (address.rsplit("/", 2)[0] + "/", address[:-2] + "/", address + "../etc/passwd"):
+        assert b"weft-profile" in answer.read() and address.endswith("/?every=3")
+        plain = address.partition("?")[0]
+        for wrong in (plain.rsplit("/", 2)[0] + "/", plain[:-2] + "/", plain + "../etc/passwd"):
             with pytest.raises(urllib.error.HTTPError, match="404"):
                 urllib.request.urlopen(wrong)
         with pytest.raises(urllib.error.HTTPError, match="404"):  # a page elsewhere that got hold of a name for this address
@@ -298,7 +417,7 @@ def test_jit_shows_its_own_lines_whatever_else_has_the_plan():
     def captured(x):
         return x.exp() * 7
 
-    weft.explain(captured, x)
+    assert weft.explain(captured, x).kernels[0].name.startswith("exp+mul")  # its own, not those of a call
     with weft.profile() as p:
         (x.exp() * 7).realize()
         for _ in range(3):

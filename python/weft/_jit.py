@@ -85,5 +85,6 @@ def jit(function: _F) -> _F:
         results = captured[mode](args)
         return rebuild[len(results)](iter(results))
 
+    call._is_jit = True  # type: ignore[attr-defined]
     call.captures = lambda: sum(each.captures() for each in captured.values())  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]

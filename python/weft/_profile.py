@@ -107,14 +107,30 @@ class _Watch:
         modules = _Modules()
 
         def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
-            before = _weft._enter_module(modules.enter(self))
+            path = modules.enter(self)
+            before = _weft._enter_module(path)
+            region = profile.active.region(path) if profile.active is not None else None
+            if region is not None:
+                region.__enter__()
             try:
                 return call(self, *args, **kwargs)
             finally:
+                if region is not None:
+                    region.__exit__()
                 modules.leave()
                 _weft._leave_module(before)
 
         module_class.__call__ = watched
+
+
+def _cell(file: str) -> tuple[str, str]:
+    """What is on no disk: its name for people and its text, as far as Python knows them. A notebook's cell is "In[3]"."""
+    import linecache
+
+    name, shell = file, sys.modules.get("IPython")
+    if shell is not None and (shell := shell.get_ipython()) is not None:
+        name = (shell.compile.format_code_name(file) or (None, file))[1]
+    return name, "".join(linecache.getlines(file))
 
 
 def _module_class() -> Any:
@@ -139,6 +155,8 @@ def explain(what: Any, /, *args: Any, stage: str | None = None, **kwargs: Any) -
     if not isinstance(what, Tensor):
         if not callable(what):
             raise TypeError(f"explain(): argument 'what' must be a Tensor, or a function that gives one, not {type(what).__name__}")
+        if getattr(what, "_is_jit", False):  # its call would run it
+            what = what.__wrapped__
         with inspection():
             result = what(*args, **kwargs)
             first = result[0] if isinstance(result, (tuple, list)) and result else result
@@ -158,9 +176,15 @@ def _table(explanation: Any) -> str:
     def row(cells: list[str], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag} style='text-align:left'>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
+    def measured(kernel: Any) -> str:
+        if not kernel.measured:
+            return ""
+        part = kernel.estimate / kernel.measured
+        return f"{1e6 * kernel.measured:.1f} µs" + (f", {100 * part:.0f} % of the limit" if 0 < part <= 1 else ", in the caches" if part else "")
+
     rows = [
         row([kernel.name, " ".join(kernel.lines), f"{(kernel.reads + kernel.writes) / 1e6:.2f} MB", f"{2e-6 * kernel.multiply_adds:.1f}",
-             f"{1e6 * kernel.estimate:.1f} µs", f"{1e6 * kernel.measured:.1f} µs" if kernel.measured else ""], "td")
+             f"{1e6 * kernel.estimate:.1f} µs" if kernel.estimate else "", measured(kernel)], "td")
         for kernel in explanation.kernels
     ]  # fmt: skip
     head = row(["kernel", "from", "memory", "MFLOP", "at least", "measured"], "th")
@@ -195,6 +219,7 @@ class profile:
     """
 
     active: profile | None = None
+    _whole = False  # of a program, by WEFT_PROFILE
 
     def __init__(self, title: str | None = None) -> None:
         if title is not None and not isinstance(title, str):
@@ -209,6 +234,8 @@ class profile:
         """Begins; `with` does so."""
         if self._profile is not None:
             raise RuntimeError("profile: this one has been started already; make another one")
+        if profile.active is not None and profile.active._whole:
+            raise RuntimeError("profile: WEFT_PROFILE records the whole program already; unset it, or leave this profile out")
         self._profile = _weft._Profile(self.title or "")
         self._watch = _Watch()
         profile.active = self
@@ -250,6 +277,8 @@ class profile:
     def save(self, path: Any) -> None:
         """Writes "run.html", a page that opens in a browser without a network, or "run.json", the same as data."""
         recorded = self._recorded()
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(f"save(): argument 'path' must be a path, like \"run.html\", not {type(path).__name__}")
         _check_suffix(f"save({str(path)!r})", path)
         recorded.save(os.fspath(path))
 
@@ -273,14 +302,25 @@ class profile:
         return self._profile
 
     def _replace(self, owner: Any, name: str, replacement: Any) -> None:
-        before = getattr(owner, name)
-        setattr(owner, name, replacement(before))
+        before = vars(owner)[name]
+        setattr(owner, name, replacement(getattr(owner, name)))
         self._undo.append(lambda: setattr(owner, name, before))
 
     def _watch_loaders(self) -> None:
         from .utils.data import DataLoader
+        from .utils.data.dataloader import _Worker
 
         recorded = self._profile
+
+        def loaded(outcome: Any) -> Any:
+            def watched(load: Any, task: Any) -> Any:
+                start = recorded.now()
+                try:
+                    return outcome(load, task)
+                finally:
+                    recorded.add(_DATA, "load a batch", start, recorded.now())
+
+            return staticmethod(watched)
 
         def watched(iterate: Any) -> Any:
             def batches(loader: Any) -> Any:
@@ -297,23 +337,18 @@ class profile:
             return batches
 
         self._replace(DataLoader, "__iter__", watched)
+        self._replace(_Worker, "_outcome", loaded)
 
     def _watch_steps(self) -> None:
-        from .optim.fused import FusedOptimizer
+        from .optim import Optimizer
 
         recorded = self._profile
 
-        def watched(step: Any) -> Any:
-            def stepped(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-                start = recorded.now()
-                try:
-                    return step(optimizer, *args, **kwargs)
-                finally:
-                    recorded.add(_STEP, f"{type(optimizer).__name__}.step", start, recorded.now())
+        def began(optimizer: Any) -> Any:
+            start = recorded.now()
+            return lambda: recorded.add(_STEP, f"{type(optimizer).__name__}.step", start, recorded.now())
 
-            return stepped
-
-        self._replace(FusedOptimizer, "step", watched)
+        self._replace(Optimizer, "_watch", lambda _: staticmethod(began))
 
 
 def _check_suffix(where: str, path: Any) -> None:
@@ -338,6 +373,7 @@ def profile_program(path: str) -> None:
     if not 0 <= every < 1e6:
         raise ValueError(f"WEFT_PROFILE_EVERY={text}: must be a number of seconds, like 2")
     recorded = profile().start()
+    recorded._whole = True
     ended = threading.Event()
 
     def save_so_far() -> None:

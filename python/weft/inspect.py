@@ -53,7 +53,7 @@ def server(path: str, port: int = 0, every: int = 3) -> tuple[ThreadingHTTPServe
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             host = self.headers.get("Host", "").rpartition(":")[0]
-            known = secrets.compare_digest(self.path.encode(), secret.encode()) and host in ("127.0.0.1", "localhost")
+            known = secrets.compare_digest(self.path.partition("?")[0].encode(), secret.encode()) and host in ("127.0.0.1", "localhost")
             body = b"there is nothing here\n"
             if known:
                 try:
@@ -62,11 +62,11 @@ def server(path: str, port: int = 0, every: int = 3) -> tuple[ThreadingHTTPServe
                 except OSError:
                     body = b"the program has not written its profile yet\n"
             self.send_response(200 if known else 404)
-            self.send_header("Content-Type", "text/html; charset=utf-8" if body.lstrip().startswith(b"<") else "text/plain; charset=utf-8")
+            self.send_header("Content-Type", "text/html; charset=utf-8" if body.startswith(b"<") else "text/plain; charset=utf-8")
             self.send_header("Content-Length", str(len(body)))
             self.send_header("Cache-Control", "no-store")
             self.send_header("Referrer-Policy", "no-referrer")
-            if known:
+            if known and not body.startswith(b"<"):  # the page loads itself again, as its address says
                 self.send_header("Refresh", str(every))
             self.end_headers()
             self.wfile.write(body)
@@ -75,7 +75,7 @@ def server(path: str, port: int = 0, every: int = 3) -> tuple[ThreadingHTTPServe
             pass
 
     made = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-    return made, f"http://127.0.0.1:{made.server_address[1]}{secret}"
+    return made, f"http://127.0.0.1:{made.server_address[1]}{secret}?every={every}"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -86,6 +86,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--port", type=int, default=0, help="where (any free one)")
     parser.add_argument("--rows", type=int, default=20, help="kernels to list")
     options = parser.parse_args(arguments)
+    if not 0 <= options.port < 65536:
+        parser.error("argument --port: must be 0 to 65535")
     try:
         if not options.live:
             try:
@@ -100,7 +102,10 @@ def main(arguments: list[str] | None = None) -> int:
         made.serve_forever()
     except KeyboardInterrupt:
         return 0
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        print("weft.inspect: " + ": ".join(filter(None, (error.filename, error.strerror))), file=sys.stderr)
+        return 1
+    except ValueError as error:
         print(f"weft.inspect: {error}", file=sys.stderr)
         return 1
     return 0

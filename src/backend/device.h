@@ -25,9 +25,17 @@ struct KernelLaunch {
     bool interruptible = true;             // false where stopping half way would leave a half-written value
 };
 
+// A place in the order of a device's work, which the device reaches later than the host.
+class Moment {
+public:
+    virtual ~Moment() = default;
+    virtual std::int64_t time() = 0;  // when it was reached, in nanoseconds of the host's steady clock; waits for it
+};
+
 class DeviceRuntime {
 public:
     virtual ~DeviceRuntime() = default;
+    virtual std::uint8_t number() const = 0;        // of weft::Device
     virtual bool is_host() const { return false; }  // its memory is the host's
     virtual TargetRef target() = 0;                 // what code for it is made for, as the configuration is now
 
@@ -49,8 +57,9 @@ public:
     virtual void abandon_run() noexcept {
     }                                // the run has failed: what its kernels have found wrong is nobody's any more
     virtual void synchronise() = 0;  // returns when all that was launched is done
-    // In seconds, of a clock that tells when what was launched before has ended: the difference of two is what ran between.
-    virtual double time();
+    // Behind what was launched before, in front of what comes: two of them tell when what is between ran. This one waits for the device; one
+    // that works while the host goes on has its own.
+    virtual std::unique_ptr<Moment> mark();
 };
 
 // Opens the device when it is first asked for. Throws ValueError that says what is missing.

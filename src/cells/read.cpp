@@ -4,6 +4,7 @@
 #include "core/str.h"
 #include "core/word.h"
 #include "ir/build.h"
+#include "pipeline/observer.h"
 #include "pipeline/pipeline.h"
 
 #include <weft/error.h>
@@ -45,7 +46,9 @@ NodeRef on_host(const Tensor& tensor) {
     NodeRef buffer = computed(tensor);
     if (buffer->device == kCpu || buffer->device == kAnyDevice) return buffer;
     if (!is_dense(*buffer)) buffer = computed(make_tensor(ir::contiguous(buffer)));
-    return pipeline::moved(*buffer, kCpu);
+    std::unique_lock queue(cells::run_lock(), std::defer_lock);
+    if (pipeline::observer()) queue.lock();  // it must not end meanwhile
+    return pipeline::moved(*buffer, kCpu, queue ? pipeline::observer() : nullptr);
 }
 
 // Calls f(address) for each element in row-major order.

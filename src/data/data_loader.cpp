@@ -2,6 +2,7 @@
 #include <weft/data_loader.h>
 #include <weft/error.h>
 #include <weft/ops.h>
+#include <weft/profile.h>
 
 #include <algorithm>
 #include <numeric>
@@ -67,6 +68,7 @@ DataLoader::Iterator::Iterator(const DataLoader& loader) : loader_(&loader) {
 }
 
 std::vector<Tensor> DataLoader::Iterator::operator*() const {
+    const ProfileRegion region("next batch", Profile::Event::Data);
     const std::int64_t from = batch_ * loader_->options_.batch_size;
     const std::int64_t to = std::min(from + loader_->options_.batch_size, loader_->dataset_.size());
     return order_.empty() ? loader_->dataset_.rows(from, to) : loader_->dataset_.rows(order_[0][{Slice{from, to}}]);

@@ -35,6 +35,7 @@ std::size_t scratch_stride(std::size_t bytes) { return (bytes + 64 + 63) / 64 * 
 
 class Cpu final : public DeviceRuntime {
 public:
+    std::uint8_t number() const override { return kCpu; }
     bool is_host() const override { return true; }
     TargetRef target() override { return current_target(); }
     ir::StorageRef allocate(std::int64_t bytes) override { return device::allocate(bytes); }

@@ -47,9 +47,13 @@ DeviceRuntime& opened(std::uint8_t number) {
 
 }  // namespace
 
-double DeviceRuntime::time() {
+std::unique_ptr<Moment> DeviceRuntime::mark() {
+    struct Now final : Moment {
+        const std::chrono::nanoseconds at = std::chrono::steady_clock::now().time_since_epoch();
+        std::int64_t time() override { return at.count(); }
+    };
     synchronise();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return std::make_unique<Now>();
 }
 
 DeviceRuntime& runtime_of(std::uint8_t number) {

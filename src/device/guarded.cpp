@@ -83,6 +83,7 @@ class Guarded final : public DeviceRuntime {
 public:
     Guarded(std::string_view type, int index, Processor processor)
         : number_(Device(str(type, ":", index)).number()), processor_(processor) {}
+    std::uint8_t number() const override { return number_; }
     TargetRef target() override {
         const TargetRef host = current_target();
         if (processor_ == Processor::Cpu) return host;

@@ -35,6 +35,11 @@ inline void relax() {
 // ---- the pool --------------------------------------------------------------------------------------------------------
 
 thread_local bool inside_chunk = false;  // a kernel that asks for threads again gets none
+constinit thread_local ThreadLog* open_log = nullptr;
+
+std::int64_t nanoseconds() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+}
 
 class Helpers {
 public:
@@ -58,6 +63,7 @@ private:
         const ChunkFn* f = nullptr;
         std::int64_t chunks = 0, grain = 1, claims = 0;
         bool interruptible = true, keep_subnormals = false;
+        ThreadSpan* spans = nullptr;  // by thread; null: nobody asks
     };
 
     // Takes a claim of the job that is open; false if none is left. The caller takes the first, helpers take the last: so both work on
@@ -76,6 +82,8 @@ private:
 
     void perform(std::int64_t index, int thread) noexcept {
         const std::int64_t begin = index * job_.grain, end = std::min(begin + job_.grain, job_.chunks);
+        ThreadSpan* const span = job_.spans ? job_.spans + thread : nullptr;
+        if (span && span->start == 0) span->start = nanoseconds();
         const DenormalScope flush(job_.keep_subnormals);
         inside_chunk = true;
         try {
@@ -94,6 +102,7 @@ private:
             abandon();
         }
         inside_chunk = false;
+        if (span) span->end = nanoseconds();
         done_.fetch_add(1, std::memory_order_release);  // after this the job may be gone
     }
 
@@ -109,6 +118,17 @@ private:
         std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
         while (!ticket_.compare_exchange_weak(ticket, ticket & ~kLeft, std::memory_order_acq_rel)) {}
         done_.fetch_add(static_cast<std::int64_t>(ticket & kLeft), std::memory_order_release);
+    }
+
+    ThreadSpan* start_spans() {
+        spans_.assign(threads_.size() + 1, {});
+        return spans_.data();
+    }
+
+    void end_spans(ThreadLog& log) const {
+        for (int thread = 1; thread < static_cast<int>(spans_.size()); ++thread)
+            if (spans_[thread].start) log.spans.push_back({thread, spans_[thread].start, spans_[thread].end});
+        if (spans_[0].start) log.spans.push_back({0, spans_[0].end, nanoseconds()});
     }
 
     void wake() {
@@ -129,6 +149,7 @@ private:
     std::mutex exception_mutex_;
     std::exception_ptr exception_;
     std::int64_t exception_index_ = std::numeric_limits<std::int64_t>::max();
+    std::vector<ThreadSpan> spans_;  // of the job; a thread writes its own while it holds a claim
     std::vector<std::thread> threads_;
 };
 
@@ -138,7 +159,8 @@ void Helpers::run(std::int64_t chunks, ChunkFn f, const ChunkOptions& options) {
             options.grain,
             (chunks + options.grain - 1) / options.grain,
             options.interruptible,
-            options.keep_subnormals};
+            options.keep_subnormals,
+            open_log ? start_spans() : nullptr};
     stop_job_.store(false, std::memory_order_relaxed);
     done_.store(0, std::memory_order_relaxed);
     ticket_.store(static_cast<std::uint64_t>(job_.claims));  // sequentially consistent: see sleep_until_work()
@@ -168,6 +190,7 @@ void Helpers::run(std::int64_t chunks, ChunkFn f, const ChunkOptions& options) {
             poll();
         }
     }
+    if (open_log) end_spans(*open_log);
     exception_index_ = std::numeric_limits<std::int64_t>::max();
     if (const std::exception_ptr thrown = std::exchange(exception_, nullptr)) std::rethrow_exception(thrown);
     if (interrupted) std::rethrow_exception(interrupted);
@@ -221,6 +244,9 @@ void run_alone(std::int64_t chunks, ChunkFn f, const ChunkOptions& options) {
 }
 
 }  // namespace
+
+ThreadLog::ThreadLog() : before_(std::exchange(open_log, this)) {}
+ThreadLog::~ThreadLog() { open_log = before_; }
 
 int thread_count() {
     if (const int wanted = config().threads; wanted > 0) return wanted;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <type_traits>
+#include <vector>
 
 namespace weft::device {
 
@@ -36,6 +37,27 @@ struct ChunkOptions {
 // Calls f for all chunks 0 … chunks-1, each exactly once, and returns when all are done. If a call throws, chunks not yet
 // claimed are dropped, and the exception of the lowest chunk that threw is rethrown. Throws Interrupted if the callback says so.
 void run_chunks(std::int64_t chunks, ChunkFn f, const ChunkOptions& options = {});
+
+// What a thread did, in nanoseconds of the steady clock.
+struct ThreadSpan {
+    int thread;  // 0: the caller
+    std::int64_t start, end;
+};
+
+// While one is open on a thread, the jobs that it hands out note who worked on them when. Without one nobody reads a clock.
+class ThreadLog {
+public:
+    ThreadLog();
+    ~ThreadLog();
+    ThreadLog(const ThreadLog&) = delete;
+    ThreadLog& operator=(const ThreadLog&) = delete;
+
+    std::vector<ThreadSpan>
+        spans;  // of helpers: they work, from the first chunk of a job to the last. Of the caller: it waits for them
+
+private:
+    ThreadLog* const before_;
+};
 
 int thread_count();  // threads that run_chunks uses, the caller included; config().threads, or one per core
 

@@ -4,6 +4,8 @@
 #include "core/str.h"
 
 #include <atomic>
+#include <fstream>
+#include <iterator>
 #include <mutex>
 
 namespace weft {
@@ -57,6 +59,23 @@ SourceLine Calls::line(int number) const {
     return lines_.at(static_cast<std::size_t>(number));
 }
 
+void Calls::add_text(const std::string& file, std::string text) {
+    const std::lock_guard lock(mutex_);
+    for (auto& [known, known_text] : texts_)
+        if (known == file) return void(known_text = std::move(text));
+    texts_.emplace_back(file, std::move(text));
+}
+
+std::string Calls::text(const std::string& file) const {
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& [known, text] : texts_)
+            if (known == file) return text;
+    }
+    std::ifstream stream(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
+
 Recording::Recording() {
     const std::lock_guard lock(ir::graph_lock());
     if (++users > 1) return;
@@ -87,6 +106,7 @@ NamedOp::NamedOp(std::string_view name) {
 NamedOp::~NamedOp() = default;
 
 int add_source_line(const SourceLine& line) { return inspect::calls().add_line(line); }
+void add_source_text(const std::string& file, std::string text) { inspect::calls().add_text(file, std::move(text)); }
 void set_source_callback(int (*ask)()) { inspect::where = ask; }
 
 }  // namespace weft

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace weft::inspect {
@@ -26,12 +27,15 @@ public:
     int site_of(int line, std::string_view op);
     Site site(int number) const;
     SourceLine line(int number) const;
+    void add_text(const std::string& file, std::string text);
+    std::string text(const std::string& file) const;  // as it was added, or from the disk; empty: there is none
 
 private:
     mutable LeafMutex mutex_;
     std::vector<SourceLine> lines_;
     std::vector<Site> sites_;
-    std::unordered_map<std::string, int> numbers_;  // of sites, by line and op
+    std::vector<std::pair<std::string, std::string>> texts_;  // by file: few
+    std::unordered_map<std::string, int> numbers_;            // of sites, by line and op
 };
 Calls& calls();
 

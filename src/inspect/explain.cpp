@@ -90,6 +90,8 @@ class Explainer {
 public:
     Explainer(Explanation& result, std::unique_lock<std::recursive_mutex>& lock) : result_(result), lock_(lock) {}
 
+    std::vector<bool> on_host;  // by kernel
+
     void run(const std::vector<ir::NodeRef>& roots) {
         std::map<std::uint8_t, std::vector<ir::NodeRef>> by_device;
         for (const ir::NodeRef& root : after_moves(roots))
@@ -126,6 +128,7 @@ private:
             const ir::OriginIds calls = inspect::origins_of_step(items, captured, origins, s);
             result_.kernels.push_back(explain_kernel(plan->plan, plan->plan.steps[s], plan->kernels[s].get(),
                                                      *plan->target, {calls.data(), calls.size()}));
+            on_host.push_back(plan->target->processor == Processor::Cpu);
         }
         result_.arena_bytes += static_cast<std::int64_t>(plan->plan.arena_bytes);
     }
@@ -139,16 +142,22 @@ private:
 
 Explanation explain(const Tensor& tensor) {
     Explanation result;
+    std::vector<bool> on_host;
     {
         const std::lock_guard queue(cells::run_lock());
         std::unique_lock lock(ir::graph_lock());
-        Explainer(result, lock).run(roots_of(tensor));
+        Explainer explainer(result, lock);
+        explainer.run(roots_of(tensor));
+        on_host = std::move(explainer.on_host);
     }
     const bool ran = std::any_of(result.kernels.begin(), result.kernels.end(),
                                  [](const Explanation::Kernel& kernel) { return kernel.measured > 0; });
     const inspect::MachineLimits limits = inspect::machine_limits(ran);
-    for (Explanation::Kernel& kernel : result.kernels)
-        kernel.estimate = inspect::seconds_at_least(kernel.reads + kernel.writes, kernel.multiply_adds, limits);
+    for (std::size_t i = 0; i < on_host.size(); ++i) {  // the limits are those of the host
+        Explanation::Kernel& kernel = result.kernels[i];
+        if (on_host[i])
+            kernel.estimate = inspect::seconds_at_least(kernel.reads + kernel.writes, kernel.multiply_adds, limits);
+    }
     return result;
 }
 
@@ -211,8 +220,9 @@ std::string kernel_lines(const Explanation& plan) {
         if (kernel.measured > 0) {
             char percent[16];
             std::snprintf(percent, sizeof percent, "%.0f %%", 100 * kernel.estimate / kernel.measured);
-            out += str(" ", right(time_of(kernel.measured), 10), "  ",
-                       kernel.estimate > kernel.measured ? "in the caches" : str(percent, " of the limit"));
+            out += str(" ", right(time_of(kernel.measured), 10));
+            if (kernel.estimate > kernel.measured) out += "  in the caches";
+            else if (kernel.estimate > 0) out += str("  ", percent, " of the limit");
         }
         out += "\n";
     }
@@ -252,7 +262,8 @@ std::string Explanation::text(std::string_view stage) const {
     if (!is_stage && stage != "kernels" && stage != "details")
         throw ValueError(str("explain: there is no stage \"", stage,
                              "\"; the stages are kernels, details, graph, schedule, loops, source"));
-    if (kernels.empty()) return "nothing to compute: the value is in memory, or is a view of it\n";
+    if (kernels.empty())
+        return "nothing to compute: the value is in memory, or is a view of it (a profile shows what has run)\n";
     std::string out;
     if (!is_stage)
         out = str(kernels.size(), kernels.size() == 1 ? " kernel" : " kernels", ", ", megabytes(arena_bytes),

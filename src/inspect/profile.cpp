@@ -89,10 +89,22 @@ LeafMutex& profile_mutex() {
 
 namespace {
 
-constinit thread_local int own_track = -1;
-constinit thread_local std::uint64_t track_of = 0;  // the profile that own_track belongs to
+ProfileData* recorded_now = nullptr;  // under the mutex
+
+// Of this thread. A thread that ends leaves its track to others: a loader starts new ones for each epoch.
+struct OwnTrack {
+    int track = -1;
+    std::uint64_t profile = 0;  // that it belongs to
+    std::string name;           // of the thread, where somebody gave one
+    ~OwnTrack() {
+        const std::lock_guard lock(profile_mutex());
+        if (recorded_now && recorded_now->id == profile) recorded_now->tracks[track].is_free = true;
+    }
+};
+thread_local OwnTrack own_track;
 
 std::string thread_name() {
+    if (!own_track.name.empty()) return own_track.name;
     char name[64] = "";
     pthread_getname_np(pthread_self(), name, sizeof name);
     return name[0] ? name : "thread";
@@ -101,16 +113,36 @@ std::string thread_name() {
 }  // namespace
 
 int ProfileData::track() {
-    if (track_of == id) return own_track;
-    track_of = id;
-    const bool is_first = tracks.empty();
-    tracks.push_back(is_first ? "main" : str(thread_name(), " ", tracks.size()));
-    return own_track = static_cast<int>(tracks.size()) - 1;
+    if (own_track.profile == id) return own_track.track;
+    own_track.profile = id;
+    const std::string thread = tracks.empty() ? "main" : thread_name();
+    int namesakes = 1;
+    for (std::size_t t = 0; t < tracks.size(); ++t) {
+        if (tracks[t].thread != thread) continue;
+        if (std::exchange(tracks[t].is_free, false)) return own_track.track = static_cast<int>(t);
+        ++namesakes;
+    }
+    tracks.push_back({.name = namesakes == 1 ? thread : str(thread, " (", namesakes, ")"), .thread = thread});
+    return own_track.track = static_cast<int>(tracks.size()) - 1;
 }
 
-void ProfileData::add(Profile::Event kind, int what, std::int64_t step, std::int64_t start, std::int64_t end) {
+int ProfileData::track_of(Track::Kind kind, int number) {
+    for (std::size_t t = 0; t < tracks.size(); ++t)
+        if (tracks[t].kind == kind && tracks[t].number == number) return static_cast<int>(t);
+    const std::string name = kind == Track::Kind::Worker ? str("helper ", number)
+                                                         : Device::of_number(static_cast<std::uint8_t>(number)).name();
+    tracks.push_back({.name = name, .kind = kind, .number = number});
+    return static_cast<int>(tracks.size()) - 1;
+}
+
+void ProfileData::push(Profile::Event kind, int track, int what, std::size_t step, std::int64_t start,
+                       std::int64_t end) {
+    events.push_back({start - began, end - start, kind, track, what, static_cast<int>(step)});
+}
+
+void ProfileData::add(Profile::Event kind, std::string_view name, std::int64_t start, std::int64_t end) {
     const std::lock_guard lock(profile_mutex());
-    events.push_back({start - began, end - start, kind, track(), what, static_cast<int>(step)});
+    push(kind, track(), label(name), 0, start, end);
 }
 
 void ProfileData::add_holder(Holder holder) {
@@ -122,11 +154,9 @@ void ProfileData::add_holder(Holder holder) {
 }
 
 int ProfileData::label(std::string_view name) {
-    const std::lock_guard lock(profile_mutex());
-    const auto found = std::find(labels.begin(), labels.end(), name);
-    if (found != labels.end()) return static_cast<int>(found - labels.begin());
-    labels.emplace_back(name);
-    return static_cast<int>(labels.size()) - 1;
+    const auto [found, fresh] = label_numbers.try_emplace(std::string(name), static_cast<int>(labels.size()));
+    if (fresh) labels.emplace_back(name);
+    return found->second;
 }
 
 void ProfileData::note_memory(std::int64_t at, int run) {
@@ -150,6 +180,8 @@ using inspect::ProfileData;
 
 class Profile::Recorder final : public pipeline::Observer {
 public:
+    using Track = ProfileData::Track;
+
     explicit Recorder(std::string title) {
         const std::lock_guard queue(cells::run_lock());
         if (pipeline::observer()) throw ValueError("profile: another profile is recording; stop it first");
@@ -158,6 +190,8 @@ public:
         data.wall = std::chrono::system_clock::now();
         data.track();  // the first is the thread that profiles
         pipeline::set_observer(this);
+        const std::lock_guard lock(inspect::profile_mutex());
+        inspect::recorded_now = &data;
     }
     ~Recorder() override { stop(); }
 
@@ -166,7 +200,9 @@ public:
         if (stopped_) return;
         pipeline::set_observer(nullptr);
         calls_.reset();
+        ask_devices(0);
         const std::lock_guard lock(inspect::profile_mutex());
+        inspect::recorded_now = nullptr;
         data.ended = Profile::now();
         stopped_ = true;
     }
@@ -177,7 +213,8 @@ public:
         data.title = std::move(title);
     }
 
-    ProfileData so_far() const {
+    ProfileData so_far() {
+        ask_devices(0);
         const std::lock_guard lock(inspect::profile_mutex());
         ProfileData copy = data;
         copy.recording = !stopped_;
@@ -194,19 +231,46 @@ public:
             data.overhead += end - start;
         }
         constexpr std::int64_t kNoticed = 100'000;  // the first run of a plan: its lines are looked up
-        if (end - start > kNoticed) data.add(Event::Wait, data.label("the profile itself"), -1, start, end);
+        if (end - start > kNoticed) data.add(Event::Wait, "the profile itself", start, end);
         return number;
     }
     int captured_before(const std::shared_ptr<const pipeline::CachedPlan>& plan) override {
         const std::lock_guard lock(ir::graph_lock());
         return inspect::run_kinds().number_of(plan);
     }
-    void planned(std::int64_t start, std::int64_t end) override { data.add(Event::Compile, -1, -1, start, end); }
-    void launched(int run, std::size_t step, std::int64_t start, std::int64_t end) override {
-        data.add(Event::Kernel, run, static_cast<std::int64_t>(step), start, end);
+    void planned(std::int64_t start, std::int64_t end) override {
+        const std::lock_guard lock(inspect::profile_mutex());
+        data.push(Event::Compile, data.track(), -1, 0, start, end);
+    }
+    void launched(pipeline::LaunchedStep step) override {
+        const bool on_device = step.began != nullptr;
+        if (step.kernel && !on_device) step.kernel->note_time(step.end - step.start);
+        {
+            const std::lock_guard lock(inspect::profile_mutex());
+            for (const auto& [thread, start, end] : step.threads)
+                if (thread > 0)
+                    data.push(Event::Kernel, data.track_of(Track::Kind::Worker, thread), step.run, step.step, start,
+                              end);
+                else if (end - start > kShortWait)
+                    data.push(Event::Wait, data.track(), data.label("helper threads"), 0, start, end);
+            if (!on_device) return data.push(Event::Kernel, data.track(), step.run, step.step, step.start, step.end);
+            step.threads = {};
+            queued_.push_back(std::move(step));
+            if (queued_.size() < 2 * kQueued) return;
+        }
+        ask_devices(kQueued);
+    }
+    void waited(std::uint8_t device, std::int64_t start, std::int64_t end) override {
+        if (end - start > kShortWait) data.add(Event::Wait, Device::of_number(device).name(), start, end);
+    }
+    void copied(std::uint8_t from, std::uint8_t to, std::int64_t start, std::int64_t end) override {
+        data.add(Event::Copy, str(Device::of_number(from).name(), " → ", Device::of_number(to).name()), start, end);
     }
     void ran(int run, std::int64_t start, std::int64_t end) override {
-        data.add(Event::Run, run, -1, start, end);
+        {
+            const std::lock_guard lock(inspect::profile_mutex());
+            data.push(Event::Run, data.track(), run, 0, start, end);
+        }
         data.note_memory(end, run);
     }
     void stored(int run, int value, const ir::StorageRef& storage) override {
@@ -217,6 +281,33 @@ public:
     ProfileData data;
 
 private:
+    static constexpr std::int64_t kShortWait = 10'000;  // nanoseconds: not worth an event
+    static constexpr std::size_t kQueued = 1024;
+
+    // Asks when the steps that were handed to devices ran, but for the newest ones: a device may be behind. It waits without the mutex.
+    void ask_devices(std::size_t newest) {
+        std::vector<pipeline::LaunchedStep> steps;
+        {
+            const std::lock_guard lock(inspect::profile_mutex());
+            if (queued_.size() <= newest) return;
+            const auto end = queued_.end() - static_cast<std::ptrdiff_t>(newest);
+            steps.assign(std::make_move_iterator(queued_.begin()), std::make_move_iterator(end));
+            queued_.erase(queued_.begin(), end);
+        }
+        for (const pipeline::LaunchedStep& step : steps) {
+            try {
+                const std::int64_t start = step.began->time(), end = step.ended->time();
+                step.kernel->note_time(end - start);
+                const std::lock_guard lock(inspect::profile_mutex());
+                const int track = data.track_of(Track::Kind::Stream, step.device->number());
+                data.push(Event::Kernel, track, step.run, step.step, start, end);
+            } catch (const Error&) {  // the device has failed: the program hears of it where it asks for a value
+                return;
+            }
+        }
+    }
+
+    std::vector<pipeline::LaunchedStep> queued_;  // under the mutex
     std::atomic<bool> stopped_ = false;
     std::optional<inspect::Recording> calls_{std::in_place};
 };
@@ -225,11 +316,24 @@ Profile::Profile(std::string title) : recorder_(std::make_unique<Recorder>(std::
 Profile::~Profile() = default;
 
 std::int64_t Profile::now() { return pipeline::now(); }
+ProfileRegion::ProfileRegion(std::string_view name, Profile::Event kind)
+    : kind_(kind), start_(pipeline::observer() ? Profile::now() : -1) {
+    if (start_ >= 0) name_ = name;
+}
+ProfileRegion::~ProfileRegion() {
+    if (start_ < 0) return;
+    const std::int64_t end = Profile::now();
+    const std::lock_guard lock(inspect::profile_mutex());
+    ProfileData* const data = inspect::recorded_now;  // another profile may have begun since
+    if (data && start_ >= data->began) data->push(kind_, data->track(), data->label(name_), 0, start_, end);
+}
+
+void name_thread(std::string_view name) { inspect::own_track.name = name; }
 
 void Profile::add(Event kind, std::string_view label, std::int64_t start, std::int64_t end) {
     if (kind == Event::Kernel || kind == Event::Compile || kind == Event::Run)
         throw ValueError("Profile::add: kernels, compilations and runs are recorded by the library");
-    if (!recorder_->stopped()) recorder_->data.add(kind, recorder_->data.label(label), -1, start, end);
+    if (!recorder_->stopped()) recorder_->data.add(kind, label, start, end);
 }
 
 void Profile::stop() { recorder_->stop(); }

@@ -54,6 +54,15 @@ struct ProfileData {
         int what;  // Kernel, Run: a RunKind. Others: a label
         int step;  // Kernel: of the plan
     };
+    // A row of the timeline.
+    struct Track {
+        enum class Kind : std::uint8_t { Thread, Worker, Stream };  // Worker: a helper of the kernels' threads
+        std::string name;
+        Kind kind = Kind::Thread;
+        int number = 0;        // of a helper, of a device
+        std::string thread;    // its name, which several may have
+        bool is_free = false;  // the thread has ended: the next one of its name goes on here
+    };
     struct MemoryPoint {
         std::int64_t time, live, pool;
     };
@@ -62,10 +71,14 @@ struct ProfileData {
         int run, value;
     };
 
-    int track();  // of this thread; with the mutex, or before others know of this
-    void add(Profile::Event kind, int what, std::int64_t step, std::int64_t start, std::int64_t end);
+    // With the mutex, or before others know of this.
+    int track();                                 // of this thread
+    int track_of(Track::Kind kind, int number);  // of a helper or a device
     int label(std::string_view name);
-    void add_holder(Holder holder);              // with the mutex
+    void push(Profile::Event kind, int track, int what, std::size_t step, std::int64_t start, std::int64_t end);
+
+    void add(Profile::Event kind, std::string_view name, std::int64_t start, std::int64_t end);  // on this thread
+    void add_holder(Holder holder);                                                              // with the mutex
     void note_memory(std::int64_t at, int run);  // at the end of this run
 
     const std::uint64_t id = ir::fresh_id();
@@ -74,7 +87,9 @@ struct ProfileData {
     std::chrono::system_clock::time_point wall;
     std::vector<Event> events;
     std::vector<MemoryPoint> memory;
-    std::vector<std::string> tracks, labels;
+    std::vector<Track> tracks;
+    std::vector<std::string> labels;
+    std::unordered_map<std::string, int> label_numbers;
     std::vector<Holder> holders, at_peak;
     std::size_t most_holders = 1024;  // before those that are gone are dropped
     std::int64_t peak_bytes = 0, peak_time = 0;

@@ -13,9 +13,7 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <tuple>
 
 namespace weft::inspect {
@@ -59,11 +57,9 @@ private:
     int file_number(const std::string& path) {
         const auto [found, fresh] = file_numbers_.try_emplace(path, static_cast<int>(files.size()));
         if (fresh) {
-            std::ifstream file(path, std::ios::binary);
-            std::ostringstream text;
-            if (file) text << file.rdbuf();
+            std::string text = calls().text(path);
             Json entry{{"path", shown(path)}};
-            if (!text.str().empty()) entry["source"] = text.str();
+            if (!text.empty()) entry["source"] = std::move(text);
             files.push_back(std::move(entry));
         }
         return found->second;
@@ -126,7 +122,7 @@ class Writer {
 public:
     Writer(const ProfileData& data, const MachineLimits& limits) : data_(data), limits_(limits) {
         for (const ProfileData::Event& event : data.events) {
-            if (event.kind != Profile::Event::Kernel) continue;
+            if (event.kind != Profile::Event::Kernel || is_helper(event)) continue;  // who helps is not a launch
             KernelTimes& times = times_[same_as({event.what, event.step})];
             ++times.calls;
             times.time += event.duration;
@@ -145,14 +141,14 @@ public:
         out["duration"] = data_.ended - data_.began;
         out["overhead"] = data_.overhead;
         out["machine"] = machine();
+        Json tracks = tracks_json();
         Json events = events_json();  // numbers the kernels and plans that it meets
         Json memory = memory_json();
         out["files"] = std::move(sites_.files);
         out["sites"] = std::move(sites_.sites);
         out["kernels"] = std::move(kernels_);
         out["plans"] = std::move(plans_);
-        out["tracks"] = Json::array();
-        for (const std::string& name : data_.tracks) out["tracks"].push_back(Json{{"name", name}, {"kind", "thread"}});
+        out["tracks"] = std::move(tracks);
         out["labels"] = data_.labels;
         out["events"] = std::move(events);
         out["memory"] = std::move(memory);
@@ -169,19 +165,20 @@ public:
         std::int64_t total = 0;
         for (const auto& [key, times] : times_) {
             const RunKind& run = run_kinds()[key.run];
-            const double limit = limit_of(run.plan->plan.steps[key.step]);
+            const double limit = limit_of(*run.plan, run.plan->plan.steps[key.step]);
             rows.push_back({times.time, times.calls, run.names[key.step], lines_of(run.origins[key.step]),
                             limit > 0 ? limit / static_cast<double>(std::max<std::int64_t>(times.best, 1)) : 0});
             total += times.time;
         }
         std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.time > b.time; });
-        std::string out = str(rows.size(), rows.size() == 1 ? " kernel" : " kernels", ", ", milliseconds(total), " of ",
-                              milliseconds(data_.ended - data_.began), "\n");
+        std::string out = str(rows.size(), rows.size() == 1 ? " kernel" : " kernels", ", ", time_text(total), " of ",
+                              time_text(data_.ended - data_.began), "\n");
         constexpr std::size_t kShown = 30;
         for (std::size_t i = 0; i < std::min(rows.size(), kShown); ++i) {
             char text[96];
             std::snprintf(
-                text, sizeof text, "%10s  %5.1f %%  %7lld×  ", milliseconds(rows[i].time).c_str(),
+                text, sizeof text, "%*s  %5.1f %%  %7lld×  ", rows[i].time < kMicroseconds ? 11 : 10,  // µ is two bytes
+                time_text(rows[i].time).c_str(),
                 100.0 * static_cast<double>(rows[i].time) / static_cast<double>(std::max<std::int64_t>(total, 1)),
                 static_cast<long long>(rows[i].calls));
             out += str(text, rows[i].name);
@@ -205,9 +202,12 @@ private:
         return text;
     }
 
-    static std::string milliseconds(std::int64_t nanoseconds) {
+    static constexpr std::int64_t kMicroseconds = 1'000'000;  // nanoseconds: shorter times are shown in µs
+    static std::string time_text(std::int64_t nanoseconds) {
         char text[32];
-        std::snprintf(text, sizeof text, "%.2f ms", 1e-6 * static_cast<double>(nanoseconds));
+        if (nanoseconds < kMicroseconds)
+            std::snprintf(text, sizeof text, "%.1f µs", 1e-3 * static_cast<double>(nanoseconds));
+        else std::snprintf(text, sizeof text, "%.2f ms", 1e-6 * static_cast<double>(nanoseconds));
         return text;
     }
 
@@ -231,8 +231,8 @@ private:
     }
 
     // Nanoseconds that the machine needs at least; 0: not known.
-    double limit_of(const schedule::PlanStep& step) const {
-        if (step.kernel.custom || !limits_.measured) return 0;
+    double limit_of(const pipeline::CachedPlan& plan, const schedule::PlanStep& step) const {
+        if (step.kernel.custom || !limits_.measured || plan.target->processor != Processor::Cpu) return 0;
         const pipeline::Traffic traffic = pipeline::traffic_of(step.kernel.graph);
         return 1e9 * seconds_at_least(traffic.reads + traffic.writes, traffic.multiply_adds, limits_);
     }
@@ -255,14 +255,16 @@ private:
         const RunKind& run = run_kinds()[key.run];
         const schedule::PlanStep& step = run.plan->plan.steps[key.step];
         Json out{{"name", run.names[key.step]}, {"kind", kind_of(step)}};
-        Json sites = Json::array(), backward = Json::array();
+        Json sites = Json::array(), forward = Json::array(), backward = Json::array(), both = Json::array();
         for (const ir::OriginId id : run.origins[key.step]) {
             const int site = sites_.number_of(site_of(id));
             if (!sites.contains(site)) sites.push_back(site);
-            if (is_backward(id)) backward.push_back(site);
+            (is_backward(id) ? backward : forward).push_back(site);
+            if (forward.contains(site) && backward.contains(site)) both.push_back(site);
         }
         out["sites"] = std::move(sites);
         if (backward.size() > 0) out["backward"] = std::move(backward);
+        if (both.size() > 0) out["both"] = std::move(both);
         out["step"] = key.step;
         if (!step.kernel.graph.reasons.empty()) out["reason"] = step.kernel.graph.reasons[0];
         if (!step.kernel.custom) describe(key, *run.plan, out);
@@ -270,7 +272,7 @@ private:
         out["calls"] = times.calls;
         out["time"] = times.time;
         if (times.calls > 0) out["best"] = times.best;
-        if (const double limit = limit_of(step); limit > 0) out["limit"] = static_cast<std::int64_t>(limit);
+        if (const double limit = limit_of(*run.plan, step); limit > 0) out["limit"] = static_cast<std::int64_t>(limit);
         return out;
     }
 
@@ -362,6 +364,29 @@ private:
         out["values"] = std::move(values);
     }
 
+    bool is_helper(const ProfileData::Event& event) const {
+        return data_.tracks[static_cast<std::size_t>(event.track)].kind == ProfileData::Track::Kind::Worker;
+    }
+
+    // The main thread, then threads, helpers and devices, by name: "helper 2" is before "helper 10".
+    Json tracks_json() {
+        static constexpr std::string_view kKinds[] = {"thread", "worker", "stream"};
+        std::map<std::string, int> order;
+        for (std::size_t t = 0; t < data_.tracks.size(); ++t) {
+            const ProfileData::Track& track = data_.tracks[t];
+            order[str(static_cast<int>(track.kind), t > 0 ? "b" : "a", 1000 + track.name.size(), track.name, " ", t)] =
+                static_cast<int>(t);
+        }
+        Json out = Json::array();
+        track_numbers_.resize(data_.tracks.size());
+        for (const auto& [key, t] : order) {
+            const ProfileData::Track& track = data_.tracks[static_cast<std::size_t>(t)];
+            track_numbers_[static_cast<std::size_t>(t)] = static_cast<int>(out.size());
+            out.push_back(Json{{"name", track.name}, {"kind", kKinds[static_cast<std::size_t>(track.kind)]}});
+        }
+        return out;
+    }
+
     Json events_json() {
         std::vector<ProfileData::Event> events = data_.events;
         std::stable_sort(events.begin(), events.end(), [](const auto& a, const auto& b) {
@@ -373,7 +398,7 @@ private:
             kinds.push_back(static_cast<int>(event.kind));
             starts.push_back(event.start);
             durations.push_back(event.duration);
-            tracks.push_back(event.track);
+            tracks.push_back(track_numbers_[static_cast<std::size_t>(event.track)]);
             what.push_back(event.kind == Profile::Event::Kernel ? kernel_number({event.what, event.step})
                            : event.kind == Profile::Event::Run  ? plan_number(event.what)
                                                                 : event.what);
@@ -429,6 +454,7 @@ private:
     Json kernels_ = Json::array(), plans_ = Json::array();
     std::map<KernelKey, int> kernel_numbers_;
     std::map<int, int> plan_numbers_;
+    std::vector<int> track_numbers_;
 };
 
 }  // namespace

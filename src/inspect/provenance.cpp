@@ -103,18 +103,23 @@ ItemOrigins origins_of_items(const schedule::Captured& captured) {
 
 ir::OriginIds origins_of_step(const PlanItems& items, const schedule::Captured& captured, const ItemOrigins& origins,
                               std::size_t step) {
-    const auto collect = [&](bool with_views) {
-        ir::OriginIds ids;
-        for (const int i : items.steps[step]) {
-            const Node* const node = captured.items[i].node;
-            if (!node || (!with_views && (ir::is_movement(node->op) || computes_nothing(*node)))) continue;
-            for (const ir::OriginId id : origins[i])
-                if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
-        }
-        return ids;
+    const auto is_view = [](const Node& node) {
+        return ir::is_movement(node.op) || node.op == Op::Var || computes_nothing(node);
     };
-    ir::OriginIds ids = collect(false);
-    return ids.empty() ? collect(true) : ids;
+    ir::OriginIds ids;
+    for (const int i : items.steps[step]) {
+        const Node* const node = captured.items[i].node;
+        if (!node || is_view(*node)) continue;
+        for (const ir::OriginId id : origins[i])
+            if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+    }
+    if (!ids.empty()) return ids;
+    // A copy of a view, or of a constant. The constants of a kernel that was made before anybody recorded are others', too.
+    for (auto i = items.steps[step].rbegin(); i != items.steps[step].rend(); ++i) {
+        if (!origins[*i].empty()) return origins[*i];
+        if (const Node* const node = captured.items[*i].node; node && !is_view(*node)) break;
+    }
+    return ids;
 }
 
 // "result 0 in f32[64, 32, 512] at [3, 0, 128]", for each result that lies in a larger array.

@@ -122,6 +122,7 @@ void Optimizer::set_lr(std::size_t group, double lr) {
 void Optimizer::step() {
     const NoGrad no_grad;
     const NamedOp shown_as(name_);
+    const ProfileRegion region(name_ + ".step", Profile::Event::Step);
     follow_parameters();
     drawn_.clear();
     turn_ = std::make_shared<Turn>();

@@ -47,7 +47,8 @@ double root_correction(const Moment& now, const double* beta2) {
 
 // ---- SGD -------------------------------------------------------------------------------------------------------------
 
-SGD::SGD(std::vector<Tensor> parameters, const SGDOptions& options) : OptimizerOf("SGD", {"momentum_buffer"}) {
+SGD::SGD(std::vector<Tensor> parameters, const SGDOptions& options, std::string_view name)
+    : OptimizerOf(name, {"momentum_buffer"}) {
     add_param_group(std::move(parameters), options);
 }
 
@@ -78,8 +79,8 @@ void SGD::update(std::size_t group, Tensor& p, const Tensor& gradient, std::span
 
 // ---- Adam ------------------------------------------------------------------------------------------------------------
 
-Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& options)
-    : OptimizerOf("Adam", {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}) {
+Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& options, std::string_view name)
+    : OptimizerOf(name, {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}) {
     add_param_group(std::move(parameters), options);
 }
 
@@ -110,7 +111,7 @@ static AdamOptions decoupled(AdamOptions options) {
 }
 
 AdamW::AdamW(std::vector<Tensor> parameters, const AdamOptions& options)
-    : Adam(std::move(parameters), decoupled(options)) {}
+    : Adam(std::move(parameters), decoupled(options), "AdamW") {}
 
 void AdamW::add_param_group(std::vector<Tensor> parameters, const AdamOptions& options) {
     Adam::add_param_group(std::move(parameters), decoupled(options));
@@ -120,8 +121,8 @@ void AdamW::set_options(std::size_t group, const AdamOptions& options) { Adam::s
 
 // ---- RMSprop ---------------------------------------------------------------------------------------------------------
 
-RMSprop::RMSprop(std::vector<Tensor> parameters, const RMSpropOptions& options)
-    : OptimizerOf("RMSprop", {"square_avg", "momentum_buffer", "grad_avg"}) {
+RMSprop::RMSprop(std::vector<Tensor> parameters, const RMSpropOptions& options, std::string_view name)
+    : OptimizerOf(name, {"square_avg", "momentum_buffer", "grad_avg"}) {
     add_param_group(std::move(parameters), options);
 }
 
@@ -153,7 +154,8 @@ void RMSprop::update(std::size_t group, Tensor& p, const Tensor& gradient, std::
 
 // ---- Adagrad ---------------------------------------------------------------------------------------------------------
 
-Adagrad::Adagrad(std::vector<Tensor> parameters, const AdagradOptions& options) : OptimizerOf("Adagrad", {"sum"}) {
+Adagrad::Adagrad(std::vector<Tensor> parameters, const AdagradOptions& options, std::string_view name)
+    : OptimizerOf(name, {"sum"}) {
     add_param_group(std::move(parameters), options);
 }
 
@@ -180,7 +182,8 @@ void Adagrad::update(std::size_t group, Tensor& p, const Tensor& gradient, std::
 
 // ---- Lion ------------------------------------------------------------------------------------------------------------
 
-Lion::Lion(std::vector<Tensor> parameters, const LionOptions& options) : OptimizerOf("Lion", {"exp_avg"}) {
+Lion::Lion(std::vector<Tensor> parameters, const LionOptions& options, std::string_view name)
+    : OptimizerOf(name, {"exp_avg"}) {
     add_param_group(std::move(parameters), options);
 }
 
@@ -203,8 +206,8 @@ void Lion::update(std::size_t group, Tensor& p, const Tensor& gradient, std::spa
 
 // ---- Adadelta --------------------------------------------------------------------------------------------------------
 
-Adadelta::Adadelta(std::vector<Tensor> parameters, const AdadeltaOptions& options)
-    : OptimizerOf("Adadelta", {"square_avg", "acc_delta"}) {
+Adadelta::Adadelta(std::vector<Tensor> parameters, const AdadeltaOptions& options, std::string_view name)
+    : OptimizerOf(name, {"square_avg", "acc_delta"}) {
     add_param_group(std::move(parameters), options);
 }
 
@@ -227,8 +230,8 @@ void Adadelta::update(std::size_t group, Tensor& p, const Tensor& gradient, std:
 
 // ---- Adamax ----------------------------------------------------------------------------------------------------------
 
-Adamax::Adamax(std::vector<Tensor> parameters, const AdamaxOptions& options)
-    : OptimizerOf("Adamax", {"exp_avg", "exp_inf"}) {
+Adamax::Adamax(std::vector<Tensor> parameters, const AdamaxOptions& options, std::string_view name)
+    : OptimizerOf(name, {"exp_avg", "exp_inf"}) {
     add_param_group(std::move(parameters), options);
 }
 
@@ -246,8 +249,8 @@ void Adamax::update(std::size_t group, Tensor& p, const Tensor& gradient, std::s
 
 // ---- NAdam -----------------------------------------------------------------------------------------------------------
 
-NAdam::NAdam(std::vector<Tensor> parameters, const NAdamOptions& options)
-    : OptimizerOf("NAdam", {"exp_avg", "exp_avg_sq"}) {
+NAdam::NAdam(std::vector<Tensor> parameters, const NAdamOptions& options, std::string_view name)
+    : OptimizerOf(name, {"exp_avg", "exp_avg_sq"}) {
     add_param_group(std::move(parameters), options);
 }
 
@@ -296,8 +299,8 @@ void NAdam::update(std::size_t group, Tensor& p, const Tensor& gradient, std::sp
 
 // ---- RAdam -----------------------------------------------------------------------------------------------------------
 
-RAdam::RAdam(std::vector<Tensor> parameters, const RAdamOptions& options)
-    : OptimizerOf("RAdam", {"exp_avg", "exp_avg_sq"}) {
+RAdam::RAdam(std::vector<Tensor> parameters, const RAdamOptions& options, std::string_view name)
+    : OptimizerOf(name, {"exp_avg", "exp_avg_sq"}) {
     add_param_group(std::move(parameters), options);
 }
 

@@ -82,9 +82,12 @@ void* Launch::pointer(int value) const {
 
 void Launch::run() {
     try {
-        if (Observer* const watching = observer()) run_observed(*watching);
+        Observer* const watching = observer();
+        if (watching) run_observed(*watching);
         else run_steps();
+        const std::int64_t start = watching ? now() : 0;
         device_.finish_run();
+        if (watching && !device_.is_host()) watching->waited(device_.number(), start, now());
     } catch (...) {
         device_.abandon_run();
         throw;
@@ -101,14 +104,26 @@ void Launch::run_step(std::size_t s) {
     else run_kernel(step, *plan_.kernels[s]);
 }
 
+// A device is not waited for: its times are asked for later.
 void Launch::run_observed(Observer& observer) {
+    device::ThreadLog log;
     for (std::size_t s = 0; s < plan_.plan.steps.size(); ++s) {
+        const bool on_device = plan_.kernels[s] && !device_.is_host();
+        log.spans.clear();
+        auto began = on_device ? device_.mark() : nullptr;
         const std::int64_t start = now();
         run_step(s);
-        device_.synchronise();
         const std::int64_t end = now();
-        if (plan_.kernels[s]) plan_.kernels[s]->note_time(end - start);
-        observer.launched(observed_, s, start, end);
+        auto ended = on_device ? device_.mark() : nullptr;
+        observer.launched({.run = observed_,
+                           .step = s,
+                           .start = start,
+                           .end = end,
+                           .threads = log.spans,
+                           .began = std::move(began),
+                           .ended = std::move(ended),
+                           .device = &device_,
+                           .kernel = plan_.kernels[s]});
     }
     for (std::size_t v = 0; v < plan_.plan.values.size(); ++v)
         if (plan_.plan.values[v].where == PlanValue::Where::Output)

@@ -31,6 +31,8 @@ std::vector<NodeRef> results_of(const PlanStep& step) {
     return values;
 }
 
+bool is_random(const Node* node) { return node->op == Op::ThreefryX || node->op == Op::ThreefryY; }
+
 }  // namespace
 
 // Of a contraction m×k×n, of anything else the largest result.
@@ -69,7 +71,11 @@ std::vector<std::string> ops_of_step(const PlanStep& step) {
     const auto add = [&](std::string name) {
         if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
     };
-    for (const Node* node : ir::topological_order(results_of(step))) {
+    const auto order = ir::topological_order(results_of(step));
+    const bool random = std::any_of(order.begin(), order.end(), is_random);
+    for (const Node* node : order) {
+        if (is_random(node)) add("rand");
+        if (random && (!is_float(node->dtype) || node->op == Op::Cast)) continue;  // arithmetic of the generator
         if (node->sources.empty() || ir::constant_value(NodeRef(node)) || ir::is_movement(node->op) ||
             node->op == Op::Contiguous)
             continue;

@@ -1,15 +1,29 @@
 // pipeline/observer.h: who watches runs: a profile, or nobody. Times are nanoseconds of the steady clock.
 #pragma once
 
+#include "backend/device.h"
+#include "device/threads.h"
 #include "pipeline/plan_cache.h"
 #include "schedule/capture.h"
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 namespace weft::pipeline {
 
 std::int64_t now();
+
+// A step that the host ran, or handed to a device.
+struct LaunchedStep {
+    int run;
+    std::size_t step;
+    std::int64_t start, end;                       // on the thread that runs
+    std::span<const device::ThreadSpan> threads;   // others that worked on it, and the wait for them
+    std::unique_ptr<device::Moment> began, ended;  // on the device; null: the host
+    const device::DeviceRuntime* device;
+    std::shared_ptr<const Compiled> kernel;  // null: a host function
+};
 
 class Observer {
 public:
@@ -20,7 +34,9 @@ public:
     virtual int captured_before(const std::shared_ptr<const CachedPlan>& plan) = 0;
     // By the thread that runs.
     virtual void planned(std::int64_t start, std::int64_t end) = 0;
-    virtual void launched(int run, std::size_t step, std::int64_t start, std::int64_t end) = 0;
+    virtual void launched(LaunchedStep step) = 0;
+    virtual void waited(std::uint8_t device, std::int64_t start, std::int64_t end) = 0;
+    virtual void copied(std::uint8_t from, std::uint8_t to, std::int64_t start, std::int64_t end) = 0;
     virtual void ran(int run, std::int64_t start, std::int64_t end) = 0;
     virtual void stored(int run, int value, const ir::StorageRef& storage) = 0;  // a result that outlives the run
 };

@@ -197,7 +197,7 @@ void move_first(std::span<const ir::NodeRef> moves, const Request& request, Resu
     }
     Result computed = evaluate_on(from, part, graph);
     for (std::size_t i = 0; i < moving.size(); ++i) {
-        remember(moving[i], moved(*computed.values[i], moving[i]->device));
+        remember(moving[i], moved(*computed.values[i], moving[i]->device, observer()));
         const ir::NodeRef& source = moving[i]->sources[0];
         if (!source->in_memory() && !ir::is_made_of_constants(*source)) source->realized = computed.values[i];
     }
@@ -228,11 +228,19 @@ Result evaluate_across(const Request& request, GraphLock& graph) {
 
 }  // namespace
 
-ir::NodeRef moved(const ir::Node& buffer, std::uint8_t device) {
+ir::NodeRef moved(const ir::Node& buffer, std::uint8_t device, Observer* watching) {
     const auto& arg = buffer.as<ir::BufferArg>();
     const auto first = arg.offset * static_cast<std::int64_t>(size_of(buffer.dtype));
+    const std::uint8_t from = arg.storage->device;
+    if (watching && from != kCpu) {  // else the copy would seem to take as long as all kernels before it
+        const std::int64_t start = now();
+        device::runtime_of(from).synchronise();
+        watching->waited(from, start, now());
+    }
+    const std::int64_t start = watching ? now() : 0;
     ir::StorageRef storage = device::runtime_of(device).allocate(ir::bytes_of(buffer));
     device::transfer(*arg.storage, first, *storage, static_cast<std::size_t>(ir::bytes_of(buffer)));
+    if (watching) watching->copied(from, device, start, now());
     return ir::buffer(std::move(storage), buffer.dtype, buffer.shape, 0, row_major_strides(buffer.shape));
 }
 

@@ -12,6 +12,8 @@
 
 namespace weft::pipeline {
 
+class Observer;
+
 struct Request {
     std::vector<ir::NodeRef> roots;  // what to compute; repeats allowed
     schedule::Donatable donatable;   // only what no reference is left to after the run; empty: nothing is donated
@@ -33,7 +35,7 @@ void replace_evaluator(Evaluator evaluator);
 Result evaluate(const Request& request, std::unique_lock<std::recursive_mutex>& graph);
 
 // A dense Buffer's elements, copied to another device.
-ir::NodeRef moved(const ir::Node& buffer, std::uint8_t device);
+ir::NodeRef moved(const ir::Node& buffer, std::uint8_t device, Observer* watching);
 
 TargetRef target_of(std::uint8_t device);  // what code for it is made for now
 

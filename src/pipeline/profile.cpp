@@ -30,7 +30,7 @@ Traffic traffic_of(const ir::KernelGraph& graph) {
 
 KernelTimer::KernelTimer(device::DeviceRuntime& device, const schedule::PlanStep& step, std::int64_t chunks)
     : device_(device), step_(step), chunks_(chunks), level_(config().debug) {
-    if (level_ >= 2) start_ = device_.time();
+    if (level_ >= 2) start_ = device_.mark();
 }
 
 KernelTimer::~KernelTimer() {
@@ -41,7 +41,8 @@ KernelTimer::~KernelTimer() {
         line = str("kernel ", name_of_step(step_));
     }
     if (level_ >= 2) {
-        const double seconds = device_.time() - start_;
+        const std::unique_ptr<device::Moment> end = device_.mark();
+        const double seconds = 1e-9 * static_cast<double>(end->time() - start_->time());
         const Traffic traffic = traffic_of(step_.kernel.graph);
         char text[160];
         std::snprintf(text, sizeof text, "  %10.1f us  %8.2f GFLOP/s  %7.2f GB/s  %lld chunks", seconds * 1e6,

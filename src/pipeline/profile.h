@@ -19,7 +19,7 @@ private:
     const schedule::PlanStep& step_;
     const std::int64_t chunks_;
     const int level_;
-    double start_ = 0;
+    std::unique_ptr<device::Moment> start_;
 };
 
 // Bytes that a kernel reads and writes at least, and the multiply-adds of its reductions.

@@ -367,3 +367,31 @@ TEST_CASE("a fork may come while other threads draw from the generator that the 
     for (std::thread& other : others) other.join();
 }
 #endif
+
+TEST_CASE("while a log is open, jobs note when helpers worked and how long the caller waited") {
+    const ThreadScope scope(2);
+    const auto together = [] {  // the helper has the second chunk, and is slower
+        std::atomic<bool> helping{false};
+        run_chunks(2, [&](std::int64_t, std::int64_t, int thread) {
+            if (thread > 0) helping = true;
+            while (!helping) std::this_thread::yield();
+            if (thread > 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        });
+    };
+    ThreadLog log;
+    together();
+    REQUIRE(log.spans.size() == 2);
+    const ThreadSpan helped = log.spans[0], waited = log.spans[1];
+    CHECK(helped.thread == 1);
+    CHECK(helped.end - helped.start >= 5'000'000);
+    CHECK(waited.thread == 0);
+    CHECK(waited.start < helped.end);
+    CHECK(waited.end >= helped.end);
+    {
+        ThreadLog inner;
+        together();
+        CHECK(inner.spans.size() == 2);
+    }
+    run_chunks(2, [](std::int64_t, std::int64_t, int) {}, {.parallel = false});
+    CHECK(log.spans.size() == 2);  // alone there is nothing to tell
+}

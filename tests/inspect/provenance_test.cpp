@@ -86,6 +86,19 @@ TEST_CASE("backward work points at its forward line") {
     for (const Explanation::Kernel& kernel : plan.kernels) CHECK_FALSE(kernel.lines.empty());
 }
 
+TEST_CASE("a forward kernel that stores what backward needs of its line says that it does both") {
+    nn::Linear first(12, 24), second(24, 3);
+    Profile profile("both");
+    line(1);
+    const Tensor h = gelu(first(rand({8, 12}).realize()));
+    line(2);
+    square(second(h)).mean().backward();
+    first.parameters()[0].grad().realize();
+    profile.stop();
+    CHECK(profile.table().find("linear+gelu+grad gelu 8×12×24") != std::string::npos);
+    CHECK(profile.json().find("\"both\":[") != std::string::npos);
+}
+
 TEST_CASE("equal expressions show all their lines, and what a rewrite merges keeps both") {
     const Tensor x = rand({50}).realize();
     const Inspection inspection;
@@ -130,6 +143,17 @@ TEST_CASE("layers that are equal but for their weights keep their lines apart, t
     CHECK(plan.kernels[0].lines == std::vector<std::string>{"net.py:1"});
     CHECK(plan.kernels[1].lines == std::vector<std::string>{"net.py:2"});
     CHECK(plan.kernels[0].function == plan.kernels[1].function);
+}
+
+TEST_CASE("a kernel that was made before anybody recorded has no lines, though it shares constants with others") {
+    const Tensor before = rand({4, 8});
+    const Inspection inspection;
+    line(1);
+    const Tensor now = rand({3, 8}), view = rand({5, 6}).realize().t().contiguous(), zero = zeros({7}).clone();
+    CHECK(explain(before).kernels.at(0).lines.empty());
+    CHECK(explain(before).kernels[0].name == "rand+mul 32");
+    for (const Tensor& made : {now, view, zero})
+        CHECK(explain(made).kernels.at(0).lines == std::vector<std::string>{"net.py:1"});
 }
 
 TEST_CASE("keys, caches and counters do not change, and a plan that is cached already gets its lines") {
@@ -179,6 +203,17 @@ TEST_CASE("an optimiser's step is one op") {
     const std::string table = profile.table();
     CHECK(table.find("grad linear+Adam 10×5×20") != std::string::npos);
     CHECK(table.find("net.py:1 net.py:2") != std::string::npos);
+}
+
+TEST_CASE("an optimiser that shares another one's rule has its own name, in kernels and in messages") {
+    nn::Linear layer(20, 10);
+    optim::AdamW adamw(layer.parameters(), {.lr = 0.01});
+    Profile profile("test");
+    square(layer(rand({5, 20}))).mean().backward();
+    adamw.step();
+    profile.stop();
+    CHECK(profile.table().find("+AdamW 10×5×20") != std::string::npos);
+    CHECK_THROWS_WITH_AS(optim::AdamW(layer.parameters(), {.lr = -1}), doctest::Contains("AdamW: lr"), ValueError);
 }
 
 TEST_CASE("a kernel whose results take over the memory of what it reads has its lines") {

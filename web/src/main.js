@@ -29,8 +29,10 @@ const kKeys = [
     ["w s, ↑ ↓", "timeline: zoom in and out (or the wheel, at the cursor)"],
     ["a d, ← →", "timeline: move (or drag)"],
     ["Shift", "timeline: drag with it to measure"],
+    ["n p", "timeline: select the next or the previous event"],
     ["f", "timeline: zoom to the selected event"],
     ["Home", "timeline: show everything"],
+    ["w s, ← → ↑ ↓", "step: zoom and move"],
     ["t", "dark or light"],
     ["Esc", "close or deselect"],
     ["?", "this help"],
@@ -228,6 +230,19 @@ function start(model) {
     route();
 }
 
+// From `python -m weft.inspect --live`: the program goes on. Whoever looks closely is left alone. (A Refresh header does nothing once the
+// address has a part behind #.)
+function reloadEvery(seconds) {
+    if (!(seconds > 0)) return;
+    let busy = false;
+    for (const kind of ["pointerdown", "pointermove", "wheel", "keydown"]) addEventListener(kind, () => (busy = true));
+    setInterval(() => {
+        if (!busy && !document.querySelector("dialog[open]")) location.reload();
+        busy = false;
+    }, 1000 * seconds);
+}
+
+reloadEvery(Number(new URLSearchParams(location.search).get("every")));
 try {
     start(buildModel(parseProfile(document.getElementById("profile").textContent)));
 } catch (error) {

@@ -39,6 +39,7 @@ export function buildModel(raw) {
         index,
         name: kernel.name ?? `kernel ${index}`,
         sites: kernel.sites ?? [],
+        ...direction(kernel),
     }));
     const plans = (raw.plans ?? []).map((plan, index) => ({
         ...plan,
@@ -74,6 +75,13 @@ export function buildModel(raw) {
     };
     addMeasured(model);
     return model;
+}
+
+// Only what a kernel does for gradients alone is backward work. The kernel itself is, if that comes first: forward kernels often store what
+// backward needs of the same line.
+function direction({ sites = [], backward = [], both = [] }) {
+    const gradients = backward.filter((site) => !both.includes(site));
+    return { gradients, isBackward: gradients.includes(sites[0]) };
 }
 
 function readEvents(columns) {

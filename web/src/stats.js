@@ -3,7 +3,7 @@ import { Kind, kPython, upperBound } from "./model.js";
 import * as format from "./format.js";
 
 // The parts of the bar, in its order. Regions and steps have no time of their own: outside of other events it is Python's.
-export const kParts = [
+const kParts = [
     { kind: Kind.kernel, name: "Kernels" },
     { kind: Kind.compile, name: "Compile" },
     { kind: Kind.run, name: "Run overhead" },
@@ -12,6 +12,13 @@ export const kParts = [
     { kind: Kind.wait, name: "Waiting" },
     { kind: kPython, name: "Python" },
 ];
+
+export const partsOf = (model) =>
+    kParts.map(({ kind, name }) => ({ kind, name: kind === kPython ? languageOf(model) : name }));
+
+// C++ has no lines.
+const languageOf = (model) =>
+    model.sites.every((site) => site.file === undefined) && model.sites.length ? "C++" : "Python";
 
 const isFrame = (kind) => kind === Kind.region || kind === Kind.step;
 
@@ -53,10 +60,13 @@ export function timeInRange(model, track, from, to) {
     return { times, kernels: [...kernels].sort((a, b) => b[1] - a[1]) };
 }
 
-// The thread that the bar tells about: the one that runs plans and kernels for the longest, else the first.
+// The thread that the bar tells about: the one that runs plans and kernels for the longest, else the first. Those that only load data are not it.
 export function mainTrack(model) {
     const threads = model.tracks.filter((track) => track.kind === "thread");
-    const busy = (track) => model.duration - timeByPart(model, track)[kPython];
+    const busy = (track) => {
+        const times = timeByPart(model, track);
+        return model.duration - times[kPython] - times[Kind.data];
+    };
     return threads.reduce((best, track) => (best && busy(best) >= busy(track) ? best : track), undefined);
 }
 
@@ -65,7 +75,7 @@ export function mainTrack(model) {
 export function linesOf(model) {
     const lines = new Map();
     for (const kernel of model.kernels) {
-        const gradients = new Set(kernel.backward ?? []);
+        const gradients = new Set(kernel.gradients);
         const places = new Map();
         for (const s of [...kernel.sites, ...gradients]) {
             const site = model.sites[s];
@@ -139,6 +149,7 @@ export function notes(model, track = mainTrack(model)) {
     const found = [];
     const say = (weight, text, more) => found.push({ weight, text, ...more });
     if (track && model.duration > 0) sayParts(model, timeByPart(model, track), say);
+    if (track) sayHelpers(model, track, say);
     sayStreams(model, say);
     sayCompiles(model, say);
     sayKernels(model, say);
@@ -153,7 +164,7 @@ function sayParts(model, times, say) {
     const part = (kind, least, text) => {
         if (share(kind) >= least) say(share(kind), text(format.percent(share(kind))), { tab: "timeline" });
     };
-    part(kPython, 0.2, (p) => `${p} of the time is Python between runs.`);
+    part(kPython, 0.2, (p) => `${p} of the time is ${languageOf(model)} between runs.`);
     part(
         Kind.run,
         0.15,
@@ -169,6 +180,22 @@ function sayParts(model, times, say) {
             0.1,
             `${format.percent(share(Kind.kernel))} of the time is in kernels: faster kernels make a faster program.`,
             { tab: "kernels" },
+        );
+}
+
+// Helpers that do nothing for most of the time in which kernels run.
+function sayHelpers(model, track, say) {
+    const { events } = model;
+    const inKernels = (of) =>
+        sum(of.rows, (row) => sum(row, (i) => (events.kind[i] === Kind.kernel ? events.duration[i] : 0)));
+    const helpers = model.tracks.filter(({ kind }) => kind === "worker");
+    const kernels = inKernels(track);
+    const busy = sum(helpers, inKernels) / (kernels * helpers.length);
+    if (busy < 0.5 && kernels > 0.3 * model.duration)
+        say(
+            0.4 * (1 - busy),
+            `${format.plural(helpers.length, "helper thread")} worked for ${format.percent(busy)} of the kernels' time: kernels are small, or other programs have the cores.`,
+            { tab: "timeline" },
         );
 }
 
@@ -216,7 +243,8 @@ function sayKernels(model, say) {
             { tab: "kernels", kernel: slow.index },
         );
     }
-    const spilling = model.kernels.filter((kernel) => kernel.spills > 0);
+    // A few spills outside of the innermost loop cost nothing: kernels near the limit are left out.
+    const spilling = model.kernels.filter((kernel) => kernel.spills > 0 && !(kernel.ofLimit > 0.6));
     const spilled = sum(spilling, share);
     if (spilled > 0.03) {
         const many = spilling.length === 1 ? "One kernel spills" : `${format.count(spilling.length)} kernels spill`;

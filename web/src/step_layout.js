@@ -23,7 +23,7 @@ export function placeSteps(nodes, edges, { exact = true } = {}) {
 
 // 0 forward, 1 backward, 2 what runs after all of backward: updates.
 function columnsOf(nodes) {
-    const isBackward = (node) => Boolean(node.kernel?.backward?.length);
+    const isBackward = (node) => Boolean(node.kernel?.isBackward);
     const first = nodes.findIndex(isBackward);
     const last = nodes.length - 1 - [...nodes].reverse().findIndex(isBackward);
     return nodes.map((node, i) => (first < 0 || i < first ? 0 : i > last ? 2 : 1));

@@ -7,6 +7,7 @@ import {
     mainTrack,
     modulesOf,
     notes,
+    partsOf,
     planTime,
     sourceLine,
     stepCount,
@@ -241,6 +242,13 @@ test("the generated profile is consistent", () => {
     }
 });
 
+test("time between runs is Python's where lines are known, else C++'s", () => {
+    const part = (sites) => partsOf(buildModel(profile({ sites }))).at(-1).name;
+    assert.equal(part([{ file: 0, line: 1 }, { op: "exp" }]), "Python");
+    assert.equal(part([{ op: "exp" }]), "C++");
+    assert.equal(part([]), "Python");
+});
+
 test("notes say what stands out", () => {
     const python = buildModel(profile({ duration: 100, tracks: [{ kind: "thread" }], events: columns([[0, 0, 57]]) }));
     assert.match(notes(python)[0].text, /^43\u00a0% of the time is Python/);
@@ -254,6 +262,45 @@ test("notes say what stands out", () => {
     const slow = notes(buildModel(training({ steps: 3 })));
     assert.ok(slow.some((note) => /gelu.*of what this machine can do/.test(note.text) && note.kernel === 6));
     assert.ok(slow.some((note) => /2 kernels spill registers/.test(note.text)));
+});
+
+test("a kernel that computes a line forward, and its gradient on the way, is a forward kernel", () => {
+    const sites = [
+        { file: 0, line: 1, op: "gelu" },
+        { file: 0, line: 2, op: "linear" },
+    ];
+    const kernels = [
+        { sites: [0], backward: [0], both: [0], time: 4 },
+        { sites: [1, 0], backward: [1, 0], both: [0], time: 4 },
+    ];
+    const model = buildModel(profile({ sites, kernels }));
+    assert.deepEqual(
+        model.kernels.map(({ isBackward }) => isBackward),
+        [false, true],
+    );
+    const lines = linesOf(model);
+    assert.equal(lines.get("0:1").backward, 0);
+    assert.equal(lines.get("0:2").backward, 2);
+});
+
+test("helpers that do little are noticed, and are not the thread that the bar tells about", () => {
+    const tracks = [
+        { name: "loader", kind: "thread" },
+        { name: "main", kind: "thread" },
+        { name: "helper 1", kind: "worker" },
+    ];
+    const events = (busy) => [
+        [4, 0, 99, 0, 0],
+        [0, 0, 80, 1, 0],
+        [0, 1, busy, 2, 0],
+    ];
+    const model = (busy) =>
+        buildModel(profile({ duration: 100, tracks, events: columns(events(busy)), kernels: [{ name: "k" }] }));
+    assert.equal(mainTrack(model(20)).name, "main");
+    const said = (busy) => notes(model(busy)).some((note) => /^1 helper thread worked for 25\u00a0%/.test(note.text));
+    assert.ok(said(20));
+    assert.ok(!notes(model(70)).some((note) => /helper/.test(note.text)));
+    assert.equal(model(20).kernels[0].calls, 1);
 });
 
 test("a device that is idle is noticed, one that only copies is not", () => {

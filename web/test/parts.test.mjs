@@ -225,7 +225,7 @@ test("kernels of a step are placed without overlap, small and large, with and wi
     };
     const node = (step, backward) => ({
         step,
-        kernel: { backward: backward ? [0] : undefined },
+        kernel: { isBackward: backward },
         width: 200,
         height: 50,
     });

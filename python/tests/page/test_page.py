@@ -189,6 +189,8 @@ def test_real_profile(browser, tmp_path):
         page.one(f"#view-{view}")
         page.shot(f"real-{view}")
         assert page.problems() == [], view
+        wide = page.run("return [...document.querySelectorAll('#view-overview table')].filter((t) => t.clientWidth > t.parentElement.clientWidth + 1).length")
+        assert wide == 0, f"{view}: a table is wider than its card"
 
 
 @pytest.mark.parametrize("name", ["device", "deep", "sparse"])
@@ -210,6 +212,21 @@ def test_overview_tells(page):
     assert "of what this machine can do" in text
 
 
+def test_a_live_page_loads_itself_again_where_it_is(browser, made, tmp_path):
+    path = tmp_path / "live.html"
+    shutil.copy(made / "sparse.html", path)
+    browser.get(f"file://{path}?every=0.3#timeline")
+    title = lambda: browser.execute_script("return document.title + location.hash.slice(0, 9)")  # noqa: E731
+    before = title()
+    shutil.copy(made / "small.html", path)
+    WebDriverWait(browser, 10, 0.1).until(lambda _: title() != before)
+    assert title() == "train.py · Weft profile#timeline"
+    browser.get(f"file://{path}#timeline")
+    browser.execute_script("window.mine = 1")
+    time.sleep(0.7)
+    assert browser.execute_script("return window.mine") == 1  # a page on its own does not
+
+
 def test_keys_switch_views(page):
     p = page()
     for number, view in enumerate(VIEWS, 1):
@@ -221,6 +238,31 @@ def test_keys_switch_views(page):
     p.shot("help")
     p.keys(Keys.ESCAPE)
     p.wait(lambda: not p.all("dialog[open]"), "help to close")
+
+
+def test_keys_reach_events_and_kernels(page):
+    p = page("small", "timeline")
+    p.mark("timeline-drawn")
+    title = lambda: p.one("#view-timeline .side h2").text  # noqa: E731
+    p.keys("n")
+    assert title() == "next batch"
+    p.keys("n")
+    second = title()
+    p.keys("p", "n")
+    assert title() == second != "next batch"
+    p.keys("6")
+    box = lambda: [float(x) for x in p.run("return document.querySelector('#view-step .graph svg').getAttribute('viewBox')").split()]  # noqa: E731
+    p.one("#view-step .node")
+    before = box()
+    p.keys(Keys.ARROW_DOWN, "w")
+    assert box()[1] > before[1] and box()[2] < before[2]
+    node = p.all("#view-step .node")[6]
+    p.run("arguments[0].focus()", node)
+    p.keys(Keys.ENTER)
+    first = p.one("#view-step .side h2").text
+    p.run("document.querySelector('#view-step .side .link').focus()")
+    p.keys(Keys.ENTER)
+    p.wait(lambda: p.one("#view-step .side h2").text != first, "the neighbour")
 
 
 def test_search(page):
@@ -284,6 +326,19 @@ def test_selected_event_has_details(page):
     p.wait(lambda: "layer_norm+linear+gelu" in p.one("#view-timeline .side").text, "the event")
 
 
+def test_a_helper_shows_when_it_worked_and_no_rates(page):
+    profile = json.loads((page().path.parent / "small.json").read_text())
+    i = next(i for i, track in enumerate(profile["events"]["track"]) if track == 1)
+    text = page("small", f"timeline/e{i}").one("#view-timeline .side").text
+    assert "worker 1" in text and "All launches" in text and "This launch" not in text and "GB/s" not in text
+
+
+def test_a_kernel_without_lines_says_so(browser, tmp_path):
+    text = '{"format": "weft-profile", "version": 1, "kernels": [{"name": "rand 8", "calls": 1, "time": 5}]}'
+    page = Page(browser, write_page(tmp_path / "before.html", text), "kernels/0")
+    assert "before the profile began" in page.one("#view-kernels .stages").text
+
+
 def test_drag_with_shift_measures(page):
     p = page("small", "timeline")
     p.mark("timeline-drawn")
@@ -336,6 +391,15 @@ def test_line_leads_to_kernel_and_stages(page):
     assert p.all(".chart .point.selected")
 
 
+def test_program_opens_where_the_time_is(browser, tmp_path):
+    profile = {"format": "weft-profile", "version": 1, "files": [{"path": "long.py", "source": "x = 1\n" * 400}],
+               "sites": [{"file": 0, "line": 7, "op": "exp"}, {"file": 0, "line": 333, "op": "matmul"}],
+               "kernels": [{"name": "exp", "sites": [0], "calls": 1, "time": 5}, {"name": "matmul", "sites": [1], "calls": 1, "time": 50}]}  # fmt: skip
+    page = Page(browser, write_page(tmp_path / "long.html", profile_text(profile)), "program")
+    visible = "const r = arguments[0].getBoundingClientRect(); return r.top > 100 && r.bottom < innerHeight"
+    assert page.wait(lambda: page.run(visible, page.all(".source tr.pick")[1]), "the hottest line")
+
+
 def test_kernels_sort_and_filter(page):
     p = page("small", "kernels")
     total = lambda: [row.find_elements(By.TAG_NAME, "td")[1].text for row in p.all("#view-kernels tbody tr")]  # noqa: E731
@@ -357,6 +421,7 @@ def test_plan_and_step(page):
     p.shot("plans-value")
     p.keys("6")
     p.one("#view-step .node")
+    assert p.run("return document.querySelector('#view-step .graph svg').viewBox.baseVal.x") <= 0, "the first kernels are in sight"
     assert len(p.all("#view-step .node")) == 20 and len(p.all("#view-step .edge")) > 19
     p.all("#view-step .node")[6].click()
     p.wait(lambda: "Is read by" in p.one("#view-step .side").text, "its neighbours")

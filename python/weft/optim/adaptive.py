@@ -41,17 +41,23 @@ class _Updates(Optimizer):
     def step(self, closure: Any = None) -> Any:
         """Updates every parameter that has a gradient, and computes all that is pending."""
         loss = self._evaluate(closure)
-        for group in self.param_groups:
-            for param in group["params"]:
-                if param.grad is None:
-                    continue
-                state = self.state[param]
-                if not state:
-                    state.update({"step": _weft.tensor(0.0, device="cpu")} if self._counts_steps else {}, **self._start(param, group))
-                if self._counts_steps:
-                    state["step"] = state["step"] + 1
-                self._update(param, -param.grad if group.get("maximize") else param.grad, state, group)
+        _weft._enter_op(type(self).__name__)
+        try:
+            for group in self.param_groups:
+                for param in group["params"]:
+                    if param.grad is not None:
+                        self._step_of(param, group)
+        finally:
+            _weft._leave_op()
         return loss
+
+    def _step_of(self, param: Any, group: Any) -> None:
+        state = self.state[param]
+        if not state:
+            state.update({"step": _weft.tensor(0.0, device="cpu")} if self._counts_steps else {}, **self._start(param, group))
+        if self._counts_steps:
+            state["step"] = state["step"] + 1
+        self._update(param, -param.grad if group.get("maximize") else param.grad, state, group)
 
 
 class Adafactor(_Updates):

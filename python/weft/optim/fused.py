@@ -41,7 +41,7 @@ class FusedOptimizer(Optimizer):
         super().add_param_group(param_group)
         group = self.param_groups[-1]
         if self._engine is None:
-            self._engine = self._engine_type(group["params"], dict(group))
+            self._engine = self._engine_type(group["params"], dict(group), type(self).__name__)
         else:
             self._engine.add_group(group["params"], dict(group))
         group.engine, group.number, group.made_with = self._engine, len(self.param_groups) - 1, self._settings(group)

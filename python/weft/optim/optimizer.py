@@ -67,6 +67,8 @@ def _whole_step(step: Callable[..., Any]) -> Callable[..., Any]:
     def whole(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         if self._in_step:  # a step() that calls its parent's
             return step(self, *args, **kwargs)
+        # An engine, which holds the state, notes its steps by itself.
+        ended = Optimizer._watch(self) if Optimizer._watch is not None and "state" in vars(self) else None
         self._in_step = True
         try:
             for hook in list(self._before.values()):
@@ -76,11 +78,13 @@ def _whole_step(step: Callable[..., Any]) -> Callable[..., Any]:
             result = step(self, *args, **kwargs)
             for hook in list(self._after.values()):
                 hook(self, args, kwargs)
+            if "state" in vars(self):
+                params = [param for group in self.param_groups for param in group["params"]]
+                _weft.realize(*params, *tensors_in(list(self.state.values())))
         finally:
             self._in_step = False
-        if "state" in vars(self):
-            params = [param for group in self.param_groups for param in group["params"]]
-            _weft.realize(*params, *tensors_in(list(self.state.values())))
+            if ended is not None:
+                ended()
         return result
 
     whole._whole = True  # type: ignore[attr-defined]
@@ -103,6 +107,7 @@ class Optimizer:
 
     _group_type: Any = dict
     _in_step = False
+    _watch: Any = None  # a profile's: called when a step begins, gives what is called when it has ended
     defaults: dict[str, Any]
     param_groups: list[Any]
 

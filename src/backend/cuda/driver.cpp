@@ -43,6 +43,11 @@ Opened open() {
     find(f.set_context, "cuCtxSetCurrent");
     find(f.create_stream, "cuStreamCreate");
     find(f.synchronize_stream, "cuStreamSynchronize");
+    find(f.create_event, "cuEventCreate");
+    find(f.record_event, "cuEventRecord");
+    find(f.synchronize_event, "cuEventSynchronize");
+    find(f.elapsed, "cuEventElapsedTime");
+    find(f.destroy_event, "cuEventDestroy_v2");
     find(f.default_pool, "cuDeviceGetDefaultMemPool");
     find(f.set_pool_attribute, "cuMemPoolSetAttribute");
     find(f.trim_pool, "cuMemPoolTrimTo");

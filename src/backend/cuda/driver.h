@@ -15,6 +15,7 @@ using Stream = struct StreamTag*;
 using ModuleHandle = struct ModuleTag*;
 using Function = struct FunctionTag*;
 using Pool = struct PoolTag*;
+using Event = struct EventTag*;
 
 enum class Result : int { Success = 0, OutOfMemory = 2, Deinitialized = 4, NoDevice = 100 };
 
@@ -32,6 +33,11 @@ struct Driver {
     Result (*set_context)(Context context);
     Result (*create_stream)(Stream* stream, unsigned flags);
     Result (*synchronize_stream)(Stream stream);
+    Result (*create_event)(Event* event, unsigned flags);
+    Result (*record_event)(Event event, Stream stream);
+    Result (*synchronize_event)(Event event);
+    Result (*elapsed)(float* milliseconds, Event from, Event to);
+    Result (*destroy_event)(Event event);
     Result (*default_pool)(Pool* pool, int device);
     Result (*set_pool_attribute)(Pool pool, int attribute, void* value);
     Result (*trim_pool)(Pool pool, std::size_t keep);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <mutex>
 #include <vector>
 
@@ -32,6 +33,39 @@ struct CudaStorage final : Storage {
     }
     ~CudaStorage() override;
     Cuda& owner;
+};
+
+std::int64_t host_now() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+// An event of the stream. The driver tells how long it came after another one, in f32 milliseconds: the other one must not be long ago.
+class Recorded {
+public:
+    explicit Recorded(Stream stream) {
+        require(driver().create_event(&event_, 0), "making an event");
+        require(driver().record_event(event_, stream), "recording an event");
+    }
+    ~Recorded() { driver().destroy_event(event_); }
+    Recorded(const Recorded&) = delete;
+    Recorded& operator=(const Recorded&) = delete;
+    std::int64_t nanoseconds_after(const Recorded& before) const {
+        float milliseconds = 0;
+        require(driver().synchronize_event(event_), "running kernels");
+        require(driver().elapsed(&milliseconds, before.event_, event_), "timing kernels");
+        return static_cast<std::int64_t>(1e6 * milliseconds);
+    }
+
+private:
+    Event event_ = nullptr;
+};
+
+// One whose time the host knows.
+struct Anchor {
+    explicit Anchor(Stream stream) : event(stream) {}
+    Recorded event;
+    std::int64_t host = 0;
 };
 
 class Cuda final : public device::DeviceRuntime {
@@ -57,6 +91,7 @@ public:
         require(driver().fill_bytes(record_, 0, sizeof(Record), stream_), "setting up checks");
     }
 
+    std::uint8_t number() const override { return number_; }
     TargetRef target() override {
         const TargetRef now = host_();
         const std::lock_guard lock(mutex_);
@@ -147,6 +182,18 @@ public:
         require(driver().synchronize_stream(stream_), "running kernels");
     }
 
+    std::unique_ptr<device::Moment> mark() override {
+        enter();
+        constexpr std::int64_t kOldest = 2'000'000'000;  // f32 then tells 0.1 µs
+        if (!anchor_ || host_now() - anchor_->host > kOldest) {
+            synchronise();
+            anchor_ = std::make_shared<Anchor>(stream_);
+            synchronise();
+            anchor_->host = host_now();
+        }
+        return std::make_unique<CudaMoment>(*this);
+    }
+
     void free(Address address) {
         if (!address || ::getpid() != process_) return;  // a child has none of the parent's memory
         if (driver().set_context(context_) == Result::Success)
@@ -154,6 +201,17 @@ public:
     }
 
 private:
+    struct CudaMoment final : device::Moment {
+        explicit CudaMoment(const Cuda& cuda) : owner(cuda), anchor(cuda.anchor_), event(cuda.stream_) {}
+        std::int64_t time() override {
+            owner.enter();
+            return anchor->host + event.nanoseconds_after(anchor->event);
+        }
+        const Cuda& owner;
+        const std::shared_ptr<const Anchor> anchor;
+        const Recorded event;
+    };
+
     struct Record {  // of the first check that failed, written by kernels
         std::uint64_t code = 0;
         std::int64_t value = 0;
@@ -209,6 +267,7 @@ private:
     Stream stream_ = nullptr;
     Pool pool_ = nullptr;
     Address record_ = 0;
+    std::shared_ptr<Anchor> anchor_;                  // of marks
     std::vector<std::vector<ir::CheckArg>> checked_;  // of the kernels that were launched since the record was read
     std::mutex mutex_;
     TargetRef made_for_, target_;

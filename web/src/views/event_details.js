@@ -4,7 +4,7 @@ import { h } from "../dom.js";
 import * as format from "../format.js";
 import { dot } from "../marks.js";
 import { Kind, eventName, kKindNames, lineText, rates } from "../model.js";
-import { kParts, sourceLine, timeInRange } from "../stats.js";
+import { partsOf, sourceLine, timeInRange } from "../stats.js";
 import { siteLink } from "./overview.js";
 
 export const pairs = (list) =>
@@ -35,7 +35,7 @@ export function eventDetails(app, i) {
     return [
         h("h2", null, eventName(model, i)),
         pairs(common),
-        kernel && kernelFacts(app, kernel, events.duration[i]),
+        kernel && kernelFacts(app, kernel, events.duration[i], model.tracks[events.track[i]].kind === "worker"),
         (kind === Kind.run || kind === Kind.compile) &&
             model.plans[what] &&
             h(
@@ -56,22 +56,24 @@ export function eventDetails(app, i) {
     ];
 }
 
-function kernelFacts(app, kernel, time) {
+// A helper has a part of the work, nobody knows which.
+function kernelFacts(app, kernel, time, helps) {
     const { model } = app;
     const now = rates(kernel, time);
     return [
-        h("h3", null, "This launch"),
-        pairs([
-            ["bytes", now.moved !== undefined && format.bytes(now.moved)],
-            ["operations", kernel.flops !== undefined && format.flops(kernel.flops)],
-            ["bandwidth", rate(now.bandwidth, "GB/s")],
-            ["arithmetic", rate(now.rate, "GFLOP/s")],
-            [
-                "of the limit",
-                now.ofLimit !== undefined && format.percent(now.ofLimit),
-                "The least time that this machine needs for these bytes and operations, divided by the time taken",
-            ],
-        ]),
+        !helps && h("h3", null, "This launch"),
+        !helps &&
+            pairs([
+                ["bytes", now.moved !== undefined && format.bytes(now.moved)],
+                ["operations", kernel.flops !== undefined && format.flops(kernel.flops)],
+                ["bandwidth", rate(now.bandwidth, "GB/s")],
+                ["arithmetic", rate(now.rate, "GFLOP/s")],
+                [
+                    "of the limit",
+                    now.ofLimit !== undefined && format.percent(now.ofLimit),
+                    "The least time that this machine needs for these bytes and operations, divided by the time taken",
+                ],
+            ]),
         h("h3", null, "All launches"),
         pairs([
             ["launches", format.count(kernel.calls)],
@@ -124,7 +126,7 @@ export function rangeDetails(app, track, from, to, title = "In view") {
         h(
             "ul",
             null,
-            kParts
+            partsOf(model)
                 .filter(({ kind }) => times[kind] > 0)
                 .map(({ kind, name }) => part(kKindColors[kind], name, times[kind])),
         ),

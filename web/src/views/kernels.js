@@ -31,7 +31,7 @@ export function kernelsView(app) {
                 cell: (k) => [
                     dot(kernelColor(k), k.kind),
                     k.name,
-                    k.backward?.length ? [" ", h("span", { class: "tag backward" }, "backward")] : "",
+                    k.isBackward ? [" ", h("span", { class: "tag backward" }, "backward")] : "",
                 ],
             },
             { name: "calls", number: true, value: (k) => k.calls, text: (k) => format.count(k.calls) },

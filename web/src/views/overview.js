@@ -4,7 +4,7 @@ import { column, h } from "../dom.js";
 import * as format from "../format.js";
 import { dot, meter } from "../marks.js";
 import { kPython, lineText, siteText } from "../model.js";
-import { kParts, mainTrack, modulesOf, notes, sourceLine, stepCount, timeByPart } from "../stats.js";
+import { mainTrack, modulesOf, notes, partsOf, sourceLine, stepCount, timeByPart } from "../stats.js";
 
 const kTop = 8; // rows of a list
 const kNotes = 7;
@@ -64,7 +64,7 @@ function factsCard({ model }) {
 
 function barCard({ model }, track) {
     const times = timeByPart(model, track);
-    const parts = kParts
+    const parts = partsOf(model)
         .filter(({ kind }) => times[kind] > 0)
         .map(({ kind, name }) => ({
             name,
@@ -100,7 +100,7 @@ function otherTracks(model, track) {
     if (!others.length) return undefined;
     const rows = others.map((other) => {
         const times = timeByPart(model, other);
-        const busy = kParts.filter(({ kind }) => kind !== kPython && times[kind] > 0);
+        const busy = partsOf(model).filter(({ kind }) => kind !== kPython && times[kind] > 0);
         const pieces = busy.map(({ kind, name }) => {
             const style = {
                 background: `var(--${kKindColors[kind]})`,
@@ -204,8 +204,9 @@ function memoryCard({ model }) {
         h(
             "tr",
             null,
-            h("td", { class: "fit mono" }, type),
-            h("td", { class: "name dim" }, siteLink(model, site)),
+            model.sites[site]
+                ? [h("td", { class: "fit mono" }, type), h("td", { class: "name dim" }, siteLink(model, site))]
+                : h("td", { class: "name", colspan: 2, title: type }, type),
             h("td", { class: "fit" }, meter(bytes / most, "copy")),
             h("td", { class: "number" }, format.bytes(bytes)),
         ),

@@ -210,7 +210,8 @@ export function programView(app) {
             const file = perFile[f] && argument ? f : shown >= 0 ? shown : byTime[0]?.index;
             if (file === undefined)
                 return void replace(side, h("p", { class: "dim" }, "The profile names no source files."));
-            if (file !== shown) drawFile(file);
+            const fresh = file !== shown;
+            if (fresh) drawFile(file);
             files.value = file;
             const key = `${file}:${number}`;
             if (argument && key !== chosen) {
@@ -218,8 +219,11 @@ export function programView(app) {
                 if (kernel && !kernel.lines.some((line) => line.key === key)) kernel = undefined;
             }
             drawSide();
-            if (!argument) return;
-            rows.get(chosen)?.scrollIntoView({ block: "nearest" });
+            if (!argument && !fresh) return;
+            const top = perFile[file].lines.reduce((best, line) => (best?.time >= line.time ? best : line), undefined);
+            const asked = argument && rows.get(chosen);
+            const row = asked || rows.get(top?.key); // nobody asks for a line: where the time is
+            row?.scrollIntoView({ block: asked ? "nearest" : "center" });
             body.closest(".scroll").scrollLeft = 0; // the numbers stay in sight
         },
         key(event) {

@@ -117,14 +117,14 @@ function whatStage(model, kernel) {
                 kernel.spills !== undefined && (kernel.spills > 0 ? h("b", { class: "warn" }, kernel.spills) : "0"),
             ],
         ]),
-        kernel.lines?.length > 0 && [
-            h("h3", null, "Lines"),
-            h(
-                "ul",
-                { style: { "list-style": "none", padding: 0 } },
-                kernel.lines.map((line) => lineItem(model, line)),
-            ),
-        ],
+        h("h3", null, "Lines"),
+        kernel.lines?.length > 0
+            ? h(
+                  "ul",
+                  { style: { "list-style": "none", padding: 0 } },
+                  kernel.lines.map((line) => lineItem(model, line)),
+              )
+            : h("p", { class: "dim" }, "None is known: it was written before the profile began, or in C++."),
     );
 }
 

@@ -1,6 +1,6 @@
 // web/src/views/step.js: the kernels of a plan as a graph: an edge where one reads what another wrote, wider for more bytes.
 import { kKernelKinds, kernelColor } from "../colors.js";
-import { h, replace, svg } from "../dom.js";
+import { clickable, h, replace, svg } from "../dom.js";
 import * as format from "../format.js";
 import { legend } from "../marks.js";
 import { stepEdges } from "../plan.js";
@@ -29,7 +29,7 @@ export function stepView(app) {
         h("div", { class: "split grow" }, box, side),
     );
     let shown;
-    let select = () => {};
+    let drawn;
     return {
         element,
         show(argument) {
@@ -46,12 +46,13 @@ export function stepView(app) {
             note.textContent = edges.exact
                 ? ""
                 : "Reads are not listed: an edge goes from a value's writer to its last reader.";
-            select = drawGraph(app, plan, edges, box, side);
-            select(-1);
+            drawn = drawGraph(app, plan, edges, box, side);
+            drawn.select(-1);
         },
         key(event) {
-            if (event.key !== "Escape") return false;
-            select(-1);
+            if (event.key === "Escape") drawn?.select(-1);
+            else if (!drawn?.moves[event.key]) return false;
+            else drawn.moves[event.key]();
             return true;
         },
     };
@@ -92,7 +93,7 @@ function drawGraph(app, plan, { edges, exact }, box, side) {
         boxes,
     );
     replace(box, picture);
-    movable(picture, width, height, box);
+    const moves = movable(picture, width, height, box);
 
     function select(step) {
         const near = new Set([step]);
@@ -125,7 +126,7 @@ function drawGraph(app, plan, { edges, exact }, box, side) {
                             null,
                             h(
                                 "span",
-                                { class: "link", tabindex: "0", role: "button", onclick: () => select(other(edge)) },
+                                { class: "link", ...clickable(() => select(other(edge))) },
                                 nodes[other(edge)].kernel?.name ?? `step ${other(edge)}`,
                             ),
                             h("span", { class: "dim" }, ` ${format.bytes(edge.bytes)}`),
@@ -140,7 +141,7 @@ function drawGraph(app, plan, { edges, exact }, box, side) {
                 ["step", step],
                 ["mean time", format.time(time)],
                 ["of the limit", kernel?.ofLimit !== undefined && format.percent(kernel.ofLimit)],
-                ["direction", kernel?.backward?.length ? "backward" : "forward"],
+                ["direction", kernel?.isBackward ? "backward" : "forward"],
             ]),
             kernel && h("p", null, h("a", { href: `#kernels/${kernel.index}` }, "Stages of this kernel")),
             neighbours(
@@ -155,23 +156,20 @@ function drawGraph(app, plan, { edges, exact }, box, side) {
             ),
         );
     }
-    return select;
+    return { select, moves };
 }
 
 function drawNode({ step, kernel, time, x, y, width, height }, action) {
     const color = `var(--${kernelColor(kernel)})`;
     const name = kernel?.name ?? "?";
-    const room = Math.floor((width - 20) / 7.1);
+    const room = Math.floor((width - 20) / 7.5);
     const group = svg(
         "g",
         {
             class: "node",
             transform: `translate(${x - width / 2} ${y - height / 2})`,
-            tabindex: "0",
-            role: "button",
             "aria-label": name,
-            onclick: action,
-            onkeydown: (event) => event.key === "Enter" && action(),
+            ...clickable(action),
         },
         svg("rect", { width, height, rx: 7, fill: "var(--card)" }),
         svg("rect", {
@@ -181,44 +179,50 @@ function drawNode({ step, kernel, time, x, y, width, height }, action) {
             fill: color,
             "fill-opacity": 0.13,
             stroke: color,
-            "stroke-dasharray": kernel?.backward?.length ? "5 3" : undefined,
+            "stroke-dasharray": kernel?.isBackward ? "5 3" : undefined,
         }),
         svg("text", { x: 10, y: height / 2 - 2 }, name.length > room ? name.slice(0, room - 1) + "…" : name),
         svg(
             "text",
             { class: "small", x: 10, y: height / 2 + 13 },
-            `${step} · ${format.time(time || undefined)}${kernel?.backward?.length ? " · backward" : ""}`,
+            `${step} · ${format.time(time || undefined)}${kernel?.isBackward ? " · backward" : ""}`,
         ),
     );
     group.append(svg("title", null, name));
     return group;
 }
 
-// Wheel zooms at the cursor, a drag moves. Starts with a scale at which names can be read.
+// Wheel zooms at the cursor, a drag moves, keys do both. Starts at the first kernel, with a scale at which names can be read. Returns what keys do.
 function movable(picture, width, height, box) {
     const room = { width: box.clientWidth || 900, height: box.clientHeight || 600 };
-    const scale = Math.min(1.1, Math.max(0.8, Math.min(room.width / width, room.height / height)));
+    const scale = Math.min(1.1, Math.max(0.75, Math.min(room.width / width, room.height / height)));
     const view = {
-        x: width / 2 - room.width / scale / 2,
+        x: Math.min(0, width / 2 - room.width / scale / 2),
         y: 0,
         width: room.width / scale,
         height: room.height / scale,
     };
     const apply = () => picture.setAttribute("viewBox", `${view.x} ${view.y} ${view.width} ${view.height}`);
     apply();
+    function zoom(factor, px, py) {
+        view.x += px * view.width * (1 - factor);
+        view.y += py * view.height * (1 - factor);
+        view.width *= factor;
+        view.height *= factor;
+        apply();
+    }
+    const pan = (x, y) => () => {
+        view.x += x * view.width;
+        view.y += y * view.height;
+        apply();
+    };
     picture.addEventListener(
         "wheel",
         (event) => {
             event.preventDefault();
             const bounds = picture.getBoundingClientRect();
             const factor = Math.exp(Math.max(-0.5, Math.min(0.5, event.deltaY * 0.0015)));
-            const px = (event.clientX - bounds.left) / bounds.width;
-            const py = (event.clientY - bounds.top) / bounds.height;
-            view.x += px * view.width * (1 - factor);
-            view.y += py * view.height * (1 - factor);
-            view.width *= factor;
-            view.height *= factor;
-            apply();
+            zoom(factor, (event.clientX - bounds.left) / bounds.width, (event.clientY - bounds.top) / bounds.height);
         },
         { passive: false },
     );
@@ -235,4 +239,11 @@ function movable(picture, width, height, box) {
         apply();
     });
     addEventListener("pointerup", () => (drag = undefined));
+    const arrows = {
+        ArrowLeft: pan(-0.15, 0),
+        ArrowRight: pan(0.15, 0),
+        ArrowUp: pan(0, -0.15),
+        ArrowDown: pan(0, 0.15),
+    };
+    return { ...arrows, w: () => zoom(0.8, 0.5, 0.5), s: () => zoom(1.25, 0.5, 0.5) };
 }

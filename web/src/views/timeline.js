@@ -1,6 +1,6 @@
 // web/src/views/timeline.js: events over time, one lane per track, and memory below on the same axis.
 // Whatever moves the window or selects asks for one frame; only a frame draws.
-import { frame, h, replace } from "../dom.js";
+import { clickable, frame, h, replace } from "../dom.js";
 import * as format from "../format.js";
 import { legend } from "../marks.js";
 import { eventName, upperBound } from "../model.js";
@@ -176,7 +176,21 @@ export function timelineView(app) {
     if (parts.memory) parts.memory.append(memoryCaption(model, showPeak));
     showWindow();
 
+    // The event before or after the selected one, in its row; the first in view, if none is.
+    function selectNext(by) {
+        const { event } = state.chosen;
+        const row = event === undefined ? busiest?.rows[0] : rowOf(model, event);
+        if (!row) return;
+        const at = event === undefined ? upperBound(events.end, shown.from, row) : row.indexOf(event) + by;
+        if (row[at] === undefined) return;
+        const middle = (events.start[row[at]] + events.end[row[at]]) / 2;
+        if (middle < shown.from || middle > shown.to) shown.set(middle - shown.span / 2, middle + shown.span / 2);
+        select(row[at]);
+    }
+
     const moves = keyMoves(shown, {
+        n: () => selectNext(1),
+        p: () => selectNext(-1),
         f: () => state.chosen.event !== undefined && zoomTo(state.chosen.event),
         Escape: () => select(-1),
     });
@@ -223,10 +237,7 @@ function elements(model, shown, height) {
 
 function memoryCaption(model, showPeak) {
     const { peak } = model.memory;
-    const onkeydown = (event) => event.key === "Enter" && showPeak();
-    const link =
-        peak &&
-        h("a", { onclick: showPeak, onkeydown, tabindex: "0", role: "button" }, `peak ${format.bytes(peak.bytes)}`);
+    const link = peak && h("a", clickable(showPeak), `peak ${format.bytes(peak.bytes)}`);
     const curves = legend([
         ["copy", "live"],
         ["dim", "pool"],
@@ -243,6 +254,8 @@ function eventIn({ events }, lanes, time, y, slack) {
     const row = track.rows[Math.floor((y - top) / kRow)];
     return row ? eventAt(row, events, time, slack) : -1;
 }
+
+const rowOf = ({ events, tracks }, i) => tracks[events.track[i]].rows[events.depth[i]];
 
 const inSight = (events, i, shown) =>
     events.start[i] >= shown.from && events.end[i] <= shown.to && events.duration[i] > shown.span / 50;

@@ -108,7 +108,7 @@ class _Worker:
 
         self.tasks, self.outcomes = queue.SimpleQueue(), queue.SimpleQueue()
         self.info, self.start, self.stopped = info, start, False
-        self.thread = threading.Thread(target=self._run, name=f"weft-worker-{info.id}", daemon=True)
+        self.thread = threading.Thread(target=self._run, name=f"weft-loader-{info.id}", daemon=True)
         if not _running:
             import atexit
 
