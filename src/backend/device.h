@@ -32,6 +32,24 @@ public:
     virtual std::int64_t time() = 0;  // when it was reached, in nanoseconds of the host's steady clock; waits for it
 };
 
+// What a device keeps between runs of one plan.
+class PlanState {
+public:
+    virtual ~PlanState() = default;
+};
+
+// One run of a plan on a device that works while the host goes on. A run that is not finished has failed: what its kernels have found wrong is
+// nobody's any more.
+class DeviceRun {
+public:
+    virtual ~DeviceRun() = default;
+    virtual void launch(const KernelLaunch& kernel) = 0;  // may be put off until flush() or finish()
+    virtual void flush() = 0;                             // all that was launched is on its way to the device
+    // Throws IndexError if a check has failed. Without `wait` that comes with a later run that waits, or when memory is read; until then no
+    // kernel writes memory that was handed over, so that whatever the program had before is still there.
+    virtual void finish(bool wait) = 0;
+};
+
 class DeviceRuntime {
 public:
     virtual ~DeviceRuntime() = default;
@@ -50,13 +68,11 @@ public:
     virtual void copy(const ir::Storage& from, std::int64_t from_offset, const ir::Storage& to, std::int64_t to_offset,
                       std::size_t bytes) = 0;
 
-    // Kernels run one after the other, as if each had ended before the next begins. Throws IndexError for a check that failed, here or in
-    // finish_run(), and Interrupted.
+    // Kernels run one after the other, as if each had ended before the next begins. Null: launch() does so at once, and throws IndexError for
+    // a check that failed, and Interrupted.
+    virtual std::unique_ptr<DeviceRun> begin_run(std::unique_ptr<PlanState>&) { return nullptr; }
     virtual void launch(const KernelLaunch& kernel) = 0;
-    virtual void finish_run() {}  // throws what a kernel of the run has found wrong; others may still be running
-    virtual void abandon_run() noexcept {
-    }                                // the run has failed: what its kernels have found wrong is nobody's any more
-    virtual void synchronise() = 0;  // returns when all that was launched is done
+    virtual void synchronise() = 0;  // returns when all that was launched is done; throws what finish() has put off
     // Behind what was launched before, in front of what comes: two of them tell when what is between ran. This one waits for the device; one
     // that works while the host goes on has its own.
     virtual std::unique_ptr<Moment> mark();

@@ -33,6 +33,7 @@ public:
     explicit Run(std::span<const Tensor> asked, bool sliced = false) : sliced_(sliced) {
         drop_stale_views();
         drop_snapshots();
+        request_.wait = !asked.empty();  // an optimiser's step
         asked_.reserve(asked.size());
         buffers_.reserve(asked.size());
         for (const Tensor& tensor : asked) {

@@ -80,18 +80,16 @@ void* Launch::pointer(int value) const {
     return reinterpret_cast<void*>(base.storage->address + static_cast<std::uintptr_t>(bytes));
 }
 
-void Launch::run() {
-    try {
-        Observer* const watching = observer();
-        if (watching) run_observed(*watching);
-        else run_steps();
-        const std::int64_t start = watching ? now() : 0;
-        device_.finish_run();
-        if (watching && !device_.is_host()) watching->waited(device_.number(), start, now());
-    } catch (...) {
-        device_.abandon_run();
-        throw;
-    }
+void Launch::run(bool wait) {
+    if (!device_.is_host()) run_ = device_.begin_run(plan_.states[device_.number()]);
+    Observer* const watching = observer();
+    if (watching) run_observed(*watching);
+    else run_steps();
+    if (!run_) return;
+    const std::int64_t start = watching ? now() : 0;
+    run_->finish(wait);
+    run_.reset();
+    if (watching) watching->waited(device_.number(), start, now());
 }
 
 void Launch::run_steps() {
@@ -113,6 +111,7 @@ void Launch::run_observed(Observer& observer) {
         auto began = on_device ? device_.mark() : nullptr;
         const std::int64_t start = now();
         run_step(s);
+        if (run_) run_->flush();
         const std::int64_t end = now();
         auto ended = on_device ? device_.mark() : nullptr;
         observer.launched({.run = observed_,
@@ -169,6 +168,7 @@ private:
 void Launch::run_custom(const PlanStep& step) {
     const ir::Node& node = *step.kernel.custom;
     const KernelTimer timer(device_, step, 1);
+    if (run_) run_->flush();
     const HostValues values(*this, step, node.sources.size());
     std::vector<const void*> sources;
     std::vector<void*> results;
@@ -204,14 +204,16 @@ void Launch::run_kernel(const PlanStep& step, const Compiled& kernel) {
     committed_ = committed_ || writes_donated(step);
     count(counter_cells().kernels_launched);
     if (step.kernel.contraction) count(counter_cells().contractions_launched);
-    device_.launch({.program = *kernel.program,
-                    .target = *plan_.target,
-                    .buffers = {pointers_.data(), pointers_.size()},
-                    .scalars = {kernel_scalars_.data(), kernel_scalars_.size()},
-                    .checks = kernel.checks,
-                    .chunks = kernel.chunks,
-                    .scratch = scratch_.get(),
-                    .interruptible = !committed_});
+    const device::KernelLaunch launch{.program = *kernel.program,
+                                      .target = *plan_.target,
+                                      .buffers = {pointers_.data(), pointers_.size()},
+                                      .scalars = {kernel_scalars_.data(), kernel_scalars_.size()},
+                                      .checks = kernel.checks,
+                                      .chunks = kernel.chunks,
+                                      .scratch = scratch_.get(),
+                                      .interruptible = !committed_};
+    if (run_) run_->launch(launch);
+    else device_.launch(launch);
 }
 
 }  // namespace weft::pipeline

@@ -25,7 +25,8 @@ public:
     Launch(device::DeviceRuntime& device, const CachedPlan& plan, std::span<const BufferBinding> leaves,
            std::span<const Word> constants, std::span<const Word> scalars, int observed = -1);
 
-    void run();  // throws IndexError of a Check, or Interrupted
+    // Throws IndexError of a Check, or Interrupted. `wait`: else a device may tell of a failed check later (DeviceRun::finish).
+    void run(bool wait = true);
     schedule::StorageView view(int value) const;
     const BufferBinding& bound(int value) const;
 
@@ -46,6 +47,7 @@ private:
     const std::span<const BufferBinding> leaves_;
     const std::span<const Word> constants_;
     const int observed_;  // what an observer calls this run
+    std::unique_ptr<device::DeviceRun> run_;  // null: kernels are launched at once
     ir::StorageRef arena_, scratch_;
     InlineVector<BufferBinding, 16> taken_;  // per value of the plan; empty for a leaf
     bool committed_ = false;  // memory that was handed over has been written: from here on the run goes to its end

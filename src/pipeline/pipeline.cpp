@@ -131,7 +131,7 @@ Result evaluate_on(std::uint8_t number, const Request& request, GraphLock& graph
             leaves.push_back({captured.views[leaf.view].storage, captured.views[leaf.view].offset});
         count(counter_cells().runs);
         launch.emplace(device, *plan, leaves, captured.constants, captured.scalars, observed);
-        launch->run();
+        launch->run(request.wait);
         if (watching) watching->ran(observed, start, now());
     }
     Result result;
@@ -171,7 +171,7 @@ void remember(const ir::NodeRef& node, const ir::NodeRef& buffer) {
 
 // The part of a request that one device can answer.
 Request part_for(std::uint8_t device, const Request& request) {
-    Request part;
+    Request part{.wait = request.wait};
     for (const ir::NodeRef& node : request.keep)
         if (device_of(*node) == device && !node->in_memory()) part.keep.push_back(node);
     return part;

@@ -2,10 +2,12 @@
 // a second value becomes a scalar of the plan, which then serves all later values.
 #pragma once
 
+#include "backend/device.h"
 #include "pipeline/programs.h"
 #include "schedule/capture.h"
 #include "schedule/plan.h"
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -18,6 +20,7 @@ struct CachedPlan {
     std::vector<std::uint64_t> key;
     TargetRef target;
     std::vector<Word> constants;
+    mutable std::map<std::uint8_t, std::unique_ptr<device::PlanState>> states;  // by device; under the run lock
 };
 
 // All under the graph lock.

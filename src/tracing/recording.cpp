@@ -204,7 +204,7 @@ std::vector<Tensor> replay(const Recording& recording, std::span<const Tensor> i
             watching && recording.observed < 0 ? watching->captured_before(recording.plan) : recording.observed;
         launch.emplace(device::runtime_of(recording.device), *recording.plan, leaves, recording.constants, scalars,
                        observed);
-        launch->run();
+        launch->run(false);
         if (watching) watching->ran(observed, start, pipeline::now());
     }
     const std::lock_guard lock(ir::graph_lock());

@@ -1,6 +1,6 @@
 // The c backend around its printer: compilers that are missing or fail, the cache on disk, what source() and machine()
 // show.
-#include "backend/c/cache.h"
+#include "backend/cache.h"
 #include "backend/c/compiler.h"
 #include "backend/support.h"
 #include "support/target.h"
@@ -134,7 +134,7 @@ TEST_CASE("c: the cache is private, found again, and damage is mended") {
         damage << "damage";
     }
     check_scaled(scaled(2.5f), 2.5f);
-    CHECK(backend::c::Cache::instance().intact(file));
+    CHECK(backend::Cache::instance().intact(file));
     CHECK(fs::last_write_time(file) >= written);
     fs::remove_all(cached);  // deleted under our feet
     check_scaled(scaled(2.75f), 2.75f);
@@ -151,7 +151,7 @@ TEST_CASE("c: a cache folder that others can write to is refused, and left as it
         for (const fs::path& chosen : {open, inner}) {  // whoever can write to `open` can replace `inner`
             CAPTURE(chosen);
             const Setting cache("WEFT_CACHE", chosen.string());
-            CHECK(backend::c::Cache::instance().folder() != chosen);
+            CHECK(backend::Cache::instance().folder() != chosen);
             check_scaled(scaled(3.5f), 3.5f);
         }
         CHECK(fs::status(open).permissions() == fs::perms(rights));
@@ -172,20 +172,20 @@ TEST_CASE("c: a kernel in the cache that others could have written is not run") 
     REQUIRE(files_in(folder.path).size() == 1);
     const fs::path file = files_in(folder.path)[0];
     CHECK((fs::status(file).permissions() & (fs::perms::group_write | fs::perms::others_write)) == fs::perms::none);
-    CHECK(backend::c::Cache::instance().intact(file));
+    CHECK(backend::Cache::instance().intact(file));
     fs::permissions(file, fs::perms::all);
-    CHECK(!backend::c::Cache::instance().intact(file));
+    CHECK(!backend::Cache::instance().intact(file));
     fs::permissions(file, fs::perms::owner_all);
     const fs::path link = folder.path / "link.so";
     fs::create_symlink(file, link);
-    CHECK(!backend::c::Cache::instance().intact(link));
+    CHECK(!backend::Cache::instance().intact(link));
 }
 
 TEST_CASE("c: the cache is bounded, the oldest go first, and what is not ours stays") {
     const TemporaryFolder folder;
     const Setting cache("WEFT_CACHE", folder.path.string());
     const auto now = fs::file_time_type::clock::now();
-    const auto kernel = [&](int i) { return folder.path / (backend::c::Hash().add(str(i)).hex() + ".so"); };
+    const auto kernel = [&](int i) { return folder.path / (backend::Hash().add(str(i)).hex() + ".so"); };
     const auto write = [&](const fs::path& file, int hours) {
         std::ofstream(file) << hours;
         fs::last_write_time(file, now - std::chrono::hours(hours));
@@ -201,7 +201,7 @@ TEST_CASE("c: the cache is bounded, the oldest go first, and what is not ours st
     write(folder.path / "tmp-12-3.so", 25);
     write(folder.path / "tmp-12-4.c", 1);
     check_scaled(scaled(4.5f), 4.5f);
-    CHECK(files_in(folder.path).size() <= backend::c::Cache::kMostFiles + 2100 + foreign.size() + 1);
+    CHECK(files_in(folder.path).size() <= backend::Cache::kMostFiles + 2100 + foreign.size() + 1);
     CHECK(fs::exists(kernel(0)));
     CHECK(!fs::exists(kernel(2099)));
     for (int i = 0; i < 2100; ++i) REQUIRE(fs::exists(folder.path / str("thesis-", i, ".so")));

@@ -40,11 +40,12 @@ void run_module(const backend::cuda::SimulatedLaunch& given) {
     memory.push_back({values.back(), sizeof given.check.code + sizeof given.check.value});
     values.push_back(0);  // what is added to the code of a check
     values.push_back(0);  // scratch
+    values.push_back(0);  // no record that stops it
     for (const backend::cuda::Entry& entry : module.entries) {
         if (entry.all_blocks() == 0) continue;
         std::vector<std::byte> scratch(static_cast<std::size_t>(module.scratch_bytes * entry.all_blocks()),
                                        std::byte{0xff});
-        values.back() = reinterpret_cast<std::uint64_t>(scratch.data());
+        values[values.size() - 2] = reinterpret_cast<std::uint64_t>(scratch.data());
         ptx::Launch launch{.entry = entry.name,
                            .blocks = entry.blocks,
                            .threads = entry.threads,

@@ -1,7 +1,7 @@
 // backend/c/c.cpp: the backend that prints kernels as C, has them compiled into shared objects, and loads those.
 // Compiled kernels are kept on disk by the hash of their source, the compiler, its flags and the processor.
 #include "backend/backend.h"
-#include "backend/c/cache.h"
+#include "backend/cache.h"
 #include "backend/c/compiler.h"
 #include "backend/c/printer.h"
 #include "core/str.h"
@@ -225,7 +225,7 @@ void CBackend::build_file(const Compiler& compiler, std::span<Job* const> jobs) 
     compile_file(compiler, source, object);
     cache.seal(object);
     for (Job* job : jobs) {
-        const fs::path target = cache.path_of(job->key), link = cache.temporary(".so");
+        const fs::path target = cache.path_of(job->key, ".so"), link = cache.temporary(".so");
         std::error_code error;
         fs::create_hard_link(object, link, error);
         if (error) fs::copy_file(object, link, error);  // a file system without links
@@ -252,7 +252,7 @@ std::vector<std::shared_ptr<const Program>> CBackend::compile(std::span<const ke
         job.key = Hash(base).add(text_of(job.printed.helpers)).add(job.printed.comment).add(job.printed.function).hex();
         job.symbol = symbol_of(kernel->name, job.key);
         job.program = remembered(job.key);
-        if (!job.program) job.program = load(job, Cache::instance().path_of(job.key));
+        if (!job.program) job.program = load(job, Cache::instance().path_of(job.key, ".so"));
         if (job.program) remember(job);
         else if (missing.emplace(job.key, &job).second) to_build.push_back(&job);
     }

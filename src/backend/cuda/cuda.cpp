@@ -1,6 +1,7 @@
 // backend/cuda/cuda.cpp: the backend: PTX for a GPU; or, on the device that simulates one, the same loops by `ref`, with the PTX beside
 // them, so that a machine without a GPU tries both.
 #include "backend/backend.h"
+#include "backend/cache.h"
 #include "backend/cuda/program.h"
 #include "backend/cuda/simulated.h"
 #include "core/str.h"
@@ -15,17 +16,42 @@ namespace weft::backend {
 namespace cuda {
 namespace {
 
-// Options of cuModuleLoadDataEx.
-constexpr int kErrorLog = 5, kErrorLogBytes = 6, kOptimisationLevel = 7;
+// Options of cuLinkCreate, and a kind of its input.
+constexpr int kErrorLog = 5, kErrorLogBytes = 6, kOptimisationLevel = 7, kPtx = 1;
 
-ModuleHandle load(const std::string& name, const std::string& text) {
+// Machine code for the device whose context is current. Level 1 runs as fast as the default, 4, and compiles in half the time.
+std::string assembled(const std::string& name, const std::string& text) {
     std::array<char, 8192> log{};
     int names[] = {kErrorLog, kErrorLogBytes, kOptimisationLevel};
-    // Level 1 runs as fast as the default, 4, and compiles in half the time.
     void* values[] = {log.data(), reinterpret_cast<void*>(std::uintptr_t(log.size())), reinterpret_cast<void*>(1)};
+    Link link = nullptr;
+    require(driver().create_link(3, names, values, &link), "starting the driver's assembler");
+    void* cubin = nullptr;
+    std::size_t bytes = 0;
+    Result result = driver().add_to_link(link, kPtx, const_cast<char*>(text.c_str()), text.size() + 1, name.c_str(), 0,
+                                         nullptr, nullptr);
+    if (result == Result::Success) result = driver().complete_link(link, &cubin, &bytes);
+    std::string code;
+    if (result == Result::Success) code.assign(static_cast<const char*>(cubin), bytes);  // it is the link's
+    driver().destroy_link(link);
+    require(result, str("assembling the kernel ", name, log[0] ? "\n" : "", log.data()));
+    return code;
+}
+
+// Machine code is kept on disk: the driver takes 10 to 150 ms for a kernel, and loads what it has made in 0.1.
+ModuleHandle load(const std::string& name, const std::string& text, int capability) {
+    int version = 0;
+    require(driver().driver_version(&version), "asking for the driver's version");
+    Cache& cache = Cache::instance();
+    const std::filesystem::path file =
+        cache.path_of(Hash().add(text).add(str(version)).add(str(capability)).add("O1").hex(), ".cubin");
     ModuleHandle module = nullptr;
-    const Result result = driver().load_module(&module, text.c_str(), 3, names, values);
-    require(result, str("loading the kernel ", name, log[0] ? "\n" : "", log.data()));
+    if (const std::string kept = cache.read(file);
+        !kept.empty() && driver().load_module(&module, kept.data(), 0, nullptr, nullptr) == Result::Success)
+        return module;
+    const std::string code = assembled(name, text);
+    require(driver().load_module(&module, code.data(), 0, nullptr, nullptr), str("loading the kernel ", name));
+    cache.write(file, code);
     return module;
 }
 
@@ -92,7 +118,8 @@ public:
         for (const kernel::Kernel* kernel : kernels) {
             Module module = write_module(*kernel), other = unaligned(*kernel, module);
             if (target.compute_capability)
-                programs.push_back(std::make_shared<CudaProgram>(kernel->name, std::move(module), std::move(other)));
+                programs.push_back(std::make_shared<CudaProgram>(kernel->name, std::move(module), std::move(other),
+                                                                 target.compute_capability));
             else
                 programs.push_back(std::make_shared<SimulatedProgram>(
                     *kernel, ref_backend().compile(std::span(&kernel, 1), target, detail)[0], std::move(module),
@@ -111,7 +138,7 @@ const CudaProgram::Loaded& CudaProgram::loaded(Context context, std::span<void* 
     const std::lock_guard lock(mutex_);
     Loaded& loaded = loaded_[{context, &module}];
     if (loaded.module) return loaded;
-    if (!loaded.handle) loaded.handle = load(name_, module.text);
+    if (!loaded.handle) loaded.handle = load(name_, module.text, capability_);
     loaded.functions.resize(module.entries.size());
     for (std::size_t e = 0; e < module.entries.size(); ++e)
         require(driver().get_function(&loaded.functions[e], loaded.handle, module.entries[e].name.c_str()),

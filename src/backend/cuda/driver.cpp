@@ -63,6 +63,19 @@ Opened open() {
     find(f.set_function_attribute, "cuFuncSetAttribute");
     find(f.get_function, "cuModuleGetFunction");
     find(f.launch, "cuLaunchKernel");
+    find(f.create_graph, "cuGraphCreate");
+    find(f.destroy_graph, "cuGraphDestroy");
+    find(f.add_kernel, "cuGraphAddKernelNode");
+    find(f.instantiate, "cuGraphInstantiateWithFlags");
+    find(f.destroy_exec, "cuGraphExecDestroy");
+    find(f.set_kernel, "cuGraphExecKernelNodeSetParams");
+    find(f.launch_graph, "cuGraphLaunch");
+    find(f.create_link, "cuLinkCreate_v2");
+    find(f.add_to_link, "cuLinkAddData_v2");
+    find(f.complete_link, "cuLinkComplete");
+    find(f.destroy_link, "cuLinkDestroy");
+    find(f.allocate_host, "cuMemHostAlloc");
+    find(f.free_host, "cuMemFreeHost");
     if (!opened.problem.empty()) return opened;
     if (const Result result = f.init(0); result == Result::NoDevice)
         opened.problem = "NVIDIA's driver finds no GPU (CUDA_VISIBLE_DEVICES may hide it)";

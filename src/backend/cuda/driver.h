@@ -16,8 +16,20 @@ using ModuleHandle = struct ModuleTag*;
 using Function = struct FunctionTag*;
 using Pool = struct PoolTag*;
 using Event = struct EventTag*;
+using Graph = struct GraphTag*;
+using GraphNode = struct GraphNodeTag*;
+using GraphExec = struct GraphExecTag*;
+using Link = struct LinkTag*;
 
 enum class Result : int { Success = 0, OutOfMemory = 2, Deinitialized = 4, NoDevice = 100 };
+
+// A kernel with its parameters, as a graph takes it.
+struct KernelNode {
+    Function function = nullptr;
+    unsigned blocks[3] = {1, 1, 1}, threads[3] = {1, 1, 1}, shared_bytes = 0;
+    void** parameters = nullptr;
+    void** extra = nullptr;
+};
 
 // Names and types as in the driver's documentation.
 struct Driver {
@@ -55,6 +67,20 @@ struct Driver {
     Result (*launch)(Function function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z, unsigned threads_x,
                      unsigned threads_y, unsigned threads_z, unsigned shared_bytes, Stream stream, void** parameters,
                      void** extra);
+    Result (*create_graph)(Graph* graph, unsigned flags);
+    Result (*destroy_graph)(Graph graph);
+    Result (*add_kernel)(GraphNode* node, Graph graph, const GraphNode* after, std::size_t count, const KernelNode* kernel);
+    Result (*instantiate)(GraphExec* exec, Graph graph, unsigned long long flags);
+    Result (*destroy_exec)(GraphExec exec);
+    Result (*set_kernel)(GraphExec exec, GraphNode node, const KernelNode* kernel);
+    Result (*launch_graph)(GraphExec exec, Stream stream);
+    Result (*create_link)(unsigned options, int* names, void** values, Link* link);
+    Result (*add_to_link)(Link link, int type, void* data, std::size_t bytes, const char* name, unsigned options, int* names,
+                          void** values);
+    Result (*complete_link)(Link link, void** cubin, std::size_t* bytes);
+    Result (*destroy_link)(Link link);
+    Result (*allocate_host)(void** address, std::size_t bytes, unsigned flags);
+    Result (*free_host)(void* address);
 };
 
 // Why no device can be used: "NVIDIA's driver is not installed …"; empty: one can.

@@ -19,8 +19,8 @@ namespace weft::backend::cuda {
 class CudaProgram final : public Program {
 public:
     // `unaligned` serves parameters at other addresses than `module` needs; it may be empty where that asks for nothing.
-    CudaProgram(std::string name, Module module, Module unaligned)
-        : name_(std::move(name)), module_(std::move(module)), unaligned_(std::move(unaligned)) {}
+    CudaProgram(std::string name, Module module, Module unaligned, int capability)
+        : name_(std::move(name)), module_(std::move(module)), unaligned_(std::move(unaligned)), capability_(capability) {}
     ~CudaProgram() override;
     std::string source() const override { return module_.text; }
     std::string machine() const override { return {}; }
@@ -36,6 +36,7 @@ public:
 private:
     const std::string name_;
     const Module module_, unaligned_;
+    const int capability_;  // compute capability of its device
     const pid_t process_ = ::getpid();
     mutable std::mutex mutex_;
     mutable std::map<std::pair<Context, const Module*>, Loaded> loaded_;

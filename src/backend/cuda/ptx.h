@@ -22,7 +22,7 @@ struct Entry {
 };
 
 // The parameters of every entry, eight bytes each: the addresses of the kernel's parameters, its scalars, the address of a CheckRecord
-// and what to add to its code, and the address of memory for locals.
+// and what to add to its code, the address of memory for locals, and that of a CheckRecord or 0: if it has a code, the entry does nothing.
 struct Module {
     std::string text;
     std::vector<Entry> entries;

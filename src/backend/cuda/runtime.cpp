@@ -3,7 +3,9 @@
 #include "backend/cuda/runtime.h"
 
 #include "backend/cuda/driver.h"
+#include "backend/cuda/memory_pool.h"
 #include "backend/cuda/program.h"
+#include "backend/cuda/run.h"
 #include "core/str.h"
 
 #include <weft/error.h>
@@ -20,10 +22,12 @@ namespace {
 
 using ir::Storage;
 
-// Attributes of a device and of a pool.
-constexpr int kMultiprocessors = 16, kMajor = 75, kMinor = 76, kReleaseThreshold = 4;
+// Attributes of a device.
+constexpr int kMultiprocessors = 16, kMajor = 75, kMinor = 76;
 
 class Cuda;
+
+constexpr std::size_t kRecordBytes = 16;
 
 struct CudaStorage final : Storage {
     CudaStorage(Cuda& cuda, std::uint8_t number, Address at, std::size_t size) : owner(cuda) {
@@ -84,11 +88,8 @@ public:
             throw ValueError(str("the device cuda:", index, " has compute capability ", major, ".", minor,
                                  "; Weft needs 8.0 or newer"));
         require(driver().create_stream(&stream_, 1), "making a stream");
-        require(driver().default_pool(&pool_, device_), "opening the memory pool");
-        std::uint64_t all = UINT64_MAX;  // memory is kept for the next run
-        require(driver().set_pool_attribute(pool_, kReleaseThreshold, &all), "setting up the memory pool");
-        record_ = raw_allocate(sizeof(Record));
-        require(driver().fill_bytes(record_, 0, sizeof(Record), stream_), "setting up checks");
+        memory_.open(device_, stream_, Device::of_number(number_).name());
+        checks_.open(memory_.allocate(kRecordBytes), stream_);
     }
 
     std::uint8_t number() const override { return number_; }
@@ -110,9 +111,9 @@ public:
     ir::StorageRef allocate(std::int64_t bytes) override {
         enter();
         const auto size = static_cast<std::size_t>(bytes);
-        return std::make_shared<CudaStorage>(*this, number_, size ? raw_allocate(size) : 0, size);
+        return std::make_shared<CudaStorage>(*this, number_, size ? memory_.allocate(size) : 0, size);
     }
-    ir::StorageRef allocate_scratch(std::size_t, const Target&) override { return nullptr; }  // launch() does
+    ir::StorageRef allocate_scratch(std::size_t, const Target&) override { return nullptr; }  // a run does
 
     void write(const Storage& to, std::int64_t offset, const void* host, std::size_t bytes) override {
         if (bytes == 0) return;
@@ -135,51 +136,22 @@ public:
                 str("copying ", bytes, " bytes on the device"));
     }
 
-    void launch(const device::KernelLaunch& kernel) override {
+    std::unique_ptr<device::DeviceRun> begin_run(std::unique_ptr<device::PlanState>& state) override {
         enter();
-        const auto& program = static_cast<const CudaProgram&>(kernel.program);
-        if (!kernel.interruptible) finish_run();  // what is written now cannot be taken back
-        const CudaProgram::Loaded& loaded = program.loaded(context_, kernel.buffers);
-        const Module& module = *loaded.module;
-        std::vector<std::uint64_t> values;
-        for (void* const buffer : kernel.buffers) values.push_back(reinterpret_cast<std::uint64_t>(buffer));
-        for (const Word scalar : kernel.scalars) values.push_back(scalar);
-        values.push_back(record_);
-        values.push_back(static_cast<std::uint64_t>(checked_.size()) << 32);
-        if (!kernel.checks.empty()) checked_.emplace_back(kernel.checks.begin(), kernel.checks.end());
-        for (std::size_t e = 0; e < module.entries.size(); ++e) {
-            const Entry& entry = module.entries[e];
-            const Address scratch =
-                module.scratch_bytes ? raw_allocate(static_cast<std::size_t>(module.scratch_bytes * entry.all_blocks()))
-                                     : 0;
-            values.push_back(scratch);
-            run(loaded.functions[e], entry, values);
-            values.pop_back();
-            if (scratch) driver().free(scratch, stream_);
-        }
+        if (!state) state = std::make_unique<PlanGraph>();
+        return std::make_unique<CudaRun>(*this, static_cast<PlanGraph&>(*state));
     }
-
-    void finish_run() override {
-        if (checked_.empty()) return;
-        Record record;
-        require(driver().copy_to_host(&record, record_, sizeof record, stream_), "reading checks");
-        synchronise();
-        const auto checked = std::exchange(checked_, {});
-        if (record.code == 0) return;
-        require(driver().fill_bytes(record_, 0, sizeof record, stream_), "clearing checks");
-        const ir::CheckArg& check = checked.at(record.code >> 32).at((record.code & 0xffffffff) - 1);
-        throw IndexError(str(check.what, "; got ", record.value));
-    }
-
-    void abandon_run() noexcept override {
-        if (checked_.empty()) return;
-        checked_.clear();
-        driver().fill_bytes(record_, 0, sizeof(Record), stream_);  // in order: before the kernels of the next run
+    void launch(const device::KernelLaunch& kernel) override {
+        std::unique_ptr<device::PlanState> none;
+        const auto run = begin_run(none);
+        run->launch(kernel);
+        run->finish(true);
     }
 
     void synchronise() override {
         enter();
-        require(driver().synchronize_stream(stream_), "running kernels");
+        if (checks_.any()) checks_.look();
+        else require(driver().synchronize_stream(stream_), "running kernels");
     }
 
     std::unique_ptr<device::Moment> mark() override {
@@ -194,10 +166,8 @@ public:
         return std::make_unique<CudaMoment>(*this);
     }
 
-    void free(Address address) {
-        if (!address || ::getpid() != process_) return;  // a child has none of the parent's memory
-        if (driver().set_context(context_) == Result::Success)
-            driver().free(address, stream_);  // else the process ends
+    void free(Address address, std::size_t bytes) {
+        if (address && ::getpid() == process_) memory_.free(address, bytes);  // a child has none of the parent's memory
     }
 
 private:
@@ -212,9 +182,66 @@ private:
         const Recorded event;
     };
 
-    struct Record {  // of the first check that failed, written by kernels
-        std::uint64_t code = 0;
-        std::int64_t value = 0;
+    class CudaRun final : public device::DeviceRun {
+    public:
+        CudaRun(Cuda& cuda, PlanGraph& graph) : cuda_(cuda), graph_(graph) {}
+        ~CudaRun() override {
+            free_scratch();
+            if (!finished_) cuda_.checks_.forget();
+        }
+
+        void launch(const device::KernelLaunch& kernel) override {
+            const auto& program = static_cast<const CudaProgram&>(kernel.program);
+            const CudaProgram::Loaded& loaded = program.loaded(cuda_.context_, kernel.buffers);
+            const Module& module = *loaded.module;
+            const bool guarded = !kernel.interruptible && cuda_.checks_.any();  // what it writes cannot be taken back
+            const std::uint64_t tag = cuda_.checks_.add(kernel.checks);
+            for (std::size_t e = 0; e < module.entries.size(); ++e) {
+                const Entry& entry = module.entries[e];
+                if (entry.all_blocks() == 0) continue;
+                Launches::Call call{loaded.functions[e], &entry, launches_.values.size(), 0};
+                std::vector<std::uint64_t>& values = launches_.values;
+                for (void* const buffer : kernel.buffers) values.push_back(reinterpret_cast<std::uint64_t>(buffer));
+                for (const Word scalar : kernel.scalars) values.push_back(scalar);
+                values.push_back(cuda_.checks_.record());
+                values.push_back(tag);
+                values.push_back(scratch_for(module.scratch_bytes * entry.all_blocks()));
+                values.push_back(guarded ? cuda_.checks_.record() : 0);
+                call.count = values.size() - call.first;
+                launches_.calls.push_back(call);
+            }
+        }
+
+        void flush() override {
+            launch_each(launches_, cuda_.stream_);
+            launches_ = {};
+            whole_ = false;
+        }
+
+        void finish(bool wait) override {
+            if (whole_) graph_.launch(std::move(launches_), cuda_.context_, cuda_.stream_);
+            else flush();
+            free_scratch();
+            finished_ = true;
+            if (wait && cuda_.checks_.any()) cuda_.checks_.look();
+        }
+
+    private:
+        Address scratch_for(std::int64_t bytes) {
+            if (bytes == 0) return 0;
+            scratch_.emplace_back(cuda_.memory_.allocate(static_cast<std::size_t>(bytes)), static_cast<std::size_t>(bytes));
+            return scratch_.back().first;
+        }
+        void free_scratch() {
+            for (const auto& [address, bytes] : std::exchange(scratch_, {})) cuda_.memory_.free(address, bytes);
+        }
+
+        Cuda& cuda_;
+        PlanGraph& graph_;
+        Launches launches_;                                      // that are not on their way yet
+        std::vector<std::pair<Address, std::size_t>> scratch_;  // of blocks; later runs may have it at once
+        bool whole_ = true;                                      // nothing was flushed
+        bool finished_ = false;
     };
 
     static Address at(const Storage& storage, std::int64_t offset) {
@@ -230,50 +257,20 @@ private:
         require(driver().set_context(context_), "entering the context");
     }
 
-    Address raw_allocate(std::size_t bytes) {
-        Address address = 0;
-        Result result = driver().allocate(&address, bytes, stream_);
-        if (result == Result::OutOfMemory) {  // what was freed may still be in use
-            require(driver().synchronize_stream(stream_), "running kernels");
-            driver().trim_pool(pool_, 0);
-            result = driver().allocate(&address, bytes, stream_);
-        }
-        if (result == Result::OutOfMemory) {
-            std::size_t free = 0, total = 0;
-            driver().memory_info(&free, &total);
-            throw MemoryError(str("cannot allocate ", bytes, " bytes on ", Device::of_number(number_).name(), ": ",
-                                  free, " of its ", total, " bytes are free"));
-        }
-        require(result, str("allocating ", bytes, " bytes"));
-        return address;
-    }
-
-    void run(Function function, const Entry& entry, std::vector<std::uint64_t>& values) const {
-        std::vector<void*> pointers;
-        for (std::uint64_t& value : values) pointers.push_back(&value);
-        if (entry.all_blocks() == 0) return;
-        require(driver().launch(function, static_cast<unsigned>(entry.blocks[0]),
-                                static_cast<unsigned>(entry.blocks[1]), static_cast<unsigned>(entry.blocks[2]),
-                                static_cast<unsigned>(entry.threads), 1, 1,
-                                static_cast<unsigned>(entry.dynamic_shared), stream_, pointers.data(), nullptr),
-                "launching a kernel");
-    }
-
     const std::uint8_t number_;
     const pid_t process_;
     TargetRef (*const host_)();
     int device_ = 0, capability_ = 0, multiprocessors_ = 0;
     Context context_ = nullptr;
     Stream stream_ = nullptr;
-    Pool pool_ = nullptr;
-    Address record_ = 0;
-    std::shared_ptr<Anchor> anchor_;                  // of marks
-    std::vector<std::vector<ir::CheckArg>> checked_;  // of the kernels that were launched since the record was read
+    MemoryPool memory_;
+    Checks checks_;
+    std::shared_ptr<Anchor> anchor_;  // of marks
     std::mutex mutex_;
     TargetRef made_for_, target_;
 };
 
-CudaStorage::~CudaStorage() { owner.free(address); }
+CudaStorage::~CudaStorage() { owner.free(address, bytes); }
 
 }  // namespace
 

@@ -156,7 +156,7 @@ bool Writer::two_blocks() const {
 }
 
 std::string Writer::parameters() const {
-    const std::size_t count = static_cast<std::size_t>(kernel_.parameters) + kernel_.scalars.size() + 3;
+    const std::size_t count = static_cast<std::size_t>(kernel_.parameters) + kernel_.scalars.size() + 4;
     std::string text;
     for (std::size_t p = 0; p < count; ++p) text += str(p ? ", " : "", "\n    .param .u64 p", p);
     return text;
@@ -176,6 +176,9 @@ std::string Writer::prologue() {
     if (!kernel_.checks.empty())
         text += str("    ld.param.u64 %check, [p", p,
                     "];\n    cvta.to.global.u64 %check, %check;\n    ld.param.u64 %tag, [p", p + 1, "];\n");
+    text += str("    ld.param.u64 %offset, [p", p + 3,
+                "];\n    setp.eq.u64 %fills, %offset, 0;\n    @%fills bra go;\n    cvta.to.global.u64 %offset, %offset;\n"
+                "    ld.global.b64 %wide, [%offset];\n    setp.ne.u64 %fills, %wide, 0;\n    @%fills ret;\ngo:\n");
     if (threads_ > 1 || !vars_.empty())
         text +=
             "    mov.u32 %thread, %tid.x;\n    mov.u32 %block0, %ctaid.x;\n    mov.u32 %block1, %ctaid.y;\n"

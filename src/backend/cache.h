@@ -1,4 +1,4 @@
-// backend/c/cache.h: compiled kernels on disk, in a folder that only its owner can write to. A file is named by the hash of
+// backend/cache.h: compiled kernels on disk, in a folder that only its owner can write to. A file is named by the hash of
 // all that went into it, and ends with a hash of its own bytes: one that was cut short or damaged counts as absent. So does
 // one that somebody else owns or can write to. Files with other names are not ours, and are left alone.
 #pragma once
@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace weft::backend::c {
+namespace weft::backend {
 
 // 128 bits of FNV-1a over texts, for names of files; not meant to withstand an attacker, whom the folder keeps out.
 class Hash {
@@ -29,12 +29,19 @@ public:
     static Cache& instance();
 
     const std::filesystem::path& folder();
-    std::filesystem::path path_of(std::string_view key) { return folder() / (std::string(key) + ".so"); }
+    std::filesystem::path path_of(std::string_view key, std::string_view suffix) {
+        return folder() / (std::string(key) += suffix);
+    }
     std::filesystem::path temporary(std::string_view suffix);  // a name that nobody else uses
 
     bool intact(const std::filesystem::path& file);      // its bytes are those that were sealed
     void seal(const std::filesystem::path& file) const;  // appends the hash of its bytes; then only we can write to it
     void trim();                                         // deletes the oldest kernels beyond kMostFiles
+
+    // The bytes that were kept under a name; empty: none, or they are damaged.
+    std::string read(const std::filesystem::path& file);
+    // Keeps bytes under a name, or nothing where that is not possible: a cache is a convenience.
+    void write(const std::filesystem::path& file, std::string_view bytes) noexcept;
 
     static constexpr std::size_t kMostFiles = 2000;
 
@@ -43,4 +50,4 @@ private:
     std::set<std::string> verified_;  // kernels compiled together share a file under many names: it is read once
 };
 
-}  // namespace weft::backend::c
+}  // namespace weft::backend

@@ -1,5 +1,5 @@
-// backend/c/cache.cpp: the folder of compiled kernels.
-#include "backend/c/cache.h"
+// backend/cache.cpp: the folder of compiled kernels.
+#include "backend/cache.h"
 
 #include "core/str.h"
 
@@ -23,7 +23,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace weft::backend::c {
+namespace weft::backend {
 
 namespace fs = std::filesystem;
 
@@ -93,7 +93,7 @@ const fs::path& private_folder() {
         Folder() {
             std::string name = (fs::temp_directory_path() / "weft-XXXXXX").string();
             if (!::mkdtemp(name.data()))
-                throw BackendError(str("the c backend finds no folder for compiled kernels: ", name, ": ",
+                throw BackendError(str("there is no folder for compiled kernels: ", name, ": ",
                                        std::strerror(errno), "; set WEFT_CACHE to a folder that you own"));
             path = name;
         }
@@ -124,11 +124,11 @@ fs::path choose_folder() {
 
 // Whether a name is one that path_of() or temporary() gives: whatever else is in the folder belongs to someone else.
 bool is_kernel(const std::string& name) {
-    return name.size() == 35 && name.ends_with(".so") && name.find_first_not_of("0123456789abcdef") == 32;
+    return name.find_first_not_of("0123456789abcdef") == 32 && (name.substr(32) == ".so" || name.substr(32) == ".cubin");
 }
 
 bool is_temporary(const std::string& name) {
-    if (!name.starts_with("tmp-") || !(name.ends_with(".so") || name.ends_with(".c"))) return false;
+    if (!name.starts_with("tmp-") || !(name.ends_with(".so") || name.ends_with(".c") || name.ends_with(".cubin"))) return false;
     const std::string_view numbers = std::string_view(name).substr(4, name.rfind('.') - 4);
     return std::count(numbers.begin(), numbers.end(), '-') == 1 &&
            numbers.find_first_not_of("0123456789-") == std::string_view::npos;
@@ -203,7 +203,28 @@ void Cache::seal(const fs::path& file) const {
     std::ofstream out(file, std::ios::binary | std::ios::app);
     out << seal;
     if (!out.flush() || ::chmod(file.c_str(), 0700) != 0)
-        throw BackendError(str("the c backend cannot write ", file.string(), "; is the disk full?"));
+        throw BackendError(str("cannot write ", file.string(), "; is the disk full?"));
+}
+
+std::string Cache::read(const fs::path& file) {
+    if (!intact(file)) return {};
+    std::string bytes = read_file(file);
+    bytes.resize(bytes.size() - (kSeal.size() + 32));
+    return bytes;
+}
+
+void Cache::write(const fs::path& file, std::string_view bytes) noexcept {
+    try {
+        const fs::path made = temporary(file.extension().string());
+        {
+            std::ofstream out(made, std::ios::binary);
+            out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+        }
+        seal(made);
+        fs::rename(made, file);
+        static std::atomic<unsigned> written = 0;
+        if (written++ % 64 == 0) trim();
+    } catch (const std::exception&) {}
 }
 
 void Cache::trim() {
@@ -224,4 +245,4 @@ void Cache::trim() {
     for (std::size_t i = 0; i < excess; ++i) fs::remove(files[i].second, error);
 }
 
-}  // namespace weft::backend::c
+}  // namespace weft::backend

@@ -1,0 +1,43 @@
+// backend/cuda/memory_pool.h: memory of a device, kept for the next who wants as much. Everything happens in the order of one stream, so that
+// memory can be handed on at once: who gets it comes after who had it.
+#pragma once
+
+#include "backend/cuda/driver.h"
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace weft::backend::cuda {
+
+struct MemoryUse {  // bytes
+    std::int64_t allocated = 0, most_allocated = 0;  // by who asked
+    std::int64_t reserved = 0, most_reserved = 0;    // from the driver
+};
+
+// The context of the device is current in every call.
+class MemoryPool {
+public:
+    void open(int device, Stream stream, std::string name);
+
+    // Throws MemoryError, with the sizes.
+    Address allocate(std::size_t bytes);
+    void free(Address address, std::size_t bytes);
+
+    void release_all();  // what nobody holds goes back to the driver
+    MemoryUse use() const;
+    void reset_most();
+
+private:
+    Result ask(Address& address, std::size_t bytes);
+
+    Pool pool_ = nullptr;
+    Stream stream_ = nullptr;
+    std::string name_;  // of the device
+    mutable std::mutex mutex_;
+    std::map<std::size_t, std::vector<Address>> free_;  // by size
+    MemoryUse use_;
+};
+
+}  // namespace weft::backend::cuda
