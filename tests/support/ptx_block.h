@@ -117,12 +117,13 @@ public:
             fault_of(thread, at, poison, what);
     }
 
-    // Where an access of so many bytes goes. There is no shadow of the device's memory; local memory has poison only.
+    // Where an access of so many bytes goes.
     struct Place {
         std::byte* data;
-        Poison* poison;
-        Shadow* shadow;
-        std::size_t offset;  // in the shadow
+        Poison* poison;          // null: there is a value
+        Shadow* shadow;          // of what a block shares; null: of nothing
+        std::size_t offset = 0;  // in the shadow
+        bool watched = false;    // memory of the device that is written
     };
     Place place(const Thread& thread, const Instruction& at, Space space, std::uint64_t address, std::size_t bytes,
                 bool write);
@@ -166,6 +167,7 @@ private:
     const Launch& launch_;
     const Code& code_;
     std::vector<Range> memory_;
+    std::vector<bool> watched_;        // those that are written, or reach into one that is
     std::vector<std::uint8_t> hints_;  // by instruction: in which range its last address was
     std::vector<std::byte> parameters_;
     std::vector<std::uint64_t> slots_;
@@ -179,6 +181,7 @@ private:
     std::size_t there_ = 0;  // threads that have not exited
     Clocks clocks_;
     Shadow shared_, scratch_;
+    DeviceShadow device_;
     std::array<std::int64_t, 3> at_{};  // of this block in the grid
     std::int64_t number_ = 0, steps_ = 0;
     Mode mode_ = Mode::Any;

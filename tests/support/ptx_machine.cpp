@@ -14,6 +14,11 @@ namespace weft::testing::ptx {
 Block::Block(const Program& program, const Launch& launch)
     : program_(program), launch_(launch), code_(program.entry(launch.entry)), memory_(launch.memory) {
     for (const Range& range : program_.variables()) memory_.push_back(range);
+    for (const Range& range : memory_)
+        watched_.push_back(std::ranges::any_of(memory_, [&](const Range& other) {
+            return other.writable && range.address < other.address + other.bytes &&
+                   other.address < range.address + range.bytes;
+        }));
     if (launch.parameters.size() != code_.parameters.size())
         throw Fault(str("PTX, ", code_.name, ": has ", code_.parameters.size(), " parameters, and was given ",
                         launch.parameters.size()));
@@ -55,6 +60,7 @@ void Block::begin(std::int64_t number) {
            number / (launch_.blocks[0] * launch_.blocks[1])};
     random_.seed(static_cast<unsigned>(number + 1));
     clocks_.begin(threads_.size());
+    device_.begin_block(clocks_);
     shared_.begin(code_.shared_bytes + static_cast<std::size_t>(launch_.shared_bytes), kNoShared);
     if (launch_.scratch.bytes) {
         const std::uint64_t each =

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 namespace weft::testing::ptx {
@@ -40,8 +41,23 @@ private:
 
 enum class Touch : std::uint8_t { Read, Write, Atomic };
 
-// The bytes of a block's shared memory, and for each word the last thread that wrote it and the last two that read it. That finds most races,
-// and nothing that is none.
+// The last thread that wrote a word of memory, and the last two that read it. That finds most races, and nothing that is none.
+class Word {
+public:
+    struct Access {
+        std::uint32_t time = 0;  // 0: there was none
+        std::uint16_t thread = 0;
+        std::uint8_t bytes = 0;  // bit by bit
+        Touch how = Touch::Read;
+    };
+    // The access that nothing orders with this one; null: there is none. Those up to the time `apart` are of other blocks, which nothing orders.
+    const Access* touch(const Clocks& clocks, const Access& access, std::uint32_t apart);
+
+private:
+    Access write_, read_, read_before_;
+};
+
+// The bytes of a block's shared memory.
 class Shadow {
 public:
     void begin(std::size_t bytes, Poison poison);                 // none of them has a value
@@ -50,26 +66,32 @@ public:
     std::byte* data() { return data_; }
     Poison* poison() { return poison_.data(); }
 
-    // Aligned to its size, or of whole words. The thread that it is in conflict with; -1: none.
-    int touch(const Clocks& clocks, std::size_t me, std::size_t offset, std::size_t bytes, Touch how);
+    // Aligned to its size, or of whole words.
+    const Word::Access* touch(const Clocks& clocks, std::size_t me, std::size_t offset, std::size_t bytes, Touch how);
 
 private:
-    struct Access {
-        std::uint32_t time = 0;
-        std::uint16_t thread = 0;
-        std::uint8_t bytes = 0;  // bit by bit
-        Touch how = Touch::Read;
-    };
-    struct Word {
-        Access write, read, read_before;
-    };
-    int touch_word(const Clocks& clocks, Word& word, const Access& access);
-
     std::byte* data_ = nullptr;
     std::size_t size_ = 0;
     std::vector<std::byte> own_;
     std::vector<Poison> poison_;
     std::vector<Word> words_;
+};
+
+// Memory of the device that a launch writes: all its blocks share it.
+class DeviceShadow {
+public:
+    void begin_block(const Clocks& clocks) { apart_ = clocks.time(0) - 1; }
+    const Word::Access* touch(const Clocks& clocks, std::size_t me, std::uint64_t address, std::size_t bytes,
+                              Touch how);
+    bool is_of_this_block(const Word::Access& access) const { return access.time > apart_; }
+
+private:
+    static constexpr std::size_t kPage = 256;  // words
+    Word* page_of(std::uint64_t number);
+    std::unordered_map<std::uint64_t, std::unique_ptr<Word[]>> pages_;
+    std::uint64_t last_ = ~0ull;
+    Word* last_page_ = nullptr;
+    std::uint32_t apart_ = 0;
 };
 
 }  // namespace weft::testing::ptx
