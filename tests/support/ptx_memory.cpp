@@ -31,6 +31,11 @@ Block::Place Block::place(const Thread& thread, const Instruction& at, Space spa
                           std::size_t bytes, bool write) {
     if (address % bytes != 0)
         fault(thread, at, str("the address ", address, " is not a multiple of ", bytes, " bytes"));
+    return place_bytes(thread, at, space, address, bytes, write);
+}
+
+Block::Place Block::place_bytes(const Thread& thread, const Instruction& at, Space space, std::uint64_t address,
+                                std::size_t bytes, bool write) {
     if (space == Space::Generic && address >= kSharedWindow) {
         const std::uint64_t window = address >> 56 << 56;
         space = window == kSharedWindow ? Space::Shared : window == kLocalWindow ? Space::Local : Space::Param;
@@ -72,18 +77,25 @@ Block::Place Block::place(const Thread& thread, const Instruction& at, Space spa
 
 void Block::touch(const Thread& thread, const Instruction& at, const Place& place, std::size_t bytes, Touch how) {
     if (!place.shadow && !place.watched) return;
+    touch_as({thread.number, thread.number, clocks_.time(thread.number)}, at, place, bytes, how);
+}
+
+void Block::touch_as(const Toucher& who, const Instruction& at, const Place& place, std::size_t bytes, Touch how) {
+    if (!place.shadow && !place.watched) return;
     const auto address = reinterpret_cast<std::uint64_t>(place.data);
-    const Word::Access* const other = place.shadow
-                                          ? place.shadow->touch(clocks_, thread.number, place.offset, bytes, how)
-                                          : device_.touch(clocks_, thread.number, address, bytes, how);
+    const Word::Access* const other = place.shadow ? place.shadow->touch(clocks_, who, place.offset, bytes, how)
+                                                   : device_.touch(clocks_, who, address, bytes, how);
     if (!other) return;
     const std::string where = place.shadow == &shared_    ? str("byte ", place.offset, " of shared memory")
                               : place.shadow == &scratch_ ? str("byte ", place.offset, " of the block's scratch memory")
                                                           : str("address ", address);
-    fault(thread, at,
-          str("a race with thread ", other->thread,
-              place.watched && !device_.is_of_this_block(*other) ? " of another block" : "", ": both touch ", where,
-              other->how == Touch::Read ? ", which that one read" : ", which that one wrote",
+    const std::size_t agent = other->thread - threads_.size();
+    const std::string with = other->thread < threads_.size()       ? str("thread ", other->thread)
+                             : agent == kLoads || agent == kStores ? std::string("a bulk copy")
+                                                                   : std::string("a product of tensor cores");
+    fault(threads_[who.me], at,
+          str("a race with ", with, place.watched && other->time <= clocks_.start() ? " of another block" : "",
+              ": both touch ", where, other->how == Touch::Read ? ", which that one read" : ", which that one wrote",
               ", and nothing orders the two"));
 }
 
