@@ -481,6 +481,24 @@ TEST_CASE("ptx: races are found") {
                     "a race");
 }
 
+TEST_CASE("ptx: races in the memory of the device are found") {
+    const std::string own = "mad.wide.u32 %at, %t, 4, %out; st.global.u32 [%at], %t;";
+    const std::string neighbour = "xor.b32 %r0, %t, 1; mad.wide.u32 %at, %r0, 4, %out; ld.global.u32 %r1, [%at];";
+    check_complaint({own + neighbour, "", 64}, "a race with thread");
+    CHECK(complaint({own + "bar.sync 0;" + neighbour, "", 64}).empty());
+    check_complaint({own, "", 64, 2}, "of another block");
+    CHECK(complaint({"red.global.add.u32 [%out], 1;", "", 64, 2}).empty());
+    CHECK(complaint({"mov.u32 %r0, %ctaid.x; mad.lo.u32 %r0, %r0, 64, %t; mad.wide.u32 %at, %r0, 4, %out; "
+                     "st.global.u32 [%at], %t;"
+                     "ld.global.u32 %r1, [%at]; ld.global.u32 %r2, [%in];",
+                     "", 64, 2})
+              .empty());
+    check_complaint({"mov.u32 %r0, %ctaid.x; setp.eq.u32 %p0, %r0, 0; @%p0 ld.global.u32 %r1, [%out]; @!%p0 "
+                     "st.global.u32 [%out], 1;",
+                     "", 1, 2},
+                    "of another block");
+}
+
 TEST_CASE("ptx: scratch memory of a block is watched, too") {
     const std::string text = entry_text(
         "mad.wide.u32 %at, %t, 4, %in; st.global.u32 [%at], %t; xor.b32 %r0, %t, 1;"

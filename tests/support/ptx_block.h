@@ -3,6 +3,7 @@
 #pragma once
 
 #include "device/denormals.h"
+#include "support/ptx_async.h"
 #include "support/ptx_machine.h"
 #include "support/ptx_parse.h"
 #include "support/ptx_shadow.h"
@@ -89,7 +90,7 @@ inline constexpr std::uint64_t kSharedBase = 1024;
 inline constexpr std::int64_t kMostShared = 232448;
 
 struct Thread {
-    enum class State : std::uint8_t { Ready, AtBarrier, InWarp, Exited };
+    enum class State : std::uint8_t { Ready, AtBarrier, InWarp, Waiting, Exited };
     Block* block = nullptr;
     std::uint64_t* r = nullptr;  // slots
     Poison* p = nullptr;
@@ -117,27 +118,41 @@ public:
             fault_of(thread, at, poison, what);
     }
 
-    // Where an access of so many bytes goes. There is no shadow of the device's memory; local memory has poison only.
+    // Where an access of so many bytes goes.
     struct Place {
         std::byte* data;
-        Poison* poison;
-        Shadow* shadow;
-        std::size_t offset;  // in the shadow
+        Poison* poison;          // null: there is a value
+        Shadow* shadow;          // of what a block shares; null: of nothing
+        std::size_t offset = 0;  // in the shadow
+        bool watched = false;    // memory of the device that is written
     };
     Place place(const Thread& thread, const Instruction& at, Space space, std::uint64_t address, std::size_t bytes,
                 bool write);
+    Place place_bytes(const Thread& thread, const Instruction& at, Space space, std::uint64_t address,
+                      std::size_t bytes,
+                      bool write);  // at any address
     // Says which bytes are touched, and how, so that races are found.
     void touch(const Thread& thread, const Instruction& at, const Place& place, std::size_t bytes, Touch how);
+    void touch_as(const Toucher& who, const Instruction& at, const Place& place, std::size_t bytes, Touch how);
 
     // Threads that wait.
     const Instruction* arrive(Thread& thread, const Instruction& at, std::uint64_t barrier, std::uint64_t count,
                               bool wait);
     // The instruction's Collective runs when all lanes that have not exited are there.
     const Instruction* meet(Thread& thread, const Instruction& at, std::uint64_t lanes);
+    // … of a warpgroup: 128 threads, all of them.
+    const Instruction* meet_group(Thread& thread, const Instruction& at);
+    void wait(Thread& thread, const Instruction& at);  // until wake(), which goes on after the instruction
+    void wake(Thread& thread);
     std::uint32_t lanes_there(int warp) const { return warps_[static_cast<std::size_t>(warp)].there; }  // not exited
     Thread& thread(int warp, int lane) { return threads_[static_cast<std::size_t>(warp * 32 + lane)]; }
 
+    Thread& thread(std::size_t number) { return threads_[number]; }
+
     const Code& code() const { return code_; }
+    Async& async() { return async_; }
+    std::size_t agent(std::size_t which) const { return threads_.size() + which; }
+    std::size_t choose(std::size_t count);  // the next of so many, in the order of the launch
     Clocks& clocks() { return clocks_; }
     std::int64_t most_branches() const { return launch_.most_branches; }
 
@@ -166,6 +181,7 @@ private:
     const Launch& launch_;
     const Code& code_;
     std::vector<Range> memory_;
+    std::vector<bool> watched_;        // those that are written, or reach into one that is
     std::vector<std::uint8_t> hints_;  // by instruction: in which range its last address was
     std::vector<std::byte> parameters_;
     std::vector<std::uint64_t> slots_;
@@ -176,9 +192,12 @@ private:
     std::deque<std::uint16_t> ready_;
     std::array<Barrier, 16> barriers_;
     std::vector<Warp> warps_;
+    std::array<std::vector<std::uint16_t>, 8> groups_;  // threads of a warpgroup that wait for the others
+    Async async_{*this};
     std::size_t there_ = 0;  // threads that have not exited
     Clocks clocks_;
     Shadow shared_, scratch_;
+    DeviceShadow device_;
     std::array<std::int64_t, 3> at_{};  // of this block in the grid
     std::int64_t number_ = 0, steps_ = 0;
     Mode mode_ = Mode::Any;

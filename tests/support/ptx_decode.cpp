@@ -13,8 +13,8 @@ namespace {
 const std::unordered_map<std::string_view, Decode>& all_instructions() {
     static const auto table = [] {
         std::unordered_map<std::string_view, Decode> all;
-        for (const auto family :
-             {scalar_instructions(), conversion_instructions(), memory_instructions(), warp_instructions()})
+        for (const auto family : {scalar_instructions(), conversion_instructions(), memory_instructions(),
+                                  warp_instructions(), copy_instructions(), tensor_instructions()})
             for (const auto& [name, decode] : family) all.emplace(name, decode);
         return all;
     }();

@@ -84,5 +84,7 @@ std::span<const Family> scalar_instructions();
 std::span<const Family> conversion_instructions();
 std::span<const Family> memory_instructions();
 std::span<const Family> warp_instructions();
+std::span<const Family> copy_instructions();
+std::span<const Family> tensor_instructions();
 
 }  // namespace weft::testing::ptx

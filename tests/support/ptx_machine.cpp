@@ -14,6 +14,11 @@ namespace weft::testing::ptx {
 Block::Block(const Program& program, const Launch& launch)
     : program_(program), launch_(launch), code_(program.entry(launch.entry)), memory_(launch.memory) {
     for (const Range& range : program_.variables()) memory_.push_back(range);
+    for (const Range& range : memory_)
+        watched_.push_back(std::ranges::any_of(memory_, [&](const Range& other) {
+            return other.writable && range.address < other.address + other.bytes &&
+                   other.address < range.address + range.bytes;
+        }));
     if (launch.parameters.size() != code_.parameters.size())
         throw Fault(str("PTX, ", code_.name, ": has ", code_.parameters.size(), " parameters, and was given ",
                         launch.parameters.size()));
@@ -39,12 +44,15 @@ std::int64_t Block::run() {
     for (std::int64_t b = 0; b < blocks; ++b) {
         if (launch_.stop && launch_.stop()) break;
         begin(launch_.order == Order::Backward ? blocks - 1 - b : b);
-        while (!ready_.empty()) {
-            Thread& next = threads_[ready_.front()];
-            ready_.pop_front();
-            run_thread(next);
-        }
+        do
+            while (!ready_.empty()) {
+                Thread& next = threads_[ready_.front()];
+                ready_.pop_front();
+                run_thread(next);
+            }
+        while (there_ > 0 && async_.progress());
         if (there_ > 0) stuck();
+        async_.end();
     }
     return steps_;
 }
@@ -54,7 +62,9 @@ void Block::begin(std::int64_t number) {
     at_ = {number % launch_.blocks[0], number / launch_.blocks[0] % launch_.blocks[1],
            number / (launch_.blocks[0] * launch_.blocks[1])};
     random_.seed(static_cast<unsigned>(number + 1));
-    clocks_.begin(threads_.size());
+    clocks_.begin(threads_.size(), kAgents);
+    async_.begin(threads_.size());
+    for (auto& group : groups_) group.clear();
     shared_.begin(code_.shared_bytes + static_cast<std::size_t>(launch_.shared_bytes), kNoShared);
     if (launch_.scratch.bytes) {
         const std::uint64_t each =
@@ -139,6 +149,7 @@ void Block::resume(std::span<std::uint16_t> threads) {
 }
 
 void Block::exited(Thread& thread) {
+    async_.exited(thread);
     --there_;
     Warp& warp = warps_[static_cast<std::size_t>(thread.warp())];
     warp.there &= ~(1u << thread.lane());
@@ -238,6 +249,40 @@ const Instruction* Block::meet(Thread& thread, const Instruction& at, std::uint6
     at.collective(*this, at, thread.warp(), needed);
     resume(others);
     return &at + 1;
+}
+
+const Instruction* Block::meet_group(Thread& thread, const Instruction& at) {
+    const int group = thread.number / 128;
+    std::vector<std::uint16_t>& waiting = groups_[static_cast<std::size_t>(group)];
+    wait(thread, at);
+    waiting.push_back(thread.number);
+    const Thread& first = threads_[waiting.front()];
+    if (first.pc != thread.pc)
+        fault(thread, at,
+              str("is executed by 128 threads together, and thread ", first.number, " is at `",
+                  code_.texts[static_cast<std::size_t>(first.pc - code_.instructions.data())], "`"));
+    if (waiting.size() < 128) return nullptr;
+    std::vector<std::uint16_t> all = std::move(waiting);
+    waiting.clear();
+    at.collective(*this, at, group, 0);
+    resume(all);
+    return nullptr;
+}
+
+void Block::wait(Thread& thread, const Instruction& at) {
+    thread.pc = &at;
+    thread.state = Thread::State::Waiting;
+}
+
+void Block::wake(Thread& thread) {
+    thread.state = Thread::State::Ready;
+    ++thread.pc;
+    ready_.push_back(thread.number);
+}
+
+std::size_t Block::choose(std::size_t count) {
+    if (launch_.order == Order::Forward) return 0;
+    return launch_.order == Order::Backward ? count - 1 : random_() % count;
 }
 
 // ---- faults ----------------------------------------------------------------------------------------------------------

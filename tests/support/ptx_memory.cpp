@@ -31,6 +31,11 @@ Block::Place Block::place(const Thread& thread, const Instruction& at, Space spa
                           std::size_t bytes, bool write) {
     if (address % bytes != 0)
         fault(thread, at, str("the address ", address, " is not a multiple of ", bytes, " bytes"));
+    return place_bytes(thread, at, space, address, bytes, write);
+}
+
+Block::Place Block::place_bytes(const Thread& thread, const Instruction& at, Space space, std::uint64_t address,
+                                std::size_t bytes, bool write) {
     if (space == Space::Generic && address >= kSharedWindow) {
         const std::uint64_t window = address >> 56 << 56;
         space = window == kSharedWindow ? Space::Shared : window == kLocalWindow ? Space::Local : Space::Param;
@@ -56,11 +61,11 @@ Block::Place Block::place(const Thread& thread, const Instruction& at, Space spa
     auto* const data = reinterpret_cast<std::byte*>(address);
     std::uint8_t& hint = hints_[static_cast<std::size_t>(&at - code_.instructions.data())];
     const auto fits = [&](const Range& range) { return inside(address, bytes, range) && (range.writable || !write); };
-    if (hint < memory_.size() && fits(memory_[hint])) return {data, nullptr, nullptr, 0};
+    if (hint < memory_.size() && fits(memory_[hint])) return {data, nullptr, nullptr, 0, watched_[hint]};
     for (std::size_t r = 0; r < memory_.size(); ++r)
         if (fits(memory_[r])) {
             hint = static_cast<std::uint8_t>(std::min<std::size_t>(r, 255));
-            return {data, nullptr, nullptr, 0};
+            return {data, nullptr, nullptr, 0, watched_[r]};
         }
     const std::uint64_t offset = data - scratch_.data();
     if (scratch_.size() > 0 && inside(offset, bytes, {0, scratch_.size()}))
@@ -71,13 +76,27 @@ Block::Place Block::place(const Thread& thread, const Instruction& at, Space spa
 }
 
 void Block::touch(const Thread& thread, const Instruction& at, const Place& place, std::size_t bytes, Touch how) {
-    if (!place.shadow) return;
-    const int other = place.shadow->touch(clocks_, thread.number, place.offset, bytes, how);
-    if (other < 0) return;
-    fault(thread, at,
-          str("a race with thread ", other, ": both touch byte ", place.offset, " of ",
-              place.shadow == &shared_ ? "shared memory" : "the block's scratch memory",
-              how == Touch::Read ? ", which that one wrote" : "", ", and nothing orders the two"));
+    if (!place.shadow && !place.watched) return;
+    touch_as({thread.number, thread.number, clocks_.time(thread.number)}, at, place, bytes, how);
+}
+
+void Block::touch_as(const Toucher& who, const Instruction& at, const Place& place, std::size_t bytes, Touch how) {
+    if (!place.shadow && !place.watched) return;
+    const auto address = reinterpret_cast<std::uint64_t>(place.data);
+    const Word::Access* const other = place.shadow ? place.shadow->touch(clocks_, who, place.offset, bytes, how)
+                                                   : device_.touch(clocks_, who, address, bytes, how);
+    if (!other) return;
+    const std::string where = place.shadow == &shared_    ? str("byte ", place.offset, " of shared memory")
+                              : place.shadow == &scratch_ ? str("byte ", place.offset, " of the block's scratch memory")
+                                                          : str("address ", address);
+    const std::size_t agent = other->thread - threads_.size();
+    const std::string with = other->thread < threads_.size()       ? str("thread ", other->thread)
+                             : agent == kLoads || agent == kStores ? std::string("a bulk copy")
+                                                                   : std::string("a product of tensor cores");
+    fault(threads_[who.me], at,
+          str("a race with ", with, place.watched && other->time <= clocks_.start() ? " of another block" : "",
+              ": both touch ", where, other->how == Touch::Read ? ", which that one read" : ", which that one wrote",
+              ", and nothing orders the two"));
 }
 
 namespace {
@@ -120,7 +139,7 @@ const Instruction* load_vector(Thread& t, const Instruction& i) {
     const std::uint32_t* const to = &t.block->code().lists[i.list];
     for (std::size_t k = 0; k < kCount; ++k) {
         t.r[to[k]] = loaded<T>(from.data + k * sizeof(T), i.mask);
-        t.p[to[k]] = from.poison ? poison_of({nullptr, from.poison + k * sizeof(T), nullptr, 0}, sizeof(T)) : 0;
+        t.p[to[k]] = from.poison ? poison_of({nullptr, from.poison + k * sizeof(T), nullptr, 0, false}, sizeof(T)) : 0;
     }
     return &i + 1;
 }

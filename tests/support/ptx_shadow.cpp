@@ -5,12 +5,15 @@
 
 namespace weft::testing::ptx {
 
-void Clocks::begin(std::size_t threads) {
-    if (times_.size() != threads) {
-        times_.assign(threads, base_);
-        known_.assign(threads, nullptr);
+void Clocks::begin(std::size_t threads, std::size_t agents) {
+    if (times_.size() != threads + agents) {
+        times_.assign(threads + agents, base_);
+        known_.assign(threads + agents, nullptr);
     }
     meet_all();
+    start_ = base_;
+    fences_.assign(threads + agents, 0);
+    fence_times_.assign(threads + agents, 0);
 }
 
 void Clocks::meet_all() {
@@ -51,6 +54,12 @@ void Clocks::acquire(std::size_t thread, const Known& known) {
     known_[thread] = std::make_shared<const std::vector<std::uint32_t>>(joined(known_[thread], known));
 }
 
+Clocks::Known Clocks::joined(const Known& known, std::size_t agent, std::uint32_t time) const {
+    std::vector<std::uint32_t> all = joined(known, nullptr);
+    all[agent] = std::max(all[agent], time);
+    return std::make_shared<const std::vector<std::uint32_t>>(std::move(all));
+}
+
 void Shadow::begin(std::size_t bytes, Poison poison) {
     own_.resize(bytes);
     use(own_.data(), bytes, poison);
@@ -64,20 +73,50 @@ void Shadow::use(std::byte* data, std::size_t bytes, Poison poison) {
     if (words_.size() != (bytes + 3) / 4) words_.assign((bytes + 3) / 4, {});
 }
 
-int Shadow::touch(const Clocks& clocks, std::size_t me, std::size_t offset, std::size_t bytes, Touch how) {
-    Access access{.time = clocks.time(me), .thread = static_cast<std::uint16_t>(me), .bytes = 15, .how = how};
-    if (bytes < 4) {
-        access.bytes = static_cast<std::uint8_t>(((1u << bytes) - 1) << (offset % 4));
-        return touch_word(clocks, words_[offset / 4], access);
+namespace {
+
+// One after the other, as long as none is in conflict.
+template <class WordAt>
+const Word::Access* touch_words(const Clocks& clocks, const Toucher& who, std::uint64_t address, std::size_t bytes,
+                                Touch how, std::uint32_t apart, WordAt word_at) {
+    Word::Access access{.time = who.time,
+                        .thread = static_cast<std::uint16_t>(who.as),
+                        .fences = clocks.fences(who.as),
+                        .bytes = 15,
+                        .how = how};
+    for (std::uint64_t at = address; at < address + bytes;) {
+        const std::uint64_t end = std::min(at / 4 * 4 + 4, address + bytes);
+        access.bytes = static_cast<std::uint8_t>(((1u << (end - at)) - 1) << (at % 4));
+        if (const Word::Access* const other = word_at(at / 4).touch(clocks, who.me, access, apart)) return other;
+        at = end;
     }
-    for (std::size_t w = offset / 4; w < (offset + bytes) / 4; ++w)
-        if (const int other = touch_word(clocks, words_[w], access); other >= 0) return other;
-    return -1;
+    return nullptr;
 }
 
-int Shadow::touch_word(const Clocks& clocks, Word& word, const Access& access) {
+}  // namespace
+
+const Word::Access* Shadow::touch(const Clocks& clocks, const Toucher& who, std::size_t offset, std::size_t bytes,
+                                  Touch how) {
+    return touch_words(clocks, who, offset, bytes, how, 0, [&](std::uint64_t word) -> Word& { return words_[word]; });
+}
+
+const Word::Access* DeviceShadow::touch(const Clocks& clocks, const Toucher& who, std::uint64_t address,
+                                        std::size_t bytes, Touch how) {
+    return touch_words(clocks, who, address, bytes, how, clocks.start(),
+                       [&](std::uint64_t word) -> Word& { return page_of(word / kPage)[word % kPage]; });
+}
+
+Word* DeviceShadow::page_of(std::uint64_t number) {
+    if (number == last_) return last_page_;
+    auto& page = pages_[number];
+    if (!page) page = std::make_unique<Word[]>(kPage);
+    last_ = number;
+    return last_page_ = page.get();
+}
+
+const Word::Access* Word::touch(const Clocks& clocks, std::size_t me, const Access& access, std::uint32_t apart) {
     const auto conflict = [&](const Access& before) {
-        return (before.bytes & access.bytes) && !clocks.knows(access.thread, before.thread, before.time);
+        return (before.bytes & access.bytes) && (before.time <= apart || !clocks.knows(me, before.thread, before.time));
     };
     const auto note = [&](Access& slot) {
         const bool more = slot.thread == access.thread && slot.time == access.time && slot.how == access.how;
@@ -85,17 +124,16 @@ int Shadow::touch_word(const Clocks& clocks, Word& word, const Access& access) {
         slot = access;
         slot.bytes = bytes;
     };
-    if (conflict(word.write) && !(access.how == Touch::Atomic && word.write.how == Touch::Atomic))
-        return word.write.thread;
+    if (conflict(write_) && !(access.how == Touch::Atomic && write_.how == Touch::Atomic)) return &write_;
     if (access.how == Touch::Read) {
-        if (word.read.thread != access.thread) word.read_before = word.read;
-        note(word.read);
-        return -1;
+        if (read_.thread != access.thread || read_.time <= apart) read_before_ = read_;
+        note(read_);
+        return nullptr;
     }
-    if (conflict(word.read)) return word.read.thread;
-    if (conflict(word.read_before)) return word.read_before.thread;
-    note(word.write);
-    return -1;
+    if (conflict(read_)) return &read_;
+    if (conflict(read_before_)) return &read_before_;
+    note(write_);
+    return nullptr;
 }
 
 }  // namespace weft::testing::ptx
