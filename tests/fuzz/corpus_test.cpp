@@ -159,5 +159,26 @@ TEST_CASE("the derivative of a base by a view that was written, before and after
         });
 }
 
+TEST_CASE("an address that is computed in a loop, and used before it") {
+    replay([](const Show& show) {
+        Tensor v2 = filled(f32, {2, 1}, 274);
+        Tensor v3 = tanh(v2);
+        Tensor v5 = tanh(v2);
+        v3.slice(0, {1, 1 + 1}).copy_(v3.slice(0, {0, 1}));
+        Tensor v7 = sum(stack({v3, v3}), 0);
+        show(v5);
+        show(v7);
+    });
+    replay([](const Show& show) {
+        Tensor v0 = filled(f32, {2, 2}, 265);
+        Tensor v1 = filled(f32, {2, 2}, 915);
+        Tensor v3 = tanh(tanh(v1));
+        v3.slice(0, {1, 1 + 1}).copy_(v3.slice(0, {0, 1}));
+        Tensor v4 = max(stack({v0, v3}, 0), 0);
+        show(tanh(v3));
+        show(v4);
+    });
+}
+
 }  // namespace
 }  // namespace weft::testing::fuzz

@@ -37,9 +37,10 @@ std::string Writer::address(int buffer, const NodeRef& index, int level) {
 
 std::string Writer::moved_base(const Home& home, int buffer, const Node& by, std::int64_t size, int level) {
     const bool is_fixed = placement_.facts(by).buffers == 0;  // it loads nothing that may change
-    for (const Scope& scope : scopes_)
-        if (const auto found = scope.addresses.find({buffer, &by}); is_fixed && found != scope.addresses.end())
-            return found->second;
+    for (int s = 0; s <= level && is_fixed; ++s) {  // what an inner scope has computed comes later in the text
+        const auto& known = scopes_[static_cast<std::size_t>(s)].addresses;
+        if (const auto found = known.find({buffer, &by}); found != known.end()) return found->second;
+    }
     const Value moved = value(by);
     std::string base;
     if (home.space == Space::Shared)
