@@ -180,5 +180,19 @@ TEST_CASE("an address that is computed in a loop, and used before it") {
     });
 }
 
+TEST_CASE("a transposed convolution whose blocks need more shared memory than a GPU gives without being asked") {
+    replay(
+        [](const Show& show) {
+            Tensor v1 = filled(f32, {8, 65}, 517);
+            v1.set_requires_grad();
+            std::vector<Tensor> all;
+            for (int i = 0; i <= 8; ++i) all.push_back(v1.narrow(1, 0, 3) * (0.3 + 0.1 * i));
+            Tensor v2 = conv_transpose1d(v1.unsqueeze(0), stack(all).permute({1, 0, 2}), {}, {.stride = 3}) * 0.2;
+            (sum(v2 * filled(f32, v2.shape(), 1)) * 0.1).backward();
+            show(v1.grad());
+        },
+        1e-4);
+}
+
 }  // namespace
 }  // namespace weft::testing::fuzz

@@ -51,6 +51,7 @@ void run_module(const backend::cuda::SimulatedLaunch& given) {
                            .threads = entry.threads,
                            .memory = memory,
                            .scratch = ptx::range_of(scratch),
+                           .shared_bytes = entry.dynamic_shared,
                            .order = order.load().value_or(ptx::Order::Forward),
                            .stop = given.check.stop};
         for (const std::uint64_t& value : values) launch.parameters.push_back(&value);
