@@ -53,6 +53,7 @@ public:
     // Kernels run one after the other, as if each had ended before the next begins. Throws IndexError for a check that failed, here or in
     // finish_run(), and Interrupted.
     virtual void launch(const KernelLaunch& kernel) = 0;
+    virtual void prepare(const backend::Program&) {}  // loads it, as its first launch would
     virtual void finish_run() {}  // throws what a kernel of the run has found wrong; others may still be running
     virtual void abandon_run() noexcept {
     }                                // the run has failed: what its kernels have found wrong is nobody's any more

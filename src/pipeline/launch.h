@@ -37,6 +37,7 @@ private:
     bool writes_donated(const schedule::PlanStep& step) const;
     void run_steps();
     void run_observed(Observer& observer);
+    void load(const backend::Program& program, Observer& observer);
     void run_step(std::size_t s);
     void run_custom(const schedule::PlanStep& step);
     void run_kernel(const schedule::PlanStep& step, const Compiled& kernel);

@@ -133,6 +133,10 @@ public:
                 str("copying ", bytes, " bytes on the device"));
     }
 
+    void prepare(const Program& program) override {
+        enter();
+        static_cast<const CudaProgram&>(program).functions(context_);
+    }
     void launch(const device::KernelLaunch& kernel) override {
         enter();
         const auto& program = static_cast<const CudaProgram&>(kernel.program);
