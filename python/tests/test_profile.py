@@ -170,6 +170,10 @@ def test_the_source_of_what_is_on_no_disk(monkeypatch):
         names = types.SimpleNamespace(format_code_name=lambda file: ("Cell", "In[3]") if "ipykernel" in file else None)
         monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace(compile=names)))
     assert weft.explain(scope["cell"], weft.rand(30).realize()).kernels[0].lines == ["In[3]:2"]
+    monkeypatch.setattr(sys, "argv", ["/usr/lib/ipykernel_launcher.py"])
+    with weft.profile() as p:
+        pass
+    assert json.loads(p.json())["title"] == "notebook"
 
 
 @pytest.mark.parametrize("name", ["AdamW", "Adafactor", "Mine", "Descent"])
