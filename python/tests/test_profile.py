@@ -148,6 +148,9 @@ def test_kernels_of_a_device_are_on_its_row():
     kernels = list(spans(run, 0, "simulated:0"))
     assert len(kernels) == sum(kernel["calls"] for kernel in run["kernels"]) and not list(spans(run, 0, "main"))
     assert any(name == "simulated:0 → cpu" for name, *_ in spans(run, 7, "main"))
+    waits = [(start, end) for name, start, end in spans(run, 3, "main") if name == "simulated:0"]  # it computes in the thread's calls
+    assert all(any(start <= middle <= end for start, end in waits) for _, s, e in kernels if e - s > 1e5 and (middle := (s + e) // 2))
+    assert any(e - s > 1e5 for _, s, e in kernels)
     assert sum(kernel["time"] for kernel in run["kernels"]) == sum(end - start for _, start, end in kernels)
 
 
@@ -167,6 +170,10 @@ def test_the_source_of_what_is_on_no_disk(monkeypatch):
         names = types.SimpleNamespace(format_code_name=lambda file: ("Cell", "In[3]") if "ipykernel" in file else None)
         monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace(compile=names)))
     assert weft.explain(scope["cell"], weft.rand(30).realize()).kernels[0].lines == ["In[3]:2"]
+    monkeypatch.setattr(sys, "argv", ["/usr/lib/ipykernel_launcher.py"])
+    with weft.profile() as p:
+        pass
+    assert json.loads(p.json())["title"] == "notebook"
 
 
 @pytest.mark.parametrize("name", ["AdamW", "Adafactor", "Mine", "Descent"])

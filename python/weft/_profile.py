@@ -255,7 +255,7 @@ class profile:
         self._profile.stop()
         if self.title is None:  # only now: `python -m` sets it late
             program = getattr(sys, "argv", None) and os.path.basename(sys.argv[0])
-            self._profile.set_title(program or "interactive")
+            self._profile.set_title("notebook" if program == "ipykernel_launcher.py" else program or "interactive")
         self._watch.close()
 
     def __enter__(self) -> Self:

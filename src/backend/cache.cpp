@@ -93,8 +93,8 @@ const fs::path& private_folder() {
         Folder() {
             std::string name = (fs::temp_directory_path() / "weft-XXXXXX").string();
             if (!::mkdtemp(name.data()))
-                throw BackendError(str("there is no folder for compiled kernels: ", name, ": ",
-                                       std::strerror(errno), "; set WEFT_CACHE to a folder that you own"));
+                throw BackendError(str("there is no folder for compiled kernels: ", name, ": ", std::strerror(errno),
+                                       "; set WEFT_CACHE to a folder that you own"));
             path = name;
         }
         ~Folder() {
@@ -124,11 +124,13 @@ fs::path choose_folder() {
 
 // Whether a name is one that path_of() or temporary() gives: whatever else is in the folder belongs to someone else.
 bool is_kernel(const std::string& name) {
-    return name.find_first_not_of("0123456789abcdef") == 32 && (name.substr(32) == ".so" || name.substr(32) == ".cubin");
+    return name.find_first_not_of("0123456789abcdef") == 32 &&
+           (name.substr(32) == ".so" || name.substr(32) == ".cubin");
 }
 
 bool is_temporary(const std::string& name) {
-    if (!name.starts_with("tmp-") || !(name.ends_with(".so") || name.ends_with(".c") || name.ends_with(".cubin"))) return false;
+    if (!name.starts_with("tmp-") || !(name.ends_with(".so") || name.ends_with(".c") || name.ends_with(".cubin")))
+        return false;
     const std::string_view numbers = std::string_view(name).substr(4, name.rfind('.') - 4);
     return std::count(numbers.begin(), numbers.end(), '-') == 1 &&
            numbers.find_first_not_of("0123456789-") == std::string_view::npos;

@@ -72,6 +72,7 @@ public:
     // a check that failed, and Interrupted.
     virtual std::unique_ptr<DeviceRun> begin_run(std::unique_ptr<PlanState>&) { return nullptr; }
     virtual void launch(const KernelLaunch& kernel) = 0;
+    virtual void prepare(const backend::Program&) {}  // loads it, as its first launch would
     virtual void synchronise() = 0;  // returns when all that was launched is done; throws what finish() has put off
     // Behind what was launched before, in front of what comes: two of them tell when what is between ran. This one waits for the device; one
     // that works while the host goes on has its own.

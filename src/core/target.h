@@ -33,8 +33,8 @@ struct Target {
     std::int64_t last_level_cache = 0;    // bytes; 0: unknown
     int threads = 1;                      // that a kernel's chunks run on
     Processor processor = Processor::Cpu;
-    int compute_capability = 0;     // Gpu: 90 is 9.0; 0: a simulated one
-    int multiprocessors = 132;      // Gpu: each runs some blocks at a time
+    int compute_capability = 0;  // Gpu: 90 is 9.0; 0: a simulated one
+    int multiprocessors = 132;   // Gpu: each runs some blocks at a time
     std::int64_t most_threads() const { return std::int64_t{multiprocessors} * 2048; }  // … at a time
     Numerics numerics;
     bool donate = true;                      // outputs may take over memory whose last use is in the run

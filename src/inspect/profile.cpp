@@ -255,6 +255,7 @@ public:
                     data.push(Event::Wait, data.track(), data.label("helper threads"), 0, start, end);
             if (!on_device) return data.push(Event::Kernel, data.track(), step.run, step.step, step.start, step.end);
             step.threads = {};
+            step.track = data.track();
             queued_.push_back(std::move(step));
             if (queued_.size() < 2 * kQueued) return;
         }
@@ -301,6 +302,10 @@ private:
                 const std::lock_guard lock(inspect::profile_mutex());
                 const int track = data.track_of(Track::Kind::Stream, step.device->number());
                 data.push(Event::Kernel, track, step.run, step.step, start, end);
+                // A device that computes in the host's call: the thread waited.
+                const std::int64_t from = std::max(start, step.start), to = std::min(end, step.end);
+                if (to - from > kShortWait)
+                    data.push(Event::Wait, step.track, data.label(data.tracks[track].name), 0, from, to);
             } catch (const Error&) {  // the device has failed: the program hears of it where it asks for a value
                 return;
             }

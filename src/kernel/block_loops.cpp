@@ -87,7 +87,8 @@ Body partly_unrolled(Kernel& kernel, const Body& body) {
             result.push_back(stmt);
             continue;
         }
-        const bool innermost = std::ranges::none_of(loop->body, [](const Stmt& inner) { return inner.loop() != nullptr; });
+        const bool innermost =
+            std::ranges::none_of(loop->body, [](const Stmt& inner) { return inner.loop() != nullptr; });
         std::int64_t by = innermost && loop->kind == LoopKind::Serial && !loop->count ? kMost : 1;
         while (by > 1 && (loop->extent() % by || loop->extent() == by)) by /= 2;
         if (by < 2) {
@@ -96,7 +97,8 @@ Body partly_unrolled(Kernel& kernel, const Body& body) {
         }
         const NodeRef outer = kernel.new_var(loop->extent() / by), inner = kernel.new_var(by);
         const NodeRef number = kernel.add(kernel.mul(outer, kernel.index(by)), inner);
-        Body some{Loop{inner, LoopKind::Unrolled, substitute(kernel, loop->body, {{loop->id(), number}}), false, nullptr}};
+        Body some{
+            Loop{inner, LoopKind::Unrolled, substitute(kernel, loop->body, {{loop->id(), number}}), false, nullptr}};
         result.emplace_back(Loop{outer, LoopKind::Serial, std::move(some), loop->independent, nullptr});
     }
     return result;

@@ -24,12 +24,12 @@
 namespace weft::kernel {
 namespace {
 
-constexpr std::int64_t kWarp = 32;             // threads that need no barrier
-constexpr std::int64_t kThreadSlots = 64;      // elements of an array in the registers of a thread
-constexpr std::int64_t kMostWork = 4096;       // ops of one thread that are written out
-constexpr std::int64_t kMostGroups = 4;        // of a block
+constexpr std::int64_t kWarp = 32;              // threads that need no barrier
+constexpr std::int64_t kThreadSlots = 64;       // elements of an array in the registers of a thread
+constexpr std::int64_t kMostWork = 4096;        // ops of one thread that are written out
+constexpr std::int64_t kMostGroups = 4;         // of a block
 constexpr std::int64_t kMostStaged = 32 << 10;  // bytes of a row in shared memory
-constexpr std::int64_t kExplicitRounds = 4;    // iterations of a thread that are written out in any case
+constexpr std::int64_t kExplicitRounds = 4;     // iterations of a thread that are written out in any case
 
 // ---- what is known of a row ------------------------------------------------------------------------------------------
 
@@ -39,7 +39,8 @@ std::int64_t longest_row(const Parts& parts) {
     for (const Part& part : parts) {
         if (part.kind == Part::Kind::Shared) longest = std::max(longest, product(part.vars));
         if (part.kind == Part::Kind::Around)
-            longest = std::max(longest, std::min<std::int64_t>(part.loop->extent(), 1 << 20) * longest_row(part.inside));
+            longest =
+                std::max(longest, std::min<std::int64_t>(part.loop->extent(), 1 << 20) * longest_row(part.inside));
     }
     return longest;
 }
@@ -85,7 +86,8 @@ public:
     }
 
     std::optional<StagedRow> row_of(int buffer) {
-        if (kernel_.buffers[static_cast<std::size_t>(buffer)].role == Buffer::Role::Local || !safe_.contains(buffer)) return {};
+        if (kernel_.buffers[static_cast<std::size_t>(buffer)].role == Buffer::Role::Local || !safe_.contains(buffer))
+            return {};
         const auto found = loads_.find(buffer);
         if (found == loads_.end()) return {};
         std::set<const Part*> parts;
@@ -163,7 +165,8 @@ private:
         StagedRow row;
         row.length = length;
         row.base = kernel_.index(low);
-        for (const auto& [atom, factor] : base) row.base = kernel_.add(row.base, kernel_.mul(NodeRef(atom), kernel_.index(factor)));
+        for (const auto& [atom, factor] : base)
+            row.base = kernel_.add(row.base, kernel_.mul(NodeRef(atom), kernel_.index(factor)));
         row.base = ir::simplify_index(*kernel_.interner, row.base);
         for (std::size_t i = 0; i < loads.size(); ++i) {
             NodeRef place = kernel_.index(places[i].constant - low);
@@ -202,9 +205,9 @@ public:
             group_ = kernel_.new_var(schedule.groups);
             row = kernel_.add(kernel_.mul(block_, kernel_.index(schedule.groups)), group_);
         }
-        parts_ = parts_of(schedule.loops.empty()
-                              ? body
-                              : copy(kernel_, *free_nest(*body[0].loop()).second, counted(kernel_, schedule.loops, row)));
+        parts_ = parts_of(schedule.loops.empty() ? body
+                                                 : copy(kernel_, *free_nest(*body[0].loop()).second,
+                                                        counted(kernel_, schedule.loops, row)));
         rename_locals(kernel_, parts_);
     }
 
@@ -244,8 +247,9 @@ private:
             part.first.reset();
             for_each_store(part.body, [&](const Store& store, std::span<const Loop* const>) {
                 if (!is_array(store.buffer)) return;
-                const auto first = part.kind == Part::Kind::Shared ? own_place(kernel_, store.index, part.vars, threads_)
-                                                                   : std::nullopt;
+                const auto first = part.kind == Part::Kind::Shared
+                                       ? own_place(kernel_, store.index, part.vars, threads_)
+                                       : std::nullopt;
                 if (first && first == part.first.value_or(*first)) {
                     part.first = first;
                     owned_.insert(store.buffer);
@@ -293,9 +297,10 @@ private:
     void interchange(Part& part) {
         if (part.kind != Part::Kind::Around) return;
         for (Part& inner : part.inside) interchange(inner);
-        part.in_threads = std::ranges::all_of(part.inside, [](const Part& inner) {
-            return inner.kind == Part::Kind::Shared || inner.in_threads;
-        }) && is_apart(part.inside);
+        part.in_threads =
+            std::ranges::all_of(
+                part.inside, [](const Part& inner) { return inner.kind == Part::Kind::Shared || inner.in_threads; }) &&
+            is_apart(part.inside);
     }
 
     // What is stored is a thread's own, or is not loaded here.
@@ -326,7 +331,8 @@ private:
         });
         const NodeRef n = kernel_.new_var(row->length);
         Body copied{Store{local, n, kernel_.load(buffer, kernel_.add(row->base, n))}};
-        parts_.insert(parts_.begin(), Part{.kind = Part::Kind::Shared, .body = std::move(copied), .vars = {n}, .first = 0});
+        parts_.insert(parts_.begin(),
+                      Part{.kind = Part::Kind::Shared, .body = std::move(copied), .vars = {n}, .first = 0});
         if (row->own) {
             owned_.insert(local);
             for_each_part(parts_, [&](Part& part) {
@@ -374,6 +380,7 @@ private:
                 const bool scalar = buffer.role == Buffer::Role::Local && buffer.size == 1;
                 (part.kind == Part::Kind::One && scalar ? replicated_ : refused).insert(b);
             }
+            if (part.kind == Part::Kind::One) refuse_overwritten(part, refused);
         });
         for (const int b : refused) replicated_.erase(b);
         for (bool changed = true; changed;) {  // a statement is run by all threads, or by one
@@ -387,6 +394,17 @@ private:
                 }
             });
         }
+    }
+
+    // What one thread stores here may be gone before the others have loaded it.
+    void refuse_overwritten(const Part& part, std::set<int>& refused) const {
+        const std::set<int> stored = stored_in_body(part.body);
+        for (const Stmt& stmt : part.body)
+            for (const NodeRef& load : uses_of(Body{stmt}).loads) {
+                const int b = load->as<ir::LoadArg>().buffer;
+                if (stored.contains(b) && kernel_.buffers[static_cast<std::size_t>(b)].role != Buffer::Role::Local)
+                    refused.merge(stored_by(stmt));
+            }
     }
 
     bool is_replicated(const Stmt& stmt) const {
@@ -472,7 +490,8 @@ private:
         }
         const NodeRef g = kernel_.new_var(schedule_.groups), t = kernel_.new_var(threads_);
         Body body = substitute(kernel_, of_group(f(t)), {{id_of(group_), g}});
-        return Loop{g, LoopKind::Thread, Body{Loop{t, LoopKind::Thread, std::move(body), true, nullptr}}, true, nullptr};
+        return Loop{g, LoopKind::Thread, Body{Loop{t, LoopKind::Thread, std::move(body), true, nullptr}}, true,
+                    nullptr};
     }
 
     // The group's own elements of what is shared.
@@ -521,7 +540,8 @@ private:
         return each_thread(std::min(size, threads_), [&](const NodeRef& t) {
             Body body;
             for (std::int64_t slot = 0; slot * threads_ < size; ++slot) {
-                const NodeRef at = ir::simplify_index(*kernel_.interner, kernel_.add(t, kernel_.index(slot * threads_)));
+                const NodeRef at =
+                    ir::simplify_index(*kernel_.interner, kernel_.add(t, kernel_.index(slot * threads_)));
                 Body store{Store{to, at, kernel_.load(b, kernel_.index(slot))}};
                 append(body, guarded(std::move(store), t, 0, size - slot * threads_));
             }
@@ -532,7 +552,8 @@ private:
     // For threads from `low` up to `high`.
     Body guarded(Body body, const NodeRef& t, std::int64_t low, std::int64_t high) {
         if (low > 0) body = when(kernel_, kernel_.binary(ir::Op::Sub, t, kernel_.index(low - 1)), std::move(body));
-        if (high < extent_of(t)) body = when(kernel_, kernel_.binary(ir::Op::Sub, kernel_.index(high), t), std::move(body));
+        if (high < extent_of(t))
+            body = when(kernel_, kernel_.binary(ir::Op::Sub, kernel_.index(high), t), std::move(body));
         return body;
     }
 
@@ -619,7 +640,8 @@ private:
 
 }  // namespace
 
-GridSchedule choose_row_schedule(const Kernel& kernel, const Target& target, const Body& body, std::vector<NodeRef> loops) {
+GridSchedule choose_row_schedule(const Kernel& kernel, const Target& target, const Body& body,
+                                 std::vector<NodeRef> loops) {
     const std::int64_t enough_blocks = std::int64_t{2} * target.multiprocessors;
     GridSchedule chosen{.loops = std::move(loops), .threads = kWarp, .by_rows = true};
     Kernel trial = kernel;

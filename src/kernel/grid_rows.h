@@ -9,7 +9,8 @@
 namespace weft::kernel {
 
 // How to share out a body, whose iterations over `loops` are rows (none: it is one row).
-GridSchedule choose_row_schedule(const Kernel& kernel, const Target& target, const Body& body, std::vector<NodeRef> loops);
+GridSchedule choose_row_schedule(const Kernel& kernel, const Target& target, const Body& body,
+                                 std::vector<NodeRef> loops);
 
 // The body as a Block loop.
 Stmt rows_in_blocks(Kernel& kernel, const GridSchedule& schedule, const Body& body);

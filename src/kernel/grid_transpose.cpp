@@ -16,10 +16,11 @@
 namespace weft::kernel {
 namespace {
 
-constexpr std::int64_t kSide = 64, kThreadSide = 16, kEach = kSide / kThreadSide;  // of a block's square, and of its threads
-constexpr std::int64_t kShortest = 32;        // axes below are not worth it
-constexpr std::int64_t kMostBytes = 40 << 10;  // of shared memory
-constexpr std::int64_t kPitch = kSide + 1;    // so that neither way of access meets in a bank
+constexpr std::int64_t kSide = 64, kThreadSide = 16,
+                       kEach = kSide / kThreadSide;  // of a block's square, and of its threads
+constexpr std::int64_t kShortest = 32;               // axes below are not worth it
+constexpr std::int64_t kMostBytes = 40 << 10;        // of shared memory
+constexpr std::int64_t kPitch = kSide + 1;           // so that neither way of access meets in a bank
 
 class Squares {
 public:
@@ -30,19 +31,22 @@ public:
             kernel_.buffers.back().memory = Buffer::MemoryType::Shared;
         }
         along_ = schedule.loops.back();
-        across_ = *std::ranges::find_if(schedule.loops, [&](const NodeRef& var) { return id_of(var) == schedule.across; });
+        across_ =
+            *std::ranges::find_if(schedule.loops, [&](const NodeRef& var) { return id_of(var) == schedule.across; });
     }
 
     Stmt operator()() {
         std::int64_t blocks = 1;
-        for (const NodeRef& var : schedule_.loops) blocks *= is_side(var) ? ceil_div(extent_of(var), kSide) : extent_of(var);
+        for (const NodeRef& var : schedule_.loops)
+            blocks *= is_side(var) ? ceil_div(extent_of(var), kSide) : extent_of(var);
         const NodeRef block = kernel_.new_var(blocks);
         NodeRef number = block;
         for (std::size_t v = schedule_.loops.size(); v-- > 0;) {
             const NodeRef& var = schedule_.loops[v];
             const NodeRef count = kernel_.index(is_side(var) ? ceil_div(extent_of(var), kSide) : extent_of(var));
             const NodeRef at = simplified(v ? kernel_.binary(ir::Op::Mod, number, count) : number);
-            if (is_side(var)) (var == along_ ? first_along_ : first_across_) = simplified(kernel_.mul(at, kernel_.index(kSide)));
+            if (is_side(var))
+                (var == along_ ? first_along_ : first_across_) = simplified(kernel_.mul(at, kernel_.index(kSide)));
             else with_.emplace_back(id_of(var), at);
             number = simplified(kernel_.binary(ir::Op::IDiv, number, count));
         }
@@ -79,7 +83,8 @@ private:
     // If the place is inside of the axis; `whole` lines end at multiples of a thread's places.
     Body inside(Body body, const NodeRef& var, const NodeRef& place) {
         if (extent_of(var) % kSide == 0) return body;
-        return when(kernel_, simplified(kernel_.binary(ir::Op::Sub, kernel_.index(extent_of(var)), place)), std::move(body));
+        return when(kernel_, simplified(kernel_.binary(ir::Op::Sub, kernel_.index(extent_of(var)), place)),
+                    std::move(body));
     }
 
     Body loaded(const NodeRef& y, const NodeRef& x) {
@@ -133,11 +138,13 @@ private:
         for (const Stmt& stmt : body_) {
             const Store& store = *stmt.store();
             const NodeRef roots[] = {store.index, store.value};
-            const std::vector<NodeRef> moved = ir::rebuild(roots, [&](const ir::Node& node, const ir::Sources& sources) {
-                if (const auto found = squares_.find(&node); found != squares_.end()) return kernel_.load(found->second, from);
-                return sources == node.sources ? NodeRef(&node)
-                                               : kernel_.interner->make(node.op, node.dtype, {}, sources, node.arg);
-            });
+            const std::vector<NodeRef> moved =
+                ir::rebuild(roots, [&](const ir::Node& node, const ir::Sources& sources) {
+                    if (const auto found = squares_.find(&node); found != squares_.end())
+                        return kernel_.load(found->second, from);
+                    return sources == node.sources ? NodeRef(&node)
+                                                   : kernel_.interner->make(node.op, node.dtype, {}, sources, node.arg);
+                });
             result.emplace_back(Store{store.buffer, moved[0], moved[1]});
         }
         return result;
@@ -154,7 +161,8 @@ private:
 
 }  // namespace
 
-std::optional<GridSchedule> choose_transpose_schedule(const Kernel& kernel, const Body& body, const std::vector<NodeRef>& loops) {
+std::optional<GridSchedule> choose_transpose_schedule(const Kernel& kernel, const Body& body,
+                                                      const std::vector<NodeRef>& loops) {
     if (loops.size() < 2 || extent_of(loops.back()) < kShortest) return {};
     std::map<int, std::vector<NodeRef>> across;  // loads, by the loop that they run along
     std::set<int> stored;
@@ -169,7 +177,8 @@ std::optional<GridSchedule> choose_transpose_schedule(const Kernel& kernel, cons
     };
     for (const NodeRef& load : uses.loads) {
         const auto along = stride(load, loops.back());
-        if (load->sources.size() > 1 || stored.contains(load->as<ir::LoadArg>().buffer) || !along || *along == 0 || *along == 1)
+        if (load->sources.size() > 1 || stored.contains(load->as<ir::LoadArg>().buffer) || !along || *along == 0 ||
+            *along == 1)
             continue;
         for (const NodeRef& var : loops)
             if (extent_of(var) >= kShortest && stride(load, var) == 1) across[id_of(var)].push_back(load);
@@ -183,7 +192,8 @@ std::optional<GridSchedule> choose_transpose_schedule(const Kernel& kernel, cons
         if (bytes <= kMostBytes && std::ranges::find(chosen.transposed, load) == chosen.transposed.end())
             chosen.transposed.push_back(load);
     }
-    const NodeRef& other = *std::ranges::find_if(loops, [&](const NodeRef& var) { return id_of(var) == chosen.across; });
+    const NodeRef& other =
+        *std::ranges::find_if(loops, [&](const NodeRef& var) { return id_of(var) == chosen.across; });
     chosen.neighbours = extent_of(loops.back()) % kEach == 0 && extent_of(other) % kEach == 0;
     return chosen;
 }

@@ -10,7 +10,8 @@
 namespace weft::kernel {
 
 // How to share out the iterations over `loops` of a body without loops, if it has such loads.
-std::optional<GridSchedule> choose_transpose_schedule(const Kernel& kernel, const Body& body, const std::vector<NodeRef>& loops);
+std::optional<GridSchedule> choose_transpose_schedule(const Kernel& kernel, const Body& body,
+                                                      const std::vector<NodeRef>& loops);
 
 // The body inside these loops as a Block loop.
 Stmt transposes_in_blocks(Kernel& kernel, const GridSchedule& schedule, const Body& body);

@@ -58,8 +58,8 @@ struct Buffer {
     std::int64_t size = 0;    // elements, from the pointer on: no access is beyond
     Role role = Role::Input;  // an Output may also be loaded (donated, or accumulated in)
     MemoryType memory = MemoryType::Memory;
-    int lane_loop = -1;               // Local: private to each lane of the vector loop with this variable id
-    bool per_thread = false;          // Local: private to each thread of a block, from one Thread loop to the next
+    int lane_loop = -1;       // Local: private to each lane of the vector loop with this variable id
+    bool per_thread = false;  // Local: private to each thread of a block, from one Thread loop to the next
     // Shared: what a Thread loop stores is not loaded before so many more of those that store to it have begun, so copies may be under way
     // until then. It holds late + 1 slices, which follow each other round: verify() knows the pattern.
     std::int64_t late = 0;

@@ -36,15 +36,17 @@ constexpr std::int64_t kSmallest = 8;        // rows, columns or steps below: th
 constexpr std::int64_t kTogether = 4;        // elements that one instruction loads
 constexpr std::int64_t kCheapEpilogue = 8;   // ops of an element that are written out for each one of a thread
 constexpr std::int64_t kMostBlocks = 65535;  // along the second and third axis of blocks
-constexpr std::int64_t kRasterRows = 8;      // tiles below each other whose blocks follow each other: they share columns in the cache
+constexpr std::int64_t kRasterRows =
+    8;  // tiles below each other whose blocks follow each other: they share columns in the cache
 
 // Of blocks and of threads: each divides evenly among them.
 struct TileShape {
     std::int64_t rows, columns, thread_rows, thread_columns, depth;
     std::int64_t threads() const { return rows / thread_rows * (columns / thread_columns); }
 };
-constexpr std::array kShapes = {TileShape{128, 128, 8, 8, 16}, TileShape{64, 128, 8, 8, 16}, TileShape{64, 64, 8, 4, 16},
-                                TileShape{32, 64, 4, 4, 32},   TileShape{32, 32, 4, 2, 32},  TileShape{16, 32, 2, 2, 32},
+constexpr std::array kShapes = {TileShape{128, 128, 8, 8, 16}, TileShape{64, 128, 8, 8, 16},
+                                TileShape{64, 64, 8, 4, 16},   TileShape{32, 64, 4, 4, 32},
+                                TileShape{32, 32, 4, 2, 32},   TileShape{16, 32, 2, 2, 32},
                                 TileShape{8, 32, 1, 2, 32}};
 
 std::vector<NodeRef> of_side(const ContractionNest& nest, LoopRole side) {
@@ -83,8 +85,7 @@ std::optional<BlockTile> choose(const ContractionNest& nest, const Target& targe
         break;
     }
     BlockTile tile{statement, shape->rows, shape->columns, shape->thread_rows, shape->thread_columns, shape->depth};
-    const std::int64_t slices = ceil_div(steps, shape->depth) * product(nest.outer);
-    tile.slices = std::clamp<std::int64_t>(slices, 2, 3);
+    tile.slices = 3;
     tile.epilogue_in_registers = ops_of(nest.epilogue) <= kCheapEpilogue;
     return tile;
 }
@@ -102,7 +103,8 @@ public:
         right_ = {.factor = nest.right, .side = n_, .width = tile.columns};
         for (Side* side : {&left_, &right_}) {
             side->along_sum = runs_along_sum(*side);
-            side->together = !side->along_sum && moves_together(*side) ? kTogether : 1;
+            const bool all = side->width * tile.depth / kTogether % thread_count() == 0;  // threads have a share
+            side->together = all && !side->along_sum && moves_together(*side) ? kTogether : 1;
             side->pitch = side->width + (side->along_sum ? kTogether : 0);  // columns of threads are in other banks
             side->local = shared(side == &left_ ? "left" : "right", tile.slices * tile.depth * side->pitch);
             side->plain = is_plain(nest, side->factor);
@@ -141,10 +143,10 @@ private:
         std::vector<NodeRef> side;
         std::int64_t width = 0, pitch = 0;
         int local = -1;
-        bool along_sum = false;      // memory runs along the sum
-        bool plain = false;          // copied as it is
-        std::int64_t together = 1;   // elements that one instruction copies
-        NodeRef first;               // of the block's tile
+        bool along_sum = false;     // memory runs along the sum
+        bool plain = false;         // copied as it is
+        std::int64_t together = 1;  // elements that one instruction copies
+        NodeRef first;              // of the block's tile
     };
 
     int shared(std::string name, std::int64_t size) {
@@ -259,20 +261,21 @@ private:
     // Whether four elements along the side that follow each other, from a multiple of four on, are neighbours in memory.
     bool moves_together(const Side& side) const {
         if (product(side.side) % kTogether) return false;
-        const NodeRef group = kernel_.make(Op::LoopVar, DType::I64, {},
-                                           ir::LoopArg{kernel_.next_var, product(side.side) / kTogether});
+        const NodeRef group =
+            kernel_.make(Op::LoopVar, DType::I64, {}, ir::LoopArg{kernel_.next_var, product(side.side) / kTogether});
         Uses uses;
         collect_uses(side.factor, uses);
         const auto at = [&](const NodeRef& index, std::int64_t z) {
-            return simplified(substitute(kernel_, index, counted(kernel_, side.side, plus(times(group, kTogether), z))));
+            return simplified(
+                substitute(kernel_, index, counted(kernel_, side.side, plus(times(group, kTogether), z))));
         };
         return uses.gates.empty() && std::ranges::all_of(uses.indices, [&](const NodeRef& index) {
-            const NodeRef start = at(index, 0);
-            const auto step = ir::stride_of(*kernel_.interner, start, kernel_.next_var);
-            for (std::int64_t z = 1; z < kTogether; ++z)
-                if (at(index, z) != plus(start, z)) return false;
-            return !step || *step % kTogether == 0;
-        });
+                   const NodeRef start = at(index, 0);
+                   const auto step = ir::stride_of(*kernel_.interner, start, kernel_.next_var);
+                   for (std::int64_t z = 1; z < kTogether; ++z)
+                       if (at(index, z) != plus(start, z)) return false;
+                   return !step || *step % kTogether == 0;
+               });
     }
 
     // A thread's share of slice s, into the place with this number.
@@ -283,24 +286,30 @@ private:
         return body;
     }
 
-    std::vector<Store> share_of(const Side& side, const NodeRef& s, const NodeRef& slot, const NodeRef& y, const NodeRef& x) const {
+    std::vector<Store> share_of(const Side& side, const NodeRef& s, const NodeRef& slot, const NodeRef& y,
+                                const NodeRef& x) const {
         const Substitution block = of_block(s);
         const NodeRef start = first_step(s), thread = plus(times(y, wide()), x);
-        const std::int64_t groups = side.width * tile_.depth / side.together, fast = side.along_sum ? tile_.depth : side.width / side.together;
+        const std::int64_t groups = side.width * tile_.depth / side.together,
+                           fast = side.along_sum ? tile_.depth : side.width / side.together;
         std::vector<Store> stores;
         for (std::int64_t q = 0; q * thread_count() < groups; ++q) {
             const NodeRef number = plus(thread, q * thread_count());
             const NodeRef inner = remainder(number, fast), outer = quotient(number, fast);
-            const NodeRef step = side.along_sum ? inner : outer, at = times(side.along_sum ? outer : inner, side.together);
+            const NodeRef step = side.along_sum ? inner : outer,
+                          at = times(side.along_sum ? outer : inner, side.together);
             NodeRef k = plus(start, step), position = plus(side.first, at);
             if (!is_even()) k = simplified(kernel_.binary(Op::Min, k, minus(limit(block), kernel_.index(1))));
             if (product(side.side) % side.width)
-                position = simplified(kernel_.binary(Op::Min, position, kernel_.index(product(side.side) - side.together)));
+                position =
+                    simplified(kernel_.binary(Op::Min, position, kernel_.index(product(side.side) - side.together)));
             for (std::int64_t z = 0; z < side.together; ++z) {
                 Substitution with = block;
-                for (const Substitution& more : {counted(kernel_, side.side, plus(position, z)), counted(kernel_, nest_.inner, k)})
+                for (const Substitution& more :
+                     {counted(kernel_, side.side, plus(position, z)), counted(kernel_, nest_.inner, k)})
                     with.insert(with.end(), more.begin(), more.end());
-                const NodeRef to = plus(plus(times(slot, tile_.depth * side.pitch), times(step, side.pitch)), plus(at, z));
+                const NodeRef to =
+                    plus(plus(times(slot, tile_.depth * side.pitch), times(step, side.pitch)), plus(at, z));
                 stores.push_back({side.local, to, in_bounds(substitute(kernel_, side.factor, with))});
             }
         }
@@ -314,7 +323,8 @@ private:
             if (node.op == Op::Load && sources.size() > 1) {
                 const int b = node.as<ir::LoadArg>().buffer;
                 const NodeRef last = kernel_.index(kernel_.buffers[static_cast<std::size_t>(b)].size - 1);
-                const NodeRef inside = kernel_.binary(Op::Min, kernel_.binary(Op::Max, sources[0], kernel_.index(0)), last);
+                const NodeRef inside =
+                    kernel_.binary(Op::Min, kernel_.binary(Op::Max, sources[0], kernel_.index(0)), last);
                 return kernel_.load(b, inside, sources[1]);
             }
             return sources == node.sources ? NodeRef(&node)
@@ -375,8 +385,10 @@ private:
         };
         if (is_even()) return steps(tile_.depth, LoopKind::Unrolled, nullptr);
         const NodeRef left = minus(limit(of_block(s)), first_step(s));  // steps in this slice and after it
-        Body body = when(kernel_, minus(left, kernel_.index(tile_.depth - 1)), steps(tile_.depth, LoopKind::Unrolled, nullptr));
-        const NodeRef some = kernel_.where(kernel_.binary(Op::CmpLt, left, kernel_.index(tile_.depth)), left, kernel_.index(0));
+        Body body =
+            when(kernel_, minus(left, kernel_.index(tile_.depth - 1)), steps(tile_.depth, LoopKind::Unrolled, nullptr));
+        const NodeRef some =
+            kernel_.where(kernel_.binary(Op::CmpLt, left, kernel_.index(tile_.depth)), left, kernel_.index(0));
         append(body, steps(tile_.depth, LoopKind::Serial, some));
         return body;
     }
@@ -398,7 +410,8 @@ private:
     // The epilogue of the element at a place of the block's tile, for a sum in this local.
     Body one_element(const NodeRef& row, const NodeRef& column, int sum) {
         Substitution with = with_;
-        for (const Substitution& more : {counted(kernel_, m_, plus(left_.first, row)), counted(kernel_, n_, plus(right_.first, column))})
+        for (const Substitution& more :
+             {counted(kernel_, m_, plus(left_.first, row)), counted(kernel_, n_, plus(right_.first, column))})
             with.insert(with.end(), more.begin(), more.end());
         return copy(kernel_, own_locals(redirected(kernel_, nest_.epilogue, nest_.total, sum)), with);
     }
@@ -445,10 +458,12 @@ private:
                 for (std::int64_t j = 0; j < tile_.thread_columns; j += together ? group : 1) {
                     const auto sum = [&](std::int64_t z) {
                         const int local = registers("sum", nest_.accumulate, 1);
-                        row_sums_.emplace_back(Store{local, kernel_.index(0), element(total_, i * tile_.thread_columns + j + z)});
+                        row_sums_.emplace_back(
+                            Store{local, kernel_.index(0), element(total_, i * tile_.thread_columns + j + z)});
                         return local;
                     };
-                    Body some = neighbours(row_of(y, i), [&](std::int64_t z) { return column_of(x, j + z); }, together ? group : 1, sum);
+                    Body some = neighbours(
+                        row_of(y, i), [&](std::int64_t z) { return column_of(x, j + z); }, together ? group : 1, sum);
                     Body sums = std::exchange(row_sums_, {});
                     append(sums, std::move(some));
                     append(row, if_column(std::move(sums), column_of(x, j)));
@@ -478,10 +493,12 @@ private:
             const NodeRef row = quotient(number, groups), first = times(remainder(number, groups), each);
             const auto sum = [&](std::int64_t z) {
                 const int local = registers("sum", nest_.accumulate, 1);
-                row_sums_.emplace_back(Store{local, kernel_.index(0), kernel_.load(sums, plus(times(row, pitch), plus(first, z)))});
+                row_sums_.emplace_back(
+                    Store{local, kernel_.index(0), kernel_.load(sums, plus(times(row, pitch), plus(first, z)))});
                 return local;
             };
-            Body some = neighbours(row, [&](std::int64_t z) { return plus(first, z); }, each, sum);
+            Body some = neighbours(
+                row, [&](std::int64_t z) { return plus(first, z); }, each, sum);
             Body inside = std::exchange(row_sums_, {});
             append(inside, std::move(some));
             return Body{Loop{q, LoopKind::Serial, if_row(if_column(std::move(inside), first), row), true, nullptr}};

@@ -65,8 +65,8 @@ bool reads_stored(const Body& body) {
 
 // Whether four iterations that follow each other access neighbours in memory, or the same element, at multiples of four.
 bool accesses_neighbours(const Kernel& kernel, const std::vector<NodeRef>& vars, const Body& body) {
-    const NodeRef group = kernel.make(ir::Op::LoopVar, DType::I64, {},
-                                      ir::LoopArg{kernel.next_var, ceil_div(product(vars), kUnrolled)});
+    const NodeRef group =
+        kernel.make(ir::Op::LoopVar, DType::I64, {}, ir::LoopArg{kernel.next_var, ceil_div(product(vars), kUnrolled)});
     const NodeRef first = kernel.mul(group, kernel.index(kUnrolled));
     std::vector<Substitution> numbers;
     for (std::int64_t u = 0; u < kUnrolled; ++u)
@@ -75,13 +75,15 @@ bool accesses_neighbours(const Kernel& kernel, const std::vector<NodeRef>& vars,
         return ir::simplify_index(*kernel.interner, substitute(kernel, index, numbers[static_cast<std::size_t>(u)]));
     };
     Uses uses = uses_of(body);
-    for_each_store(body, [&](const Store& store, std::span<const Loop* const>) { uses.indices.push_back(store.index); });
+    for_each_store(body,
+                   [&](const Store& store, std::span<const Loop* const>) { uses.indices.push_back(store.index); });
     return std::ranges::all_of(uses.indices, [&](const NodeRef& index) {
         const NodeRef start = at(index, 0);
         const bool same = at(index, 1) == start;
         const auto step = ir::stride_of(*kernel.interner, start, kernel.next_var);
         for (std::int64_t u = 1; u < kUnrolled; ++u)
-            if (at(index, u) != (same ? start : ir::simplify_index(*kernel.interner, kernel.add(start, kernel.index(u)))))
+            if (at(index, u) !=
+                (same ? start : ir::simplify_index(*kernel.interner, kernel.add(start, kernel.index(u)))))
                 return false;
         return same || !step || *step % kUnrolled == 0;
     });
@@ -141,7 +143,8 @@ public:
         const std::int64_t all = product(vars_), block = schedule_.threads * schedule_.each;
         const NodeRef b = kernel_.new_var(ceil_div(all, block));
         const NodeRef t = kernel_.new_var(schedule_.threads);
-        const NodeRef start = kernel_.add(kernel_.mul(b, kernel_.index(block)), kernel_.mul(t, kernel_.index(schedule_.neighbours ? schedule_.each : 1)));
+        const NodeRef start = kernel_.add(kernel_.mul(b, kernel_.index(block)),
+                                          kernel_.mul(t, kernel_.index(schedule_.neighbours ? schedule_.each : 1)));
         const std::int64_t whole = all / block;
         Body inside;
         if (schedule_.each == 1) {
@@ -230,7 +233,7 @@ Kernel share_among_threads(Kernel kernel, const Decisions& chosen) {
         locals_in(kernel, body, locals);
         for (const int b : locals)
             if (!used.insert(b).second) body = with_own_local(kernel, body, b);
-        Stmt made = schedule.by_rows      ? rows_in_blocks(kernel, schedule, body)
+        Stmt made = schedule.by_rows ? rows_in_blocks(kernel, schedule, body)
                     : !schedule.transposed.empty()
                         ? transposes_in_blocks(kernel, schedule, *free_nest(*body[0].loop()).second)
                     : schedule.by_columns ? columns_in_blocks(kernel, schedule, *free_nest(*body[0].loop()).second)

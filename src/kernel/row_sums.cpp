@@ -45,8 +45,8 @@ std::set<int> stored_of(const Parts& parts) {
 // The loops over the blocks of a sum, outermost first, and what is computed for one block. Around the innermost one stand scalars only.
 struct Nest {
     std::vector<const Part*> loops;
-    Parts unit;             // … of a block
-    Body totals;            // then: what is added up, in the order of the loops
+    Parts unit;              // … of a block
+    Body totals;             // then: what is added up, in the order of the loops
     std::vector<int> parts;  // scalars that `unit` stores and `totals` loads
     std::int64_t blocks() const {
         std::int64_t all = 1;
@@ -187,7 +187,8 @@ private:
         for (Part& inner : part.inside) replace(inner, with);
     }
 
-    using Wide = std::map<int, std::pair<int, std::int64_t>>;  // the array of a local, and how many elements each block has
+    using Wide =
+        std::map<int, std::pair<int, std::int64_t>>;  // the array of a local, and how many elements each block has
 
     // The parts of `width` blocks, each of which has locals of its own.
     Parts widened(const Nest& nest, const NodeRef& round, std::int64_t width, const std::map<int, int>& parts) {
@@ -281,8 +282,8 @@ private:
         for (std::size_t l = nest.loops.size(); l-- > 0;) {
             const Loop& loop = *nest.loops[l]->loop;
             if (!loop.count) continue;
-            const NodeRef left = kernel_.binary(ir::Op::Sub, substitute(kernel_, loop.count, with),
-                                                substitute(kernel_, loop.var, with));
+            const NodeRef left =
+                kernel_.binary(ir::Op::Sub, substitute(kernel_, loop.count, with), substitute(kernel_, loop.var, with));
             body = when(kernel_, ir::simplify_index(*kernel_.interner, left), std::move(body));
         }
         if (ir::bounds(block).high >= nest.blocks())
@@ -291,14 +292,14 @@ private:
     }
 
     // The loops over the blocks, with loads in place of what was computed.
-    Stmt added(const Part& part, const Nest& nest, std::size_t depth, const NodeRef& before, const std::map<int, int>& parts) {
+    Stmt added(const Part& part, const Nest& nest, std::size_t depth, const NodeRef& before,
+               const std::map<int, int>& parts) {
         const NodeRef var = kernel_.new_var(part.loop->extent());
         const NodeRef number = kernel_.add(kernel_.mul(before, kernel_.index(part.loop->extent())), var);
         Body body;
         if (depth + 1 == nest.loops.size()) {
             const NodeRef at = ir::simplify_index(*kernel_.interner, number);
-            for (const auto& [b, array] : parts)
-                body.emplace_back(Store{b, kernel_.index(0), kernel_.load(array, at)});
+            for (const auto& [b, array] : parts) body.emplace_back(Store{b, kernel_.index(0), kernel_.load(array, at)});
             append(body, nest.totals);
         } else {
             for (const Part& inside : part.inside) {
@@ -316,12 +317,14 @@ private:
     // A loop that only accumulates, in any order: acc = max(acc, value). Of equal operands the later one wins, and the first NaN: so parts of
     // the loop, one after the other, give the same.
     bool has_no_order(const Part& part) const {
-        if (part.kind != Part::Kind::Around || !part.in_threads || part.loop->count || part.loop->extent() < 2 * width_ ||
-            part.inside.size() != 1 || part.inside[0].kind != Part::Kind::Shared || end_of(part.inside[0]) > threads_)
+        if (part.kind != Part::Kind::Around || !part.in_threads || part.loop->count ||
+            part.loop->extent() < 2 * width_ || part.inside.size() != 1 || part.inside[0].kind != Part::Kind::Shared ||
+            end_of(part.inside[0]) > threads_)
             return false;
         return std::ranges::all_of(part.inside[0].body, [&](const Stmt& stmt) {
             const Store* const store = stmt.store();
-            if (!store || kernel_.buffers[static_cast<std::size_t>(store->buffer)].role != Buffer::Role::Local) return false;
+            if (!store || kernel_.buffers[static_cast<std::size_t>(store->buffer)].role != Buffer::Role::Local)
+                return false;
             const ir::Op op = store->value->op;
             const bool any = op == ir::Op::Max || op == ir::Op::Min || op == ir::Op::And || op == ir::Op::Or;
             if (!any && !(is_int(store->value->dtype) && (op == ir::Op::Add || op == ir::Op::Mul))) return false;
@@ -350,7 +353,8 @@ private:
             const NodeRef identity = kernel_.make(ir::Op::Const, type, {}, ir::ConstArg{ir::identity_word(op, type)});
             start.emplace_back(Store{wide, at, identity});
             accumulate.emplace_back(
-                Store{wide, at, kernel_.binary(op, kernel_.load(wide, at), substitute(kernel_, store.value->sources[1], with))});
+                Store{wide, at,
+                      kernel_.binary(op, kernel_.load(wide, at), substitute(kernel_, store.value->sources[1], with))});
             NodeRef all = kernel_.load(store.buffer, store.index);
             for (std::int64_t part_number = 0; part_number < width_; ++part_number) {
                 const NodeRef from = kernel_.add(place_of(inner), kernel_.index(part_number * threads_ + first));
@@ -359,13 +363,17 @@ private:
             finish.emplace_back(Store{store.buffer, store.index, all});
         }
         accumulate = substitute(kernel_, accumulate, {{part.loop->id(), step}});
-        if (first > 0) accumulate = when(kernel_, kernel_.binary(ir::Op::Sub, t, kernel_.index(first - 1)), std::move(accumulate));
+        if (first > 0)
+            accumulate = when(kernel_, kernel_.binary(ir::Op::Sub, t, kernel_.index(first - 1)), std::move(accumulate));
         if (end_of(inner) < threads_)
-            accumulate = when(kernel_, kernel_.binary(ir::Op::Sub, kernel_.index(end_of(inner)), t), std::move(accumulate));
+            accumulate =
+                when(kernel_, kernel_.binary(ir::Op::Sub, kernel_.index(end_of(inner)), t), std::move(accumulate));
         if (part.loop->extent() % width_)
-            accumulate = when(kernel_, kernel_.binary(ir::Op::Sub, kernel_.index(part.loop->extent()), step), std::move(accumulate));
+            accumulate = when(kernel_, kernel_.binary(ir::Op::Sub, kernel_.index(part.loop->extent()), step),
+                              std::move(accumulate));
         result.push_back({.kind = Part::Kind::Shared, .body = std::move(start), .vars = {w, t}});
-        Part chain{.kind = Part::Kind::Around, .loop = Loop{q, LoopKind::Serial, {}, false, nullptr}, .in_threads = true};
+        Part chain{
+            .kind = Part::Kind::Around, .loop = Loop{q, LoopKind::Serial, {}, false, nullptr}, .in_threads = true};
         chain.inside.push_back({.kind = Part::Kind::Shared, .body = std::move(accumulate), .vars = {w, t}});
         result.push_back(std::move(chain));
         Part finished = inner;

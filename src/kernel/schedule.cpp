@@ -77,7 +77,8 @@ struct Describe {
         if (grid.by_rows)
             return str(grid.threads, " threads for each of ", all, " rows",
                        grid.groups > 1 ? str(", ", grid.groups, " in a block") : "",
-                       grid.unrolled ? ", in registers" : "", grid.sums > 1 ? str(", ", grid.sums, " blocks of sums at a time") : "");
+                       grid.unrolled ? ", in registers" : "",
+                       grid.sums > 1 ? str(", ", grid.sums, " blocks of sums at a time") : "");
         if (!grid.transposed.empty())
             return str("threads for ", all, ", transposed in shared memory by blocks of ", grid.threads);
         if (grid.by_columns)
@@ -87,7 +88,8 @@ struct Describe {
     }
     std::string operator()(const BlockTile& tile) const {
         return str("tile ", tile.rows, " x ", tile.columns, " of a block, ", tile.thread_rows, " x ",
-                   tile.thread_columns, " of a thread, sum by ", tile.depth, " in shared memory, ", tile.slices, " slices");
+                   tile.thread_columns, " of a thread, sum by ", tile.depth, " in shared memory, ", tile.slices,
+                   " slices");
     }
     std::string operator()(const Distribute&) const {
         const auto stores = [](const Distribute& one) { return static_cast<std::int64_t>(one.stores); };

@@ -127,9 +127,9 @@ struct GridSchedule {
 
     // Among groups of threads, which share the loops inside of an iteration, a row.
     bool by_rows = false;
-    std::int64_t groups = 1;   // of a block
-    bool unrolled = false;     // loops over a row are written out: its elements stay in registers
-    std::vector<int> staged;   // inputs of which a row is loaded once, before all else
+    std::int64_t groups = 1;  // of a block
+    bool unrolled = false;    // loops over a row are written out: its elements stay in registers
+    std::vector<int> staged;  // inputs of which a row is loaded once, before all else
 
     // Among squares of two axes: these loads run along another axis than the stores, and pass through shared memory.
     int across = -1;  // its loop
@@ -147,8 +147,8 @@ struct BlockTile {
     int statement = 0;  // of the body
     std::int64_t rows = 0, columns = 0;
     std::int64_t thread_rows = 0, thread_columns = 0;
-    std::int64_t depth = 0;              // steps of the sum in a slice, whose factors are brought into shared memory together
-    std::int64_t slices = 1;             // for which there is room
+    std::int64_t depth = 0;   // steps of the sum in a slice, whose factors are brought into shared memory together
+    std::int64_t slices = 1;  // for which there is room
     bool epilogue_in_registers = false;  // else the sums pass through shared memory
     bool operator==(const BlockTile&) const = default;
 };

@@ -196,7 +196,10 @@ private:
 class LateSlices {
 public:
     LateSlices(const Kernel& kernel, std::string_view after, int buffer)
-        : kernel_(kernel), after_(after), buffer_(buffer), late_(kernel.buffers[static_cast<std::size_t>(buffer)].late) {
+        : kernel_(kernel),
+          after_(after),
+          buffer_(buffer),
+          late_(kernel.buffers[static_cast<std::size_t>(buffer)].late) {
         const std::int64_t size = kernel.buffers[static_cast<std::size_t>(buffer)].size;
         require(size % (late_ + 1) == 0, "does not have slices of equal size");
         slice_ = size / (late_ + 1);
@@ -228,8 +231,10 @@ private:
         if (!stores) return;
         for_each_store(loop.body, [&](const Store& store, std::span<const Loop* const>) {
             if (store.buffer == buffer_)
-                require(around ? is_in(*store.index, around, late_) : is_filled(store.index), "is stored to in another slice");
-            if (around) each_load(store, [&](const Node& load) {
+                require(around ? is_in(*store.index, around, late_) : is_filled(store.index),
+                        "is stored to in another slice");
+            if (around)
+                each_load(store, [&](const Node& load) {
                     require(is_in(load.source(), around, 0), "is loaded from another slice");
                 });
         });
@@ -288,8 +293,8 @@ private:
     void require(bool holds, std::string_view what) const {
         if (!holds)
             throw InternalError(str("kernel ", kernel_.name, ", after ", after_, ": b", buffer_, " (",
-                                    kernel_.buffers[static_cast<std::size_t>(buffer_)].name, "), whose copies land late, ", what,
-                                    "\n", print(kernel_)));
+                                    kernel_.buffers[static_cast<std::size_t>(buffer_)].name,
+                                    "), whose copies land late, ", what, "\n", print(kernel_)));
     }
 
     const Kernel& kernel_;

@@ -296,7 +296,8 @@ private:
                 LinearForm apart = linear_form(slot.source(0));
                 apart.add(linear_form(whole ? *match.atom : match.atom->source(0)), -1);
                 if (!apart.exact || !apart.terms.empty() || apart.constant % slots == 0) continue;
-                const std::pair<Int128, Int128> a = range_without(store_, term.atom), b = range_without(other_, match.atom);
+                const std::pair<Int128, Int128> a = range_without(store_, term.atom),
+                                                b = range_without(other_, match.atom);
                 if (a.first - b.second > -term.factor && a.second - b.first < term.factor) return true;
             }
         }

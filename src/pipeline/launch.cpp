@@ -102,12 +102,21 @@ void Launch::run_step(std::size_t s) {
     else run_kernel(step, *plan_.kernels[s]);
 }
 
+// The driver's compiler is no part of a kernel's time.
+void Launch::load(const backend::Program& program, Observer& observer) {
+    const std::int64_t start = now();
+    device_.prepare(program);
+    constexpr std::int64_t kNoticed = 10'000;
+    if (const std::int64_t end = now(); end - start > kNoticed) observer.planned(start, end);
+}
+
 // A device is not waited for: its times are asked for later.
 void Launch::run_observed(Observer& observer) {
     device::ThreadLog log;
     for (std::size_t s = 0; s < plan_.plan.steps.size(); ++s) {
         const bool on_device = plan_.kernels[s] && !device_.is_host();
         log.spans.clear();
+        if (on_device) load(*plan_.kernels[s]->program, observer);
         auto began = on_device ? device_.mark() : nullptr;
         const std::int64_t start = now();
         run_step(s);

@@ -38,6 +38,7 @@ private:
     bool writes_donated(const schedule::PlanStep& step) const;
     void run_steps();
     void run_observed(Observer& observer);
+    void load(const backend::Program& program, Observer& observer);
     void run_step(std::size_t s);
     void run_custom(const schedule::PlanStep& step);
     void run_kernel(const schedule::PlanStep& step, const Compiled& kernel);
@@ -46,7 +47,7 @@ private:
     const CachedPlan& plan_;
     const std::span<const BufferBinding> leaves_;
     const std::span<const Word> constants_;
-    const int observed_;  // what an observer calls this run
+    const int observed_;                      // what an observer calls this run
     std::unique_ptr<device::DeviceRun> run_;  // null: kernels are launched at once
     ir::StorageRef arena_, scratch_;
     InlineVector<BufferBinding, 16> taken_;  // per value of the plan; empty for a leaf

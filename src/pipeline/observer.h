@@ -23,6 +23,7 @@ struct LaunchedStep {
     std::unique_ptr<device::Moment> began, ended;  // on the device; null: the host
     const device::DeviceRuntime* device;
     std::shared_ptr<const Compiled> kernel;  // null: a host function
+    int track = -1;                          // the observer's name for the thread
 };
 
 class Observer {

@@ -18,7 +18,7 @@ struct Request {
     std::vector<ir::NodeRef> roots;  // what to compute; repeats allowed
     schedule::Donatable donatable;   // only what no reference is left to after the run; empty: nothing is donated
     std::vector<ir::NodeRef>
-        keep;  // below these, values that the plan stores anyway are handed back, for a gradient to use
+        keep;          // below these, values that the plan stores anyway are handed back, for a gradient to use
     bool wait = true;  // else a device may tell of a failed check later: nobody reads what is computed now
 };
 

@@ -58,7 +58,8 @@ double poisson_by_rejection(double rate, Stream& stream) {
         const double k = std::floor((2 * a / side + b) * u + rate + 0.43);
         if (side >= 0.07 && v <= sure) return k;
         if (k < 0 || (side < 0.013 && v > side)) continue;
-        if (std::log(v * scale / (a / (side * side) + b)) <= k * std::log(rate) - rate - maths::log_gamma(k + 1)) return k;
+        if (std::log(v * scale / (a / (side * side) + b)) <= k * std::log(rate) - rate - maths::log_gamma(k + 1))
+            return k;
     }
 }
 

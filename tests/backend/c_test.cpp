@@ -1,7 +1,7 @@
 // The c backend around its printer: compilers that are missing or fail, the cache on disk, what source() and machine()
 // show.
-#include "backend/cache.h"
 #include "backend/c/compiler.h"
+#include "backend/cache.h"
 #include "backend/support.h"
 #include "support/target.h"
 

@@ -157,6 +157,7 @@ TEST_CASE("a device that is behind is asked for its times when the profile is re
     CHECK(asked == 4);
     CHECK(json.find("\"calls\":2,\"time\":12000,\"best\":5000") != std::string::npos);
     CHECK(times_in(json, "\"stream\"") == 1);
+    CHECK(json.find("\"labels\":[]") != std::string::npos);  // nobody waited
     for (int i = 0; i < 5000; ++i) launch(300'000 + i, 300'001 + i);
     CHECK(asked > 5000);  // it does not wait for all of them at the end
     CHECK(asked < 10004);

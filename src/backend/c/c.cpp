@@ -1,9 +1,9 @@
 // backend/c/c.cpp: the backend that prints kernels as C, has them compiled into shared objects, and loads those.
 // Compiled kernels are kept on disk by the hash of their source, the compiler, its flags and the processor.
 #include "backend/backend.h"
-#include "backend/cache.h"
 #include "backend/c/compiler.h"
 #include "backend/c/printer.h"
+#include "backend/cache.h"
 #include "core/str.h"
 
 #include <weft/error.h>

@@ -89,7 +89,9 @@ Sync needed(const Access& a, const Access& b) {
 
 class Walk {
 public:
-    Walk(const kernel::Kernel& kernel, Barriers& barriers) : kernel_(kernel), barriers_(barriers) { find_stored(kernel.body); }
+    Walk(const kernel::Kernel& kernel, Barriers& barriers) : kernel_(kernel), barriers_(barriers) {
+        find_stored(kernel.body);
+    }
 
     void body(const Body& body) {
         for (const Stmt& stmt : body) {

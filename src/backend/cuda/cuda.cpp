@@ -78,7 +78,8 @@ std::atomic<PtxRunner> ptx_runner = nullptr;
 // Interpreted on the host: its loops, or its PTX.
 class SimulatedProgram final : public HostProgram {
 public:
-    SimulatedProgram(const kernel::Kernel& kernel, std::shared_ptr<const Program> loops, Module module, Module unaligned)
+    SimulatedProgram(const kernel::Kernel& kernel, std::shared_ptr<const Program> loops, Module module,
+                     Module unaligned)
         : parameters_(kernel.buffers.begin(), kernel.buffers.begin() + kernel.parameters),
           scalars_(kernel.scalars.size()),
           loops_(std::move(loops)),
@@ -89,8 +90,11 @@ public:
         const PtxRunner runner = ptx_runner;
         if (!runner) static_cast<const HostProgram&>(*loops_).run(buffers, scalars, begin, end, scratch, check);
         else if (begin == 0)  // the whole grid
-            runner({fitting(module_, unaligned_, {buffers, parameters_.size()}), parameters_, buffers,
-                    {scalars, scalars_}, *check});
+            runner({fitting(module_, unaligned_, {buffers, parameters_.size()}),
+                    parameters_,
+                    buffers,
+                    {scalars, scalars_},
+                    *check});
     }
     std::string source() const override { return module_.text; }
     std::string machine() const override { return {}; }

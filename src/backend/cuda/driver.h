@@ -69,14 +69,15 @@ struct Driver {
                      void** extra);
     Result (*create_graph)(Graph* graph, unsigned flags);
     Result (*destroy_graph)(Graph graph);
-    Result (*add_kernel)(GraphNode* node, Graph graph, const GraphNode* after, std::size_t count, const KernelNode* kernel);
+    Result (*add_kernel)(GraphNode* node, Graph graph, const GraphNode* after, std::size_t count,
+                         const KernelNode* kernel);
     Result (*instantiate)(GraphExec* exec, Graph graph, unsigned long long flags);
     Result (*destroy_exec)(GraphExec exec);
     Result (*set_kernel)(GraphExec exec, GraphNode node, const KernelNode* kernel);
     Result (*launch_graph)(GraphExec exec, Stream stream);
     Result (*create_link)(unsigned options, int* names, void** values, Link* link);
-    Result (*add_to_link)(Link link, int type, void* data, std::size_t bytes, const char* name, unsigned options, int* names,
-                          void** values);
+    Result (*add_to_link)(Link link, int type, void* data, std::size_t bytes, const char* name, unsigned options,
+                          int* names, void** values);
     Result (*complete_link)(Link link, void** cubin, std::size_t* bytes);
     Result (*destroy_link)(Link link);
     Result (*allocate_host)(void** address, std::size_t bytes, unsigned flags);

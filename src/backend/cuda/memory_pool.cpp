@@ -11,7 +11,7 @@
 namespace weft::backend::cuda {
 namespace {
 
-constexpr int kReleaseThreshold = 4;      // an attribute of the driver's pool
+constexpr int kReleaseThreshold = 4;    // an attribute of the driver's pool
 constexpr std::size_t kSmallest = 512;  // bytes
 
 // Eight sizes for each power of two: at most an eighth is not used.

@@ -11,7 +11,7 @@
 
 namespace weft::backend::cuda {
 
-struct MemoryUse {  // bytes
+struct MemoryUse {                                   // bytes
     std::int64_t allocated = 0, most_allocated = 0;  // by who asked
     std::int64_t reserved = 0, most_reserved = 0;    // from the driver
 };

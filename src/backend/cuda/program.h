@@ -20,7 +20,10 @@ class CudaProgram final : public Program {
 public:
     // `unaligned` serves parameters at other addresses than `module` needs; it may be empty where that asks for nothing.
     CudaProgram(std::string name, Module module, Module unaligned, int capability)
-        : name_(std::move(name)), module_(std::move(module)), unaligned_(std::move(unaligned)), capability_(capability) {}
+        : name_(std::move(name)),
+          module_(std::move(module)),
+          unaligned_(std::move(unaligned)),
+          capability_(capability) {}
     ~CudaProgram() override;
     std::string source() const override { return module_.text; }
     std::string machine() const override { return {}; }

@@ -49,7 +49,8 @@ KernelNode Launches::node_of(const Call& call, std::vector<void*>& parameters) {
     parameters.clear();
     for (std::size_t v = 0; v < call.count; ++v) parameters.push_back(&values[call.first + v]);
     KernelNode node{.function = call.function};
-    for (int axis = 0; axis < 3; ++axis) node.blocks[axis] = static_cast<unsigned>(call.entry->blocks[static_cast<std::size_t>(axis)]);
+    for (int axis = 0; axis < 3; ++axis)
+        node.blocks[axis] = static_cast<unsigned>(call.entry->blocks[static_cast<std::size_t>(axis)]);
     node.threads[0] = static_cast<unsigned>(call.entry->threads);
     node.shared_bytes = static_cast<unsigned>(call.entry->dynamic_shared);
     node.parameters = parameters.data();
@@ -71,7 +72,8 @@ void launch_each(Launches& launches, Stream stream) {
 PlanGraph::~PlanGraph() { destroy(); }
 
 void PlanGraph::destroy() {
-    if (exec_ && ::getpid() == process_ && driver().set_context(context_) == Result::Success) driver().destroy_exec(exec_);
+    if (exec_ && ::getpid() == process_ && driver().set_context(context_) == Result::Success)
+        driver().destroy_exec(exec_);
     exec_ = nullptr;
     nodes_.clear();
 }
@@ -107,8 +109,9 @@ void PlanGraph::build(Context context) {
     for (const Launches::Call& call : last_.calls) {
         const KernelNode node = last_.node_of(call, parameters);
         GraphNode made = nullptr;
-        require(driver().add_kernel(&made, graph, nodes_.empty() ? nullptr : &nodes_.back(), nodes_.empty() ? 0 : 1, &node),
-                "adding a kernel to a graph");
+        require(
+            driver().add_kernel(&made, graph, nodes_.empty() ? nullptr : &nodes_.back(), nodes_.empty() ? 0 : 1, &node),
+            "adding a kernel to a graph");
         nodes_.push_back(made);
     }
     const Result result = driver().instantiate(&exec_, graph, 0);

@@ -26,7 +26,7 @@ public:
     bool any() const { return !pending_.empty(); }  // have been launched since the host looked
     Address record() const { return record_; }
 
-    void look();              // waits for the device; throws IndexError
+    void look();             // waits for the device; throws IndexError
     void forget() noexcept;  // what has been found is nobody's
 
 private:

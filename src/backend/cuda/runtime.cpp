@@ -82,7 +82,8 @@ public:
         int major = 0, minor = 0;
         require(driver().device_attribute(&major, kMajor, device_), "asking for the compute capability");
         require(driver().device_attribute(&minor, kMinor, device_), "asking for the compute capability");
-        require(driver().device_attribute(&multiprocessors_, kMultiprocessors, device_), "asking for the multiprocessors");
+        require(driver().device_attribute(&multiprocessors_, kMultiprocessors, device_),
+                "asking for the multiprocessors");
         capability_ = 10 * major + minor;
         if (capability_ < 80)
             throw ValueError(str("the device cuda:", index, " has compute capability ", major, ".", minor,
@@ -136,6 +137,10 @@ public:
                 str("copying ", bytes, " bytes on the device"));
     }
 
+    void prepare(const Program& program) override {
+        enter();
+        static_cast<const CudaProgram&>(program).loaded(context_, {});
+    }
     std::unique_ptr<device::DeviceRun> begin_run(std::unique_ptr<device::PlanState>& state) override {
         enter();
         if (!state) state = std::make_unique<PlanGraph>();
@@ -229,7 +234,8 @@ private:
     private:
         Address scratch_for(std::int64_t bytes) {
             if (bytes == 0) return 0;
-            scratch_.emplace_back(cuda_.memory_.allocate(static_cast<std::size_t>(bytes)), static_cast<std::size_t>(bytes));
+            scratch_.emplace_back(cuda_.memory_.allocate(static_cast<std::size_t>(bytes)),
+                                  static_cast<std::size_t>(bytes));
             return scratch_.back().first;
         }
         void free_scratch() {
@@ -238,9 +244,9 @@ private:
 
         Cuda& cuda_;
         PlanGraph& graph_;
-        Launches launches_;                                      // that are not on their way yet
+        Launches launches_;                                     // that are not on their way yet
         std::vector<std::pair<Address, std::size_t>> scratch_;  // of blocks; later runs may have it at once
-        bool whole_ = true;                                      // nothing was flushed
+        bool whole_ = true;                                     // nothing was flushed
         bool finished_ = false;
     };
 

@@ -23,10 +23,13 @@ std::int64_t constant_of(const Node& node) { return static_cast<std::int64_t>(no
 bool is_multiple(const Node* base, std::int64_t of) {
     if (!base) return true;
     const Linear sum = linear(*base);
-    return sum.constant % of == 0 && std::ranges::all_of(sum.terms, [&](const auto& term) { return term.second % of == 0; });
+    return sum.constant % of == 0 &&
+           std::ranges::all_of(sum.terms, [&](const auto& term) { return term.second % of == 0; });
 }
 
-std::int64_t widest_access(DType t) { return std::min<std::int64_t>(4, static_cast<std::int64_t>(kWidest / size_of(t))); }
+std::int64_t widest_access(DType t) {
+    return std::min<std::int64_t>(4, static_cast<std::int64_t>(kWidest / size_of(t)));
+}
 
 void collect_loads(const Node& root, std::unordered_set<const Node*>& seen, std::vector<const Node*>& loads) {
     std::vector<const Node*> pending{&root};

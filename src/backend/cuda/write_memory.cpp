@@ -131,7 +131,8 @@ bool Writer::write_copy(std::span<const kernel::Stmt> stores) {
             if (stores[n].store()->value.get() != (*lanes)[n]) return false;
         require_alignment(from, bytes);
     }
-    const std::string to = address(first.buffer, first.index, innermost()), source = address(from, load->sources[0], innermost());
+    const std::string to = address(first.buffer, first.index, innermost()),
+                      source = address(from, load->sources[0], innermost());
     std::string copy = str("cp.async.", bytes == 16 ? "cg" : "ca", ".shared.global ", to, ", ", source, ", ", bytes);
     if (load->sources.size() > 1)
         copy += str(", ", op("r", innermost(), "selp.b32", str(bytes), std::string("0"), value(load->source(1)).text));

@@ -70,7 +70,8 @@ Writer::Writer(const kernel::Kernel& kernel, const WriteOptions& options)
             async_.insert(store.buffer);
     });
     for (int p = 0; p < kernel.parameters; ++p)
-        module_.alignments.push_back(static_cast<std::int64_t>(size_of(kernel.buffers[static_cast<std::size_t>(p)].dtype)));
+        module_.alignments.push_back(
+            static_cast<std::int64_t>(size_of(kernel.buffers[static_cast<std::size_t>(p)].dtype)));
 }
 
 Module Writer::run() {
@@ -139,8 +140,9 @@ void Writer::write_entry(const Stmt* statement) {
     const std::string body = std::move(scopes_.front().text);
     const std::string before = prologue();
     module_.text += global_tables();
-    module_.text += str(".visible .entry ", entry.name, "(", parameters(), ")\n.maxntid ", entry.threads, ", 1, 1\n", two_blocks() ? ".minnctapersm 2\n" : "", "{\n",
-                        declarations(), before, body, "    ret;\n}\n\n");
+    module_.text +=
+        str(".visible .entry ", entry.name, "(", parameters(), ")\n.maxntid ", entry.threads, ", 1, 1\n",
+            two_blocks() ? ".minnctapersm 2\n" : "", "{\n", declarations(), before, body, "    ret;\n}\n\n");
     module_.entries.push_back(std::move(entry));
 }
 
@@ -151,7 +153,8 @@ bool Writer::two_blocks() const {
     constexpr std::int64_t kOthers = 56;  // registers, beside what threads keep
     std::int64_t kept = 0;
     for (const Buffer& buffer : kernel_.buffers)
-        if (buffer.per_thread) kept += buffer.size * std::max<std::int64_t>(1, static_cast<std::int64_t>(size_of(buffer.dtype)) / 4);
+        if (buffer.per_thread)
+            kept += buffer.size * std::max<std::int64_t>(1, static_cast<std::int64_t>(size_of(buffer.dtype)) / 4);
     return kept >= 32 && threads_ >= 128 && 2 * threads_ * (kept + kOthers) <= kRegisters;
 }
 
@@ -176,9 +179,10 @@ std::string Writer::prologue() {
     if (!kernel_.checks.empty())
         text += str("    ld.param.u64 %check, [p", p,
                     "];\n    cvta.to.global.u64 %check, %check;\n    ld.param.u64 %tag, [p", p + 1, "];\n");
-    text += str("    ld.param.u64 %offset, [p", p + 3,
-                "];\n    setp.eq.u64 %fills, %offset, 0;\n    @%fills bra go;\n    cvta.to.global.u64 %offset, %offset;\n"
-                "    ld.global.b64 %wide, [%offset];\n    setp.ne.u64 %fills, %wide, 0;\n    @%fills ret;\ngo:\n");
+    text +=
+        str("    ld.param.u64 %offset, [p", p + 3,
+            "];\n    setp.eq.u64 %fills, %offset, 0;\n    @%fills bra go;\n    cvta.to.global.u64 %offset, %offset;\n"
+            "    ld.global.b64 %wide, [%offset];\n    setp.ne.u64 %fills, %wide, 0;\n    @%fills ret;\ngo:\n");
     if (threads_ > 1 || !vars_.empty())
         text +=
             "    mov.u32 %thread, %tid.x;\n    mov.u32 %block0, %ctaid.x;\n    mov.u32 %block1, %ctaid.y;\n"
@@ -211,14 +215,14 @@ std::string Writer::global_tables() const {
 std::string Writer::fill_tables() const {
     if (tables_.empty()) return {};
     const std::int64_t words = static_cast<std::int64_t>(tables_.size()) * ir::kTableSize;
-    std::string text = str("    mov.u32 %tables, tables;\n    mov.u32 %x, %tid.x;\n    mov.u64 %offset, table",
-                           module_.entries.size(), ";\n    mad.lo.u32 %y, %x, 4, %tables;\n",
-                           "    mad.wide.u32 %offset, %x, 4, %offset;\n");
+    std::string text =
+        str("    mov.u32 %tables, tables;\n    mov.u32 %x, %tid.x;\n    mov.u64 %offset, table", module_.entries.size(),
+            ";\n    mad.lo.u32 %y, %x, 4, %tables;\n", "    mad.wide.u32 %offset, %x, 4, %offset;\n");
     for (std::int64_t first = 0; first < words; first += threads_) {
         const std::string guard = first + threads_ <= words ? "" : "@%fills ";
         if (!guard.empty()) text += str("    setp.lt.u32 %fills, %x, ", words - first, ";\n");
-        text += str("    ", guard, "ld.global.b32 %number, [%offset+", 4 * first, "];\n    ", guard, "st.shared.b32 [%y+",
-                    4 * first, "], %number;\n");
+        text += str("    ", guard, "ld.global.b32 %number, [%offset+", 4 * first, "];\n    ", guard,
+                    "st.shared.b32 [%y+", 4 * first, "], %number;\n");
     }
     return text + "    bar.sync 0;\n";
 }
@@ -249,7 +253,8 @@ std::string Writer::declarations() const {
         else if (homes_[b].space == Space::Registers)
             text += str("    .reg .", type_of(kind_of(buffer.dtype)), " %v", b, "_<", buffer.size, ">;\n");
         else if (homes_[b].space == Space::Local)
-            text += str("    .local .align 16 .b8 local", b, "[", bytes_of(buffer), "];\n    .reg .b64 %local", b, ";\n");
+            text +=
+                str("    .local .align 16 .b8 local", b, "[", bytes_of(buffer), "];\n    .reg .b64 %local", b, ";\n");
     }
     for (std::size_t s = 0; s < kernel_.scalars.size(); ++s)
         text += str("    .reg .", type_of(kind_of(kernel_.scalars[s])), " %s", s, ";\n");
@@ -257,7 +262,8 @@ std::string Writer::declarations() const {
         "    .reg .b32 %thread, %block0, %block1, %block2, %number, %extent, %x, %y, %sb, %tables, %shared;\n"
         "    .reg .b64 %check, %tag, %scratch, %offset, %wide;\n    .reg .pred %fills;\n";
     if (!tables_.empty())
-        text += str("    .shared .align 16 .b8 tables[", static_cast<std::int64_t>(tables_.size()) * kTableBytes, "];\n");
+        text +=
+            str("    .shared .align 16 .b8 tables[", static_cast<std::int64_t>(tables_.size()) * kTableBytes, "];\n");
     if (module_.shared_bytes > 0 && !is_dynamic())
         text += str("    .shared .align 16 .b8 shared[", module_.shared_bytes, "];\n");
     return text;
@@ -362,7 +368,8 @@ void Writer::write_threads(const Loop& loop) {
     }
     copies_ = false;
     std::string text = inside(*nest.back(), true, nest.back()->body);
-    if (copies_) text += "    cp.async.commit_group;\n";  // also of threads that copy nothing this time: groups are counted
+    if (copies_)
+        text += "    cp.async.commit_group;\n";  // also of threads that copy nothing this time: groups are counted
     for (std::size_t n = 0; n + 1 < nest.size(); ++n) {
         placement_.leave();
         text = scopes_.back().text + text;
@@ -401,8 +408,10 @@ void Writer::wait_for(Sync sync, const Loop& threads) {
         case Sync::Warp: line(str("bar.warp.sync ", threads_ < kWarp ? (1u << threads_) - 1 : 0xffffffff)); return;
         case Sync::Group:
             if (groups <= kNamedBarriers) {
-                const std::string group = op("r", innermost(), "div.u32", std::string("%thread"), str(threads.extent()));
-                line(str("bar.sync ", op("r", innermost(), "add.u32", group, std::string("1")), ", ", threads.extent()));
+                const std::string group =
+                    op("r", innermost(), "div.u32", std::string("%thread"), str(threads.extent()));
+                line(
+                    str("bar.sync ", op("r", innermost(), "add.u32", group, std::string("1")), ", ", threads.extent()));
                 return;
             }
             [[fallthrough]];

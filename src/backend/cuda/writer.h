@@ -50,7 +50,7 @@ private:
     void write(const kernel::Body& body);
     void write(const kernel::Loop& loop);
     void write_stores(std::span<const kernel::Stmt> statements);
-    void write(std::span<const kernel::Stmt> stores);  // to neighbours; most often one
+    void write(std::span<const kernel::Stmt> stores);       // to neighbours; most often one
     bool write_copy(std::span<const kernel::Stmt> stores);  // as copies under way; false: they are none
     std::string stored_value(const kernel::Store& store);
     std::string inside(const kernel::Loop& loop, bool guarded, const kernel::Body& body);
