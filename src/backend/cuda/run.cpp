@@ -72,8 +72,11 @@ void launch_each(Launches& launches, Stream stream) {
 PlanGraph::~PlanGraph() { destroy(); }
 
 void PlanGraph::destroy() {
-    if (exec_ && ::getpid() == process_ && driver().set_context(context_) == Result::Success)
-        driver().destroy_exec(exec_);
+    if (graph_ && ::getpid() == process_ && driver().set_context(context_) == Result::Success) {
+        if (exec_) driver().destroy_exec(exec_);
+        driver().destroy_graph(graph_);
+    }
+    graph_ = nullptr;
     exec_ = nullptr;
     nodes_.clear();
 }
@@ -103,20 +106,17 @@ void PlanGraph::launch(Launches&& launches, Context context, Stream stream) {
 void PlanGraph::build(Context context) {
     context_ = context;
     process_ = ::getpid();
-    Graph graph = nullptr;
-    require(driver().create_graph(&graph, 0), "making a graph");
+    require(driver().create_graph(&graph_, 0), "making a graph");
     std::vector<void*> parameters;
     for (const Launches::Call& call : last_.calls) {
         const KernelNode node = last_.node_of(call, parameters);
         GraphNode made = nullptr;
         require(
-            driver().add_kernel(&made, graph, nodes_.empty() ? nullptr : &nodes_.back(), nodes_.empty() ? 0 : 1, &node),
+            driver().add_kernel(&made, graph_, nodes_.empty() ? nullptr : &nodes_.back(), nodes_.empty() ? 0 : 1, &node),
             "adding a kernel to a graph");
         nodes_.push_back(made);
     }
-    const Result result = driver().instantiate(&exec_, graph, 0);
-    driver().destroy_graph(graph);
-    require(result, "making a graph of kernels");
+    require(driver().instantiate(&exec_, graph_, 0), "making a graph of kernels");
 }
 
 void PlanGraph::update(Launches&& launches) {

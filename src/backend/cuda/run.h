@@ -65,6 +65,7 @@ private:
     void destroy();
 
     int runs_ = 0;
+    Graph graph_ = nullptr;  // its nodes are what parameters are set by, as long as exec_ lives
     GraphExec exec_ = nullptr;
     std::vector<GraphNode> nodes_;
     Launches last_;  // that the graph has
