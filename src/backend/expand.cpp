@@ -28,6 +28,7 @@ using kernel::Stmt;
 using kernel::Store;
 
 constexpr std::int64_t kMostVariables = 64;          // variables that stand for one local
+constexpr std::int64_t kMostKept = 128;              // … of the threads of a block
 constexpr std::size_t kMostStackBytes = 256 * 1024;  // of one local
 
 // ---- loops -----------------------------------------------------------------------------------------------------------
@@ -215,7 +216,7 @@ private:
         if (is_block(buffer, accesses)) return {.form = LoweredBuffer::Vectors, .unit = out_.lanes, .transposed = true};
         const bool other = accesses.other || !accesses.columns.empty();
         const bool kept = buffer.per_thread && buffer.memory == Buffer::MemoryType::Scratch;
-        const bool few = buffer.size <= kMostVariables && !other && !kept;
+        const bool few = buffer.size <= (buffer.per_thread ? kMostKept : kMostVariables) && !other && !kept;
         if (buffer.lane_loop >= 0 && out_.lane_vars.contains(buffer.lane_loop)) {
             if (few && accesses.lanes.empty()) return {.form = LoweredBuffer::LaneVectors};
             return on_stack(buffer, {.form = LoweredBuffer::LaneArray}, static_cast<std::size_t>(out_.lanes));

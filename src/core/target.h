@@ -34,6 +34,7 @@ struct Target {
     int threads = 1;                      // that a kernel's chunks run on
     Processor processor = Processor::Cpu;
     int compute_capability = 0;  // Gpu: 90 is 9.0; 0: a simulated one
+    bool tensor_cores = false;   // Gpu: of 9.0, for products of halves
     int multiprocessors = 132;   // Gpu: each runs some blocks at a time
     std::int64_t most_threads() const { return std::int64_t{multiprocessors} * 2048; }  // … at a time
     Numerics numerics;

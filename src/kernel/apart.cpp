@@ -17,8 +17,7 @@ namespace {
 using ir::Node;
 using ir::Op;
 
-constexpr std::int64_t kMostAddresses = 1 << 19, kLargestTable = 1 << 22,
-                       kLargestFactor = std::int64_t{1} << 60;
+constexpr std::int64_t kMostAddresses = 1 << 19, kLargestTable = 1 << 22, kLargestFactor = std::int64_t{1} << 60;
 
 // Computes index expressions from the values of loop variables.
 class Evaluator {

@@ -18,7 +18,7 @@ namespace weft::kernel {
 using ir::Op;
 
 std::string_view name_of(LoopKind kind) {
-    constexpr std::string_view kNames[] = {"serial", "parallel", "vector", "unrolled", "block", "thread"};
+    constexpr std::string_view kNames[] = {"serial", "parallel", "vector", "unrolled", "block", "thread", "tensor"};
     return kNames[static_cast<int>(kind)];
 }
 
@@ -34,7 +34,8 @@ Loop Loop::with(Body other) const {
             .independent = independent,
             .count = count,
             .polls = polls,
-            .role = role};
+            .role = role,
+            .product = product};
 }
 
 // ---- expressions -----------------------------------------------------------------------------------------------------

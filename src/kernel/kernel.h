@@ -16,6 +16,8 @@
 //   around them; every store is inside a Thread loop. Threads of one loop share nothing that one of them writes, so they may run in any order:
 //   the boundary between two Thread loops is the barrier. What crosses it lies in memory, in a Shared local, which belongs to a block, or in a
 //   local that is `per_thread`: the thread with the same number finds its own value there.
+// - A Tensor loop runs over the steps of a matrix product (Loop::product says which; kernel/matrix_product.h has its body): all threads of a block
+//   reach it together, and a tensor core may compute it, which adds in an order of its own and rounds sums in its own way.
 // - A Parallel loop occurs at most once, as the only statement of the body. Program::run gets a range of its iterations.
 // - A Serial loop with a `count` expression (known outside the loop) runs min(extent, count) iterations, none if negative.
 // - A Serial loop that `polls` asks CheckRecord::stop after each iteration, and ends if it says so; nobody uses the results then.
@@ -46,7 +48,7 @@ namespace weft::kernel {
 inline constexpr int kMaxLanes = 16;
 inline constexpr std::int64_t kMaxThreads = 1024;
 
-enum class LoopKind : std::uint8_t { Serial, Parallel, Vector, Unrolled, Block, Thread };
+enum class LoopKind : std::uint8_t { Serial, Parallel, Vector, Unrolled, Block, Thread, Tensor };
 std::string_view name_of(LoopKind kind);
 
 struct Buffer {
@@ -61,8 +63,8 @@ struct Buffer {
     int lane_loop = -1;       // Local: private to each lane of the vector loop with this variable id
     bool per_thread = false;  // Local: private to each thread of a block, from one Thread loop to the next
     // Shared: what a Thread loop stores is not loaded before so many more of those that store to it have begun, so copies may be under way
-    // until then. It holds late + 1 slices, which follow each other round: verify() knows the pattern.
-    std::int64_t late = 0;
+    // until then. It holds at least late + 1 slices, which follow each other round: verify() knows the pattern.
+    std::int64_t late = 0, slices = 0;
     std::int64_t scratch_offset = 0;  // Scratch: in bytes
     bool stream = false;  // Output: large, written once and not read again here: stores may bypass the cache
 };
@@ -75,6 +77,19 @@ using Body = std::vector<Stmt>;
 enum class LoopRole : std::uint8_t { None, Batch, M, N, SumBlock, Sum };
 std::string_view name_of(LoopRole role);
 
+// acc += left * right, for one slice of each factor in shared memory. Threads (y, x), four along x, have the elements that a tensor core gives them.
+struct MatrixProduct {
+    struct Operand {
+        int local = -1;
+        NodeRef first;           // the element of the local where the slice begins
+        std::int64_t width = 0;  // rows of the left factor, columns of the right one
+        bool along_sum = false;  // eight steps of the sum are neighbours; else eight rows or columns are
+    };
+    int acc = -1;
+    Operand left, right;
+    NodeRef y, x;
+};
+
 struct Loop {
     NodeRef var;  // a LoopVar; its LoopArg has the id and the extent
     LoopKind kind = LoopKind::Serial;
@@ -83,6 +98,7 @@ struct Loop {
     NodeRef count;       // Serial only, i64, may be null: runs min(extent, count) iterations; 0 or 1 makes a condition
     bool polls = false;  // Serial only: asks after each iteration whether to go on
     LoopRole role = LoopRole::None;
+    std::shared_ptr<const MatrixProduct> product;  // Tensor only
     int id() const { return var->as<ir::LoopArg>().id; }
     std::int64_t extent() const { return var->as<ir::LoopArg>().extent; }
     Loop with(Body other) const;  // the same loop around another body

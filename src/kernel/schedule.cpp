@@ -87,6 +87,9 @@ struct Describe {
                    grid.each > 1 ? str(", each for ", grid.each) : "");
     }
     std::string operator()(const BlockTile& tile) const {
+        if (tile.tensor)
+            return str("tile ", tile.rows, " x ", tile.columns, " of a block, by tensor cores, sum by ", tile.depth,
+                       " in shared memory, ", tile.slices, " slices");
         return str("tile ", tile.rows, " x ", tile.columns, " of a block, ", tile.thread_rows, " x ",
                    tile.thread_columns, " of a thread, sum by ", tile.depth, " in shared memory, ", tile.slices,
                    " slices");

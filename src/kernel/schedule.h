@@ -150,6 +150,7 @@ struct BlockTile {
     std::int64_t depth = 0;   // steps of the sum in a slice, whose factors are brought into shared memory together
     std::int64_t slices = 1;  // for which there is room
     bool epilogue_in_registers = false;  // else the sums pass through shared memory
+    bool tensor = false;                 // by tensor cores
     bool operator==(const BlockTile&) const = default;
 };
 

@@ -2,6 +2,7 @@
 #include "kernel/verify.h"
 #include "kernel/contraction_nest.h"
 #include "kernel/linear_form.h"
+#include "kernel/matrix_product.h"
 #include "kernel/nest.h"
 
 #include "core/str.h"
@@ -199,10 +200,11 @@ public:
         : kernel_(kernel),
           after_(after),
           buffer_(buffer),
-          late_(kernel.buffers[static_cast<std::size_t>(buffer)].late) {
+          late_(kernel.buffers[static_cast<std::size_t>(buffer)].late),
+          slices_(kernel.buffers[static_cast<std::size_t>(buffer)].slices) {
         const std::int64_t size = kernel.buffers[static_cast<std::size_t>(buffer)].size;
-        require(size % (late_ + 1) == 0, "does not have slices of equal size");
-        slice_ = size / (late_ + 1);
+        require(slices_ > late_ && size % slices_ == 0, "does not have slices of equal size");
+        slice_ = size / slices_;
     }
 
     void check(const Body& blocks) {
@@ -265,13 +267,13 @@ private:
         return form.exact && found && low >= 0 && high < slice_;
     }
     bool is_slot(const Node& atom, const Loop& around, std::int64_t moved) const {
-        if (&atom == around.var.get()) return moved == 0 && around.extent() <= late_ + 1;
+        if (&atom == around.var.get()) return moved == 0 && around.extent() <= slices_;
         if (atom.op != Op::Mod || atom.source(1).op != Op::Const ||
-            static_cast<std::int64_t>(atom.source(1).as<ir::ConstArg>().value) != late_ + 1)
+            static_cast<std::int64_t>(atom.source(1).as<ir::ConstArg>().value) != slices_)
             return false;
         const LinearForm number = linear_form(atom.source(0));
         return number.terms.size() == 1 && number.terms[0].atom == around.var.get() && number.terms[0].factor == 1 &&
-               number.constant % (late_ + 1) == moved;
+               number.constant % slices_ == moved;
     }
 
     bool touches(const Body& body) const {
@@ -300,14 +302,62 @@ private:
     const Kernel& kernel_;
     const std::string_view after_;
     const int buffer_;
-    const std::int64_t late_;
+    const std::int64_t late_, slices_;
     std::int64_t slice_ = 0, filled_ = 0;
+};
+
+// Tensor loops: all threads of the block reach them, whole groups of four warps, and their bodies are what a tensor core computes.
+class TensorLoops {
+public:
+    TensorLoops(const Kernel& kernel, std::string_view after) : kernel_(kernel), after_(after) {}
+
+    void check(const Body& body, std::vector<const Loop*> around = {}) {
+        for (const Stmt& stmt : body) {
+            const Loop* const loop = stmt.loop();
+            if (!loop) continue;
+            require((loop->kind == LoopKind::Tensor) == (loop->product != nullptr), "one without its product");
+            if (loop->product) check(*loop, around);
+            around.push_back(loop);
+            check(loop->body, around);
+            around.pop_back();
+        }
+    }
+
+private:
+    void check(const Loop& loop, std::span<const Loop* const> around) const {
+        constexpr std::int64_t kGroup = 32, kColumns = 4;  // threads of four warps
+        const MatrixProduct& product = *loop.product;
+        require(around.size() >= 2, "one that stands alone");
+        const Loop &y = *around[around.size() - 2], &x = *around.back();
+        require(y.kind == LoopKind::Thread && x.kind == LoopKind::Thread && y.var == product.y && x.var == product.x &&
+                    x.extent() == kColumns && y.extent() % kGroup == 0 && product.left.width == 2 * y.extent(),
+                "one that not all threads reach");
+        require(!ir::depends_on(product.left.first, y.id()) && !ir::depends_on(product.left.first, x.id()) &&
+                    !ir::depends_on(product.right.first, y.id()) && !ir::depends_on(product.right.first, x.id()),
+                "one whose threads have different slices");
+        const Body steps = steps_of(kernel_, product, loop.var);
+        const auto same = [](const Stmt& a, const Stmt& b) {
+            return a.store() && b.store() && a.store()->buffer == b.store()->buffer &&
+                   a.store()->index == b.store()->index && a.store()->value == b.store()->value;
+        };
+        require(!loop.count && std::ranges::equal(loop.body, steps, same), "one with another body");
+    }
+
+    void require(bool holds, std::string_view what) const {
+        if (!holds)
+            throw InternalError(str("kernel ", kernel_.name, ", after ", after_, ": of the tensor loops, ", what, "\n",
+                                    print(kernel_)));
+    }
+
+    const Kernel& kernel_;
+    const std::string_view after_;
 };
 
 }  // namespace
 
 void verify(const Kernel& kernel, std::string_view after) {
     Verifier(kernel, after).body(kernel.body, 0);
+    TensorLoops(kernel, after).check(kernel.body);
     for (int b = kernel.parameters; b < static_cast<int>(kernel.buffers.size()); ++b)
         if (kernel.buffers[static_cast<std::size_t>(b)].late > 0) LateSlices(kernel, after, b).check(kernel.body);
 }

@@ -271,7 +271,8 @@ TEST_CASE("no proof that iterations are apart that meet") {
         const std::int64_t row = rng.chance(0.8) ? width * rng.within(1, 2) : rng.within(1, 9),
                            rows = (columns - 1) / width + 1;
         // Below the columns: each stands for `part` elements. Between columns and rows: channels.
-        const std::int64_t part = rng.chance(0.4) ? rng.within(2, 3) : 1, channels = rng.chance(0.4) ? rng.within(2, 3) : 1;
+        const std::int64_t part = rng.chance(0.4) ? rng.within(2, 3) : 1,
+                           channels = rng.chance(0.4) ? rng.within(2, 3) : 1;
         const std::int64_t column_size = part - (rng.chance(0.1) ? 1 : 0) + (part == 1),
                            channel = width * column_size - (rng.chance(0.1) ? 1 : 0);
         const std::int64_t row_size = row * column_size * channels + (rng.chance(0.1) ? -1 : 0);
@@ -290,10 +291,10 @@ TEST_CASE("no proof that iterations are apart that meet") {
         const NodeRef left = k.binary(Op::Sub, nest.at(columns), nest.affine({{p, step}, {a, lanes}}));
         const bool cut = rng.chance(0.8);
         const Body inner{loop(c, LoopKind::Serial, Body{loop(z, LoopKind::Serial, stores)})};
-        k.body = Body{loop(p, LoopKind::Parallel,
-                           Body{loop(n, LoopKind::Serial,
-                                     Body{loop(a, LoopKind::Serial,
-                                               Body{loop(l, LoopKind::Serial, inner, cut ? left : nullptr)})})})};
+        k.body = Body{loop(
+            p, LoopKind::Parallel,
+            Body{loop(n, LoopKind::Serial,
+                      Body{loop(a, LoopKind::Serial, Body{loop(l, LoopKind::Serial, inner, cut ? left : nullptr)})})})};
         std::vector<std::int64_t> owner(131072, -1);
         bool meet = false;
         const std::vector<NodeRef> vars{p, n, a, l, c, z};
@@ -303,7 +304,7 @@ TEST_CASE("no proof that iterations are apart that meet") {
                 const std::int64_t pi = i % chunks, ai = i / chunks / 2 % inside, li = i / chunks / 2 / inside % lanes,
                                    more = i / chunks / 2 / inside / lanes;
                 if (cut && pi * step + ai * lanes + li >= columns) continue;
-                const Word values[] = {to_word(pi), to_word(i / chunks % 2), to_word(ai),
+                const Word values[] = {to_word(pi), to_word(i / chunks % 2),  to_word(ai),
                                        to_word(li), to_word(more % channels), to_word(more / channels)};
                 std::int64_t& first = owner[static_cast<std::size_t>(index.run_by_table(values))];
                 meet = meet || (first >= 0 && first != pi);

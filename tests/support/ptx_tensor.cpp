@@ -189,6 +189,11 @@ struct Descriptor {
     // Element k of a row or column: along k it is contiguous; or, transposed, along the other axis, in pieces of as many as a swizzle has.
     std::uint64_t at(int row, int k, std::uint32_t bytes, bool transposed) const {
         const auto r = static_cast<std::uint64_t>(row), c = static_cast<std::uint64_t>(k);
+        if (swizzle == 0) {  // pieces of eight times 16 bytes
+            const std::uint64_t wide = 16 / bytes;
+            return address + (transposed ? r / wide * stride + c / 8 * leading + c % 8 * 16 + r % wide * bytes
+                                         : r / 8 * stride + r % 8 * 16 + c / wide * leading + c % wide * bytes);
+        }
         const std::uint64_t piece = swizzle / bytes;
         const std::uint64_t offset = transposed
                                          ? r / piece * leading + c / 8 * stride + c % 8 * swizzle + r % piece * bytes
@@ -308,8 +313,6 @@ void start_product(Block& block, const Instruction& i, int group, std::uint32_t)
     product.a = first.r[i.a];
     product.b = first.r[i.b];
     product.adds = first.r[i.d] != 0;
-    for (const std::uint64_t descriptor : {product.a, product.b})
-        if (descriptor >> 62 == 0) block.fault(first, i, "operands without a swizzle are not known");
     if (!block.async().fenced(group)) block.fault(first, i, "there is no wgmma.fence before it");
     // The operands are read later; what was written to them must be fenced off now.
     const int k_count = i.how == kTf32 ? 8 : 16;

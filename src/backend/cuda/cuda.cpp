@@ -8,6 +8,7 @@
 
 #include <weft/error.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -56,10 +57,10 @@ ModuleHandle load(const std::string& name, const std::string& text, int capabili
 }
 
 // The same for parameters at any address, if there is a difference.
-Module unaligned(const kernel::Kernel& kernel, const Module& module) {
+Module unaligned(const kernel::Kernel& kernel, const Module& module, int capability) {
     for (std::size_t p = 0; p < module.alignments.size(); ++p)
         if (module.alignments[p] > static_cast<std::int64_t>(size_of(kernel.buffers[p].dtype)))
-            return write_module(kernel, {.vectors = false});
+            return write_module(kernel, {.vectors = false, .capability = capability});
     return {};
 }
 
@@ -120,7 +121,9 @@ public:
                                                         const Target& target, Detail detail) override {
         std::vector<std::shared_ptr<const Program>> programs;
         for (const kernel::Kernel* kernel : kernels) {
-            Module module = write_module(*kernel), other = unaligned(*kernel, module);
+            const int capability = target.tensor_cores ? 90 : std::max(80, target.compute_capability);
+            Module module = write_module(*kernel, {.capability = capability}),
+                   other = unaligned(*kernel, module, capability);
             if (target.compute_capability)
                 programs.push_back(std::make_shared<CudaProgram>(kernel->name, std::move(module), std::move(other),
                                                                  target.compute_capability));

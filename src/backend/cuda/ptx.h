@@ -32,6 +32,7 @@ struct Module {
 
 struct WriteOptions {
     bool vectors = true;  // loads and stores of neighbours at a time, where parameters are aligned
+    int capability = 80;  // that it is for: more shared memory, tensor cores
 };
 Module write_module(const kernel::Kernel& kernel, const WriteOptions& options = {});
 

@@ -111,9 +111,9 @@ void PlanGraph::build(Context context) {
     for (const Launches::Call& call : last_.calls) {
         const KernelNode node = last_.node_of(call, parameters);
         GraphNode made = nullptr;
-        require(
-            driver().add_kernel(&made, graph_, nodes_.empty() ? nullptr : &nodes_.back(), nodes_.empty() ? 0 : 1, &node),
-            "adding a kernel to a graph");
+        require(driver().add_kernel(&made, graph_, nodes_.empty() ? nullptr : &nodes_.back(), nodes_.empty() ? 0 : 1,
+                                    &node),
+                "adding a kernel to a graph");
         nodes_.push_back(made);
     }
     require(driver().instantiate(&exec_, graph_, 0), "making a graph of kernels");

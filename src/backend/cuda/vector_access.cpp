@@ -27,8 +27,9 @@ bool is_multiple(const Node* base, std::int64_t of) {
            std::ranges::all_of(sum.terms, [&](const auto& term) { return term.second % of == 0; });
 }
 
+// Eight halves are four words.
 std::int64_t widest_access(DType t) {
-    return std::min<std::int64_t>(4, static_cast<std::int64_t>(kWidest / size_of(t)));
+    return std::min<std::int64_t>(is_half(t) ? 8 : 4, static_cast<std::int64_t>(kWidest / size_of(t)));
 }
 
 void collect_loads(const Node& root, std::unordered_set<const Node*>& seen, std::vector<const Node*>& loads) {
@@ -37,7 +38,7 @@ void collect_loads(const Node& root, std::unordered_set<const Node*>& seen, std:
         const Node* const node = pending.back();
         pending.pop_back();
         if (!seen.insert(node).second) continue;
-        if (node->op == Op::Load && node->sources.size() == 1) loads.push_back(node);
+        if (node->op == Op::Load) loads.push_back(node);
         for (const ir::NodeRef& source : node->sources) pending.push_back(source.get());
     }
 }
@@ -57,16 +58,22 @@ void VectorAccess::find_loads(const kernel::Kernel& kernel, std::span<const Stmt
         collect_loads(*stmt.store()->value, seen, loads);
         collect_loads(*stmt.store()->index, seen, loads);
     }
-    std::map<std::pair<int, const Node*>, std::map<std::int64_t, const Node*>> places;
+    struct Place {  // buffer, what the index is counted from, gate
+        int buffer;
+        const Node *base, *gate;
+        auto operator<=>(const Place&) const = default;
+    };
+    std::map<Place, std::map<std::int64_t, const Node*>> places;
     for (const Node* load : loads) {
         const Position at = position_of(load->source());
-        places[{load->as<ir::LoadArg>().buffer, at.base}][at.offset] = load;
+        places[{load->as<ir::LoadArg>().buffer, at.base, load->sources.size() > 1 ? &load->source(1) : nullptr}]
+              [at.offset] = load;
         group_of_.erase(load);  // what other statements load with it is another question
     }
     for (const auto& [from, at] : places) {
-        const DType t = kernel.buffers[static_cast<std::size_t>(from.first)].dtype;
+        const DType t = kernel.buffers[static_cast<std::size_t>(from.buffer)].dtype;
         for (std::int64_t width = widest_access(t); width > 1; width /= 2) {
-            if (at.size() < static_cast<std::size_t>(width) || !is_multiple(from.second, width)) continue;
+            if (at.size() < static_cast<std::size_t>(width) || !is_multiple(from.base, width)) continue;
             for (const auto& [offset, load] : at) {
                 if (offset % width != 0 || group_of_.contains(load)) continue;
                 Lanes lanes;

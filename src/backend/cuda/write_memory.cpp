@@ -10,6 +10,10 @@ namespace weft::backend::cuda {
 
 using ir::Op;
 
+namespace {
+constexpr std::size_t kMostLanes = 4;  // of one instruction
+}
+
 std::string Writer::variable(int buffer, std::int64_t element) const {
     return str(homes_[static_cast<std::size_t>(buffer)].base, element);
 }
@@ -92,7 +96,19 @@ void Writer::load_together(const VectorAccess::Lanes& lanes, int level) {
     }
     require_alignment(b, static_cast<std::int64_t>(lanes.size() * size_of(t)));
     const std::string from = address(b, lanes[0]->sources[0], level);
-    line(level, str("ld.", space_of(b), ".v", lanes.size(), ".", memory_type(t), " {", list, "}, ", from));
+    if (lanes.size() <= kMostLanes) {
+        line(level, str("ld.", space_of(b), ".v", lanes.size(), ".", memory_type(t), " {", list, "}, ", from));
+    } else {  // halves, in words
+        list.clear();
+        std::vector<std::string> words;
+        for (std::size_t word = 0; word < lanes.size() / 2; ++word) {
+            words.push_back(fresh("r"));
+            list += str(word ? ", " : "", words.back());
+        }
+        line(level, str("ld.", space_of(b), ".v", words.size(), ".b32 {", list, "}, ", from));
+        for (std::size_t word = 0; word < words.size(); ++word)
+            line(level, str("mov.b32 {", registers[2 * word], ", ", registers[2 * word + 1], "}, ", words[word]));
+    }
     for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
         const std::string& result = registers[lane];
         const Value value{is_bool(t) ? op("p", level, "setp.ne.u32", result, std::string("0")) : result};
@@ -122,7 +138,7 @@ bool Writer::write_copy(std::span<const kernel::Stmt> stores) {
     const int from = load->as<ir::LoadArg>().buffer;
     const auto bytes = static_cast<std::int64_t>(stores.size() * size_of(load->dtype));
     if (homes_[static_cast<std::size_t>(first.buffer)].space != Space::Shared ||
-        homes_[static_cast<std::size_t>(from)].space != Space::Global || size_of(load->dtype) < 4)
+        homes_[static_cast<std::size_t>(from)].space != Space::Global || bytes < 4)
         return false;
     if (stores.size() > 1) {
         const VectorAccess::Lanes* const lanes = vectors_.lanes_of(*load);
@@ -152,15 +168,24 @@ void Writer::write(std::span<const kernel::Stmt> stores) {
         forget(bit_of(first.buffer));
         return;
     }
+    std::vector<std::string> values;
+    for (const kernel::Stmt& stmt : stores) values.push_back(stored_value(*stmt.store()));
+    std::string_view type = memory_type(t);
+    if (values.size() > kMostLanes) {  // halves, in words
+        for (std::size_t word = 0; word < values.size() / 2; ++word)
+            values[word] = op("r", innermost(), "mov.b32", str("{", values[2 * word], ", ", values[2 * word + 1], "}"));
+        values.resize(values.size() / 2);
+        type = "b32";
+    }
     std::string list;
-    for (const kernel::Stmt& stmt : stores) list += str(list.empty() ? "" : ", ", stored_value(*stmt.store()));
+    for (const std::string& each : values) list += str(list.empty() ? "" : ", ", each);
     const std::string to = address(first.buffer, first.index, innermost());
     const std::string instruction = str("st.", space_of(first.buffer));
     if (stores.size() == 1) {
         line(str(instruction, ".", memory_type(t), " ", to, ", ", list));
     } else {
         require_alignment(first.buffer, static_cast<std::int64_t>(stores.size() * size_of(t)));
-        line(str(instruction, ".v", stores.size(), ".", memory_type(t), " ", to, ", {", list, "}"));
+        line(str(instruction, ".v", values.size(), ".", type, " ", to, ", {", list, "}"));
     }
     forget(bit_of(first.buffer));
 }

@@ -18,7 +18,8 @@ using kernel::Stmt;
 
 namespace {
 
-constexpr std::int64_t kMostShared = 96 * 1024;    // of a block: every GPU has it
+// Of a block.
+std::int64_t most_shared(int capability) { return (capability == 90 ? 227 : 96) * 1024; }
 constexpr std::int64_t kStaticShared = 48 * 1024;  // … without asking the driver
 constexpr std::int64_t kRegisters = 64 * 1024;     // of a multiprocessor
 
@@ -69,6 +70,9 @@ Writer::Writer(const kernel::Kernel& kernel, const WriteOptions& options)
         if (kernel.buffers[static_cast<std::size_t>(store.buffer)].late > 0 && store.value->op == ir::Op::Load)
             async_.insert(store.buffer);
     });
+    kernel::for_each_store(kernel.body, [&](const kernel::Store&, std::span<const Loop* const> around) {
+        if (!around.empty() && around.back()->product) sums_.insert(around.back()->product->acc);
+    });
     for (int p = 0; p < kernel.parameters; ++p)
         module_.alignments.push_back(
             static_cast<std::int64_t>(size_of(kernel.buffers[static_cast<std::size_t>(p)].dtype)));
@@ -80,7 +84,7 @@ Module Writer::run() {
     if (!blocks) write_entry(nullptr);
     else
         for (const Stmt& stmt : expanded_.body) write_entry(&stmt);
-    module_.text = str(".version 8.1\n.target sm_80\n.address_size 64\n\n",
+    module_.text = str(".version 8.1\n.target ", sums_.empty() ? "sm_80" : "sm_90a", "\n.address_size 64\n\n",
                        is_dynamic() ? ".extern .shared .align 16 .b8 shared[];\n\n" : "", module_.text);
     for (Entry& entry : module_.entries) entry.dynamic_shared = is_dynamic() ? module_.shared_bytes : 0;
     return std::move(module_);
@@ -103,7 +107,7 @@ void Writer::place_locals() {
     std::ranges::stable_sort(shared, {}, [&](std::size_t b) { return -bytes_of(kernel_.buffers[b]); });
     for (const std::size_t b : shared) {
         const std::int64_t bytes = (bytes_of(kernel_.buffers[b]) + 15) / 16 * 16;
-        if (total > kMostShared) {
+        if (total > most_shared(options_.capability)) {
             homes_[b] = {Space::Global, "%scratch", module_.scratch_bytes};
             module_.scratch_bytes += bytes;
             total -= bytes;
@@ -322,6 +326,7 @@ void Writer::write(const Loop& loop) {
     switch (loop.kind) {
         case LoopKind::Block: write_blocks(loop); break;
         case LoopKind::Thread: write_threads(loop); break;
+        case LoopKind::Tensor: write_product(loop); break;
         default:
             if (loop.extent() == 1 && loop.count) write_condition(loop);
             else write_serial(loop);
@@ -376,6 +381,7 @@ void Writer::write_threads(const Loop& loop) {
         scopes_.pop_back();
     }
     wait_for_copies(nest.back()->body);
+    wait_for_products(nest.back()->body);
     wait_for(barriers_.at(&loop), *nest.back());
     const bool idle = all < threads_;
     const std::string end = label();

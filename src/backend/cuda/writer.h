@@ -1,6 +1,7 @@
 // backend/cuda/writer.h: writes the entries of a module. An expression is computed once, at the outermost loop where all its variables
 // are known and nothing that it loads is stored to (backend/placement.h). Statements are in write_statements.cpp, expressions in
-// write_expressions.cpp, conversions in write_casts.cpp, loads and stores in write_memory.cpp.
+// write_expressions.cpp, conversions in write_casts.cpp, loads and stores in
+// write_memory.cpp, tensor cores in write_products.cpp.
 #pragma once
 
 #include "backend/cuda/barriers.h"
@@ -58,6 +59,9 @@ private:
     void write_threads(const kernel::Loop& loop);
     void write_serial(const kernel::Loop& loop);
     void write_condition(const kernel::Loop& loop);
+    void write_product(const kernel::Loop& loop);  // by tensor cores
+    std::string matrix_descriptor(const kernel::MatrixProduct::Operand& operand, std::int64_t depth, bool is_left);
+    void wait_for_products(const kernel::Body& body);
     std::string parameters() const;
     bool is_dynamic() const;  // shared memory is asked for at the launch
     bool two_blocks() const;
@@ -138,6 +142,7 @@ private:
     std::unordered_map<int, Value> vars_;             // of loops, by id
     std::unordered_map<const Node*, bool> fits_;
     std::set<int> async_;               // buffers that copies go to
+    std::set<int> sums_;                // of tensor cores
     std::vector<const float*> tables_;  // that the entry in hand looks up, in their order in shared memory
     Barriers barriers_;
     VectorAccess vectors_;

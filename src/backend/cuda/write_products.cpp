@@ -1,0 +1,85 @@
+// backend/cuda/write_products.cpp: products by tensor cores: wgmma, of compute capability 9.0. Four warps compute 64 rows; both factors are read from
+// shared memory. A product is under way while threads go on: the next one waits for the one before the last, and who uses the sums for all.
+#include "backend/cuda/types.h"
+#include "backend/cuda/writer.h"
+#include "kernel/matrix_product.h"
+
+#include <algorithm>
+
+namespace weft::backend::cuda {
+
+using kernel::Loop;
+using kernel::LoopKind;
+using kernel::MatrixProduct;
+using kernel::Stmt;
+
+namespace {
+
+constexpr std::int64_t kRows = 64, kSteps = 16, kGroup = 128;  // of one instruction; threads that run it together
+
+bool has_product(const kernel::Body& body) {
+    return std::ranges::any_of(body, [](const Stmt& stmt) { return stmt.loop() && stmt.loop()->product; });
+}
+
+}  // namespace
+
+// Where a factor lies, as the instruction wants it: address, distances between pieces along the sum and across, in units of 16 bytes.
+std::string Writer::matrix_descriptor(const MatrixProduct::Operand& operand, std::int64_t depth, bool is_left) {
+    const Home& home = homes_[static_cast<std::size_t>(operand.local)];
+    const Value first = value(*operand.first);
+    std::string at =
+        op("r", innermost(), "mad.lo.s32", as_register(cut(first, innermost()), "r", innermost()), "2", home.base);
+    if (home.offset) at = op("r", innermost(), "add.s32", at, str(home.offset));
+    const std::int64_t across = 2 * kernel::piece_stride_across(operand, depth),
+                       along = 2 * kernel::piece_stride_along_sum(operand, depth);
+    if (is_left && threads_ > kGroup) {
+        const std::string group = op("r", innermost(), "div.u32", std::string("%thread"), str(kGroup));
+        at = op("r", innermost(), "mad.lo.s32", group, str(kRows / kernel::kPiece * across), at);
+    }
+    at = op("r", innermost(), "shr.u32", at, "4");
+    const std::uint64_t shape = static_cast<std::uint64_t>(along / 16) << 16 | static_cast<std::uint64_t>(across / 16)
+                                                                                   << 32;
+    return op("l", innermost(), "add.s64", op("l", innermost(), "cvt.u64.u32", at), str(shape));
+}
+
+void Writer::write_product(const Loop& loop) {
+    const MatrixProduct& product = *loop.product;
+    const std::int64_t depth = loop.extent(), columns = product.right.width;
+    const DType t = kernel_.buffers[static_cast<std::size_t>(product.left.local)].dtype;
+    const std::string type = t == DType::BF16 ? "bf16" : "f16";
+    std::string sums;  // element (i, j) of a thread is number j / 2 * 4 + i * 2 + j % 2 of the instruction
+    for (std::int64_t q = 0; q < columns / 2; ++q)
+        sums += str(q ? ", " : "", variable(product.acc, q / 2 % 2 * (columns / 4) + q / 4 * 2 + q % 2));
+    const std::string left = matrix_descriptor(product.left, depth, true),
+                      right = matrix_descriptor(product.right, depth, false), yes = fresh("p");
+    line(str("setp.eq.u32 ", yes, ", 0, 0"));
+    line("wgmma.fence.sync.aligned");
+    for (std::int64_t step = 0; step < depth; step += kSteps) {
+        const auto moved = [&](const std::string& descriptor, const MatrixProduct::Operand& operand) {
+            const std::int64_t bytes = 2 * step / kernel::kPiece * kernel::piece_stride_along_sum(operand, depth);
+            return step ? op("l", innermost(), "add.s64", descriptor, str(bytes / 16)) : descriptor;
+        };
+        const std::string a = moved(left, product.left), b = moved(right, product.right);
+        line(str("wgmma.mma_async.sync.aligned.m64n", columns, "k16.f32.", type, ".", type, " {", sums, "}, ", a, ", ",
+                 b, ", ", yes, ", 1, 1, ", product.left.along_sum ? 0 : 1, ", ", product.right.along_sum ? 0 : 1));
+    }
+    line("wgmma.commit_group.sync.aligned");
+    line("wgmma.wait_group.sync.aligned 1");
+    forget(bit_of(product.acc));
+}
+
+// What threads have stored in shared memory is there for tensor cores, too; what they have added is there for threads.
+void Writer::wait_for_products(const kernel::Body& body) {
+    if (has_product(body)) return line("fence.proxy.async.shared::cta");
+    const auto uses = [&](const auto& self, const kernel::Body& statements) -> bool {
+        return std::ranges::any_of(statements, [&](const Stmt& stmt) {
+            if (stmt.loop()) return self(self, stmt.loop()->body);
+            return stmt.store() && std::ranges::any_of(sums_, [&](int b) {
+                       return (placement_.facts(*stmt.store()->value).buffers & bit_of(b)) != 0;
+                   });
+        });
+    };
+    if (uses(uses, body)) line("wgmma.wait_group.sync.aligned 0");
+}
+
+}  // namespace weft::backend::cuda

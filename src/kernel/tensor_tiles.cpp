@@ -1,0 +1,157 @@
+// kernel/tensor_tiles.cpp: a tile of a contraction by tensor cores. The threads of a block copy slices of both factors into shared memory, as tensor
+// cores want them (kernel/matrix_product.h), some slices ahead of the products. The blocks of the sum are one: tensor cores have an order of
+// their own. Steps beyond the sum are zeros.
+#include "kernel/block_loops.h"
+#include "kernel/block_tiles.h"
+#include "kernel/matrix_product.h"
+#include "kernel/nest.h"
+
+#include <functional>
+
+namespace weft::kernel {
+namespace {
+
+using ir::Op;
+
+class TensorTiles final : public BlockTiles {
+public:
+    TensorTiles(Kernel& kernel, const ContractionNest& nest, const BlockTile& tile) : BlockTiles(kernel, nest, tile) {
+        constexpr std::int64_t kThreadRows = 2, kThreadColumns = 4;
+        high_ = tile.rows / kThreadRows;
+        wide_ = kThreadColumns;
+        group_ = 2;
+        total_ = per_thread("acc");
+        left_ = side("left", nest.left->sources[0], m_, tile.rows);
+        right_ = side("right", nest.right->sources[0], n_, tile.columns);
+    }
+
+private:
+    struct Side {
+        NodeRef load;
+        std::vector<NodeRef> side;
+        MatrixProduct::Operand operand;
+        std::int64_t together = 1;  // elements that one instruction copies
+    };
+
+    Side side(std::string name, const NodeRef& load, const std::vector<NodeRef>& counters, std::int64_t width) {
+        Side side{.load = load, .side = counters};
+        side.operand = {.width = width, .along_sum = runs_along_sum(load, counters)};
+        const bool whole = nest_.inner.size() == 1 || !nest_.inner_count;  // blocks end with a piece
+        if (side.operand.along_sum ? whole && product(nest_.inner) % kPiece == 0 && rows_are_whole() &&
+                                         are_neighbours(load, nest_.inner, kPiece)
+                                   : are_neighbours(load, counters, kPiece))
+            side.together = kPiece;
+        side.operand.local = local(std::move(name), load->dtype, tile_.slices * slice_size(side.operand, tile_.depth),
+                                   Buffer::MemoryType::Shared);
+        kernel_.buffers.back().late = ahead();
+        kernel_.buffers.back().slices = tile_.slices;
+        return side;
+    }
+
+    // One slice is multiplied, and the one before it may still be.
+    std::int64_t ahead() const { return tile_.slices - 2; }
+
+    // Whether the last block of the sum, which may be shorter, ends with a piece.
+    bool rows_are_whole() const {
+        if (!nest_.inner_count) return true;
+        const auto last = [&](std::int64_t piece) {
+            const Substitution at = counted(kernel_, nest_.outer, kernel_.index(piece));
+            return simplified(substitute(kernel_, nest_.inner_count, at));
+        };
+        const NodeRef count = last(product(nest_.outer) - 1);
+        return count->op == Op::Const && static_cast<std::int64_t>(count->as<ir::ConstArg>().value) % kPiece == 0;
+    }
+
+    NodeRef row_of(const NodeRef& y, std::int64_t i) const override { return tensor_row(kernel_, y, i); }
+    NodeRef column_of(const NodeRef& x, std::int64_t j) const override { return tensor_column(kernel_, x, j); }
+
+    Body sums() override {
+        Body body{threads([&](const NodeRef&, const NodeRef&) {
+            return each_element([&](std::int64_t e) { return zero(total_, e); });
+        })};
+        const std::int64_t slices = all_slices();
+        for (std::int64_t s = 0; s < std::min(ahead(), slices); ++s)
+            body.push_back(threads(
+                [&](const NodeRef& y, const NodeRef& x) { return copied(kernel_.index(s), kernel_.index(s), y, x); }));
+        const NodeRef s = kernel_.new_var(slices);
+        Body steps{threads([&](const NodeRef& y, const NodeRef& x) {
+            Body slice = multiplied(s, y, x);
+            const NodeRef next = plus(s, ahead());
+            if (slices > ahead())
+                append(slice, when(kernel_, minus(kernel_.index(slices), next),
+                                   copied(next, remainder(next, tile_.slices), y, x)));
+            return slice;
+        })};
+        body.emplace_back(Loop{s, LoopKind::Serial, std::move(steps), false, nullptr});
+        return body;
+    }
+
+    Body multiplied(const NodeRef& s, const NodeRef& y, const NodeRef& x) {
+        const NodeRef slot = remainder(s, tile_.slices), step = kernel_.new_var(tile_.depth);
+        MatrixProduct product{.acc = total_, .left = left_.operand, .right = right_.operand, .y = y, .x = x};
+        for (MatrixProduct::Operand* operand : {&product.left, &product.right})
+            operand->first = times(slot, slice_size(*operand, tile_.depth));
+        Loop loop{step, LoopKind::Tensor, steps_of(kernel_, product, step), false, nullptr};
+        loop.product = std::make_shared<const MatrixProduct>(std::move(product));
+        return Body{std::move(loop)};
+    }
+
+    // A thread's share of slice s, into the place with this number.
+    Body copied(const NodeRef& s, const NodeRef& slot, const NodeRef& y, const NodeRef& x) const {
+        Body body;
+        for (const Side* side : {&left_, &right_}) append(body, share_of(*side, s, slot, plus(times(y, wide_), x)));
+        return body;
+    }
+
+    Body share_of(const Side& side, const NodeRef& s, const NodeRef& slot, const NodeRef& thread) const {
+        const MatrixProduct::Operand& operand = side.operand;
+        const Substitution block = of_block(s);
+        const std::int64_t along = operand.along_sum ? side.together : 1,
+                           across = operand.along_sum ? 1 : side.together;
+        const std::int64_t fast = operand.along_sum ? tile_.depth / along : operand.width / across;
+        const std::int64_t shares = operand.width * tile_.depth / side.together;
+        Body stores;
+        for (std::int64_t q = 0; q * thread_count() < shares; ++q) {
+            const NodeRef number = plus(thread, q * thread_count());
+            const NodeRef inner = remainder(number, fast), outer = quotient(number, fast);
+            const NodeRef step = times(operand.along_sum ? inner : outer, along),
+                          at = times(operand.along_sum ? outer : inner, across);
+            const NodeRef wanted = plus(first_step(s), step);
+            NodeRef first = wanted, position = plus(&side == &left_ ? first_row_ : first_column_, at), gate;
+            if (!is_even()) {
+                gate = kernel_.binary(Op::CmpLt, wanted, limit(block));
+                first = least(wanted, minus(limit(block), kernel_.index(along)));
+            }
+            if (product(side.side) % operand.width)
+                position = least(position, kernel_.index(product(side.side) - across));
+            for (std::int64_t z = 0; z < side.together; ++z) {
+                Substitution with = block;
+                const std::int64_t k = operand.along_sum ? z : 0, p = operand.along_sum ? 0 : z;
+                for (const Substitution& more :
+                     {counted(kernel_, side.side, plus(position, p)), counted(kernel_, nest_.inner, plus(first, k))})
+                    with.insert(with.end(), more.begin(), more.end());
+                const NodeRef to = plus(times(slot, slice_size(operand, tile_.depth)),
+                                        place_in_slice(kernel_, operand, tile_.depth, plus(at, p), plus(step, k)));
+                stores.emplace_back(
+                    Store{operand.local, to, gated(substitute(kernel_, in_bounds(side.load), with), gate)});
+            }
+        }
+        return stores;
+    }
+
+    NodeRef gated(const NodeRef& load, const NodeRef& gate) const {
+        if (!gate) return load;
+        const NodeRef both = load->sources.size() > 1 ? kernel_.binary(Op::And, load->sources[1], gate) : gate;
+        return kernel_.load(load->as<ir::LoadArg>().buffer, load->sources[0], both);
+    }
+
+    Side left_, right_;
+};
+
+}  // namespace
+
+Stmt tensor_tiles(Kernel& kernel, const ContractionNest& nest, const BlockTile& tile) {
+    return TensorTiles(kernel, nest, tile)();
+}
+
+}  // namespace weft::kernel
