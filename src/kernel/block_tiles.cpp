@@ -280,7 +280,7 @@ Body BlockTiles::epilogue_in_memory() {
         return stores;
     })};
     body.push_back(threads([&](const NodeRef& y, const NodeRef& x) {
-        const std::int64_t each = columns_together() ? kPad : 1, groups = tile_.columns / each;
+        const std::int64_t each = columns_together() ? group_ : 1, groups = tile_.columns / each;
         const NodeRef q = kernel_.new_var(tile_.rows * groups / thread_count());
         const NodeRef number = plus(times(q, thread_count()), plus(times(y, wide_), x));
         const NodeRef row = quotient(number, groups), first = times(remainder(number, groups), each);
