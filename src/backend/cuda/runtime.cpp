@@ -15,6 +15,7 @@
 #include <array>
 #include <chrono>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace weft::backend::cuda {
@@ -121,6 +122,7 @@ public:
         enter();
         require(driver().copy_to_device(at(to, offset), host, bytes, stream_),
                 str("copying ", bytes, " bytes to the device"));
+        if (is_pinned(host)) require(driver().synchronize_stream(stream_), "copying to the device");
     }
     void read(const Storage& from, std::int64_t offset, void* host, std::size_t bytes) override {
         if (bytes == 0) return;
@@ -189,10 +191,10 @@ private:
 
     class CudaRun final : public device::DeviceRun {
     public:
-        CudaRun(Cuda& cuda, PlanGraph& graph) : cuda_(cuda), graph_(graph) {}
+        CudaRun(Cuda& cuda, PlanGraph& graph) : cuda_(cuda), graph_(graph), checks_(cuda.checks_.begin()) {}
         ~CudaRun() override {
             free_scratch();
-            if (!finished_) cuda_.checks_.forget();
+            if (!finished_) cuda_.checks_.abandon(checks_);
         }
 
         void launch(const device::KernelLaunch& kernel) override {
@@ -218,17 +220,21 @@ private:
         }
 
         void flush() override {
-            launch_each(launches_, cuda_.stream_);
-            launches_ = {};
             whole_ = false;
+            cuda_.checks_.sent();  // a part of them, if one fails
+            Launches now = std::exchange(launches_, {});
+            launch_each(now, cuda_.stream_);
         }
 
         void finish(bool wait) override {
-            if (whole_) graph_.launch(std::move(launches_), cuda_.context_, cuda_.stream_);
-            else flush();
+            if (whole_) {
+                cuda_.checks_.sent();
+                graph_.launch(std::move(launches_), cuda_.context_, cuda_.stream_);
+            } else flush();
             free_scratch();
+            if (wait ? cuda_.checks_.any() : cuda_.checks_.many()) cuda_.checks_.look();
+            cuda_.checks_.end(checks_);
             finished_ = true;
-            if (wait && cuda_.checks_.any()) cuda_.checks_.look();
         }
 
     private:
@@ -244,22 +250,26 @@ private:
 
         Cuda& cuda_;
         PlanGraph& graph_;
+        const Checks::Tag checks_;
         Launches launches_;                                     // that are not on their way yet
         std::vector<std::pair<Address, std::size_t>> scratch_;  // of blocks; later runs may have it at once
         bool whole_ = true;                                     // nothing was flushed
         bool finished_ = false;
     };
 
+    // The driver copies pageable memory in the call, and reads later what another library has pinned.
+    static bool is_pinned(const void* host) {
+        constexpr int kMemoryType = 2;
+        unsigned type = 0;
+        return driver().pointer_attribute(&type, kMemoryType, reinterpret_cast<Address>(host)) == Result::Success;
+    }
     static Address at(const Storage& storage, std::int64_t offset) {
         return storage.address + static_cast<std::uint64_t>(offset);
     }
 
     // Contexts belong to threads, and to the process that made them.
     void enter() const {
-        if (::getpid() != process_)
-            throw BackendError(
-                "cuda: a process that was started by fork() cannot use the GPU of its parent; start it with "
-                "multiprocessing's \"spawn\"");
+        if (::getpid() != process_) throw BackendError("cuda: " + driver_problem());
         require(driver().set_context(context_), "entering the context");
     }
 
