@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <sstream>
 
 namespace weft::fake {
 namespace {
@@ -44,26 +43,6 @@ int find_error(int error, const char** text, const char* ErrorText::*field) {
     return *text ? kSuccess : kInvalidValue;
 }
 
-std::uint64_t setting(const char* name, std::uint64_t otherwise) {
-    const char* const value = std::getenv(name);
-    return value && *value ? std::strtoull(value, nullptr, 10) : otherwise;
-}
-
-void read_settings(State& s) {
-    s.memory = setting("WEFT_FAKE_MEMORY", s.memory);
-    s.devices = static_cast<int>(setting("WEFT_FAKE_DEVICES", 1));
-    if (const char* const given = std::getenv("WEFT_FAKE_FAIL")) {
-        std::istringstream all(given);
-        for (std::string one; std::getline(all, one, ',');) {
-            char name[64];
-            Failure failure;
-            if (std::sscanf(one.c_str(), "%63[^:]:%d:%d", name, &failure.after, &failure.error) != 3)
-                throw CallError{kUnknown, "WEFT_FAKE_FAIL is function:after:error"};
-            s.failures[name] = failure;
-        }
-    }
-}
-
 void check_device(int device) {
     if (device != 0) throw CallError{kInvalidDevice, "there is one device"};
 }
@@ -81,7 +60,6 @@ WEFT_FAKE_EXPORT int cuInit(unsigned flags) {
     return call("cuInit", Needs::Nothing, [&] {
         State& s = state();
         if (flags != 0) throw CallError{kInvalidValue, "flags must be 0"};
-        if (s.process == 0) read_settings(s);
         if (s.devices == 0) throw CallError{kNoDevice, ""};
         if (s.process == 0) std::atexit([] { state().is_gone = true; });
         s.process = ::getpid();
@@ -89,8 +67,7 @@ WEFT_FAKE_EXPORT int cuInit(unsigned flags) {
 }
 
 WEFT_FAKE_EXPORT int cuDriverGetVersion(int* version) {
-    return call("cuDriverGetVersion", Needs::Nothing,
-                [&] { *version = static_cast<int>(setting("WEFT_FAKE_VERSION", 12080)); });
+    return call("cuDriverGetVersion", Needs::Nothing, [&] { *version = state().version; });
 }
 
 WEFT_FAKE_EXPORT int cuGetErrorName(int error, const char** text) { return find_error(error, text, &ErrorText::name); }

@@ -7,7 +7,7 @@
 // What a program does wrong is said on stderr, and is an error of the call, as in the driver's documentation; what a kernel does wrong is error 700 of
 // every call from then on.
 //
-// Settings, when cuInit is called: WEFT_FAKE_MEMORY (bytes), WEFT_FAKE_DEVICES (0 or 1), WEFT_FAKE_VERSION (12080), and WEFT_FAKE_FAIL
+// Settings, when it is first called: WEFT_FAKE_MEMORY (bytes), WEFT_FAKE_DEVICES (0 or 1), WEFT_FAKE_VERSION (12080), and WEFT_FAKE_FAIL
 // ("cuLaunchKernel:2:719": the third call from then on gives this error and does nothing; "kernel:0:700": the first kernel fails while it runs).
 //
 // A test finds these in the library, by name.

@@ -8,11 +8,38 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <sstream>
 
 namespace weft::fake {
+namespace {
+
+std::uint64_t setting(const char* name, std::uint64_t otherwise) {
+    const char* const value = std::getenv(name);
+    return value && *value ? std::strtoull(value, nullptr, 10) : otherwise;
+}
+
+State* with_settings() {
+    State& s = *new State;
+    s.memory = setting("WEFT_FAKE_MEMORY", s.memory);
+    s.version = static_cast<int>(setting("WEFT_FAKE_VERSION", 12080));
+    s.devices = static_cast<int>(setting("WEFT_FAKE_DEVICES", 1));
+    if (const char* const given = std::getenv("WEFT_FAKE_FAIL")) {
+        std::istringstream all(given);
+        for (std::string one; std::getline(all, one, ',');) {
+            char name[64];
+            Failure failure;
+            if (std::sscanf(one.c_str(), "%63[^:]:%d:%d", name, &failure.after, &failure.error) != 3)
+                std::fprintf(stderr, "fake driver: WEFT_FAKE_FAIL is function:after:error\n");
+            else s.failures[name] = failure;
+        }
+    }
+    return &s;
+}
+
+}  // namespace
 
 State& state() {
-    static State& instance = *new State;  // calls come until the very end
+    static State& instance = *with_settings();  // calls come until the very end
     return instance;
 }
 

@@ -153,7 +153,7 @@ struct State {
     std::mutex mutex;
     std::atomic<pid_t> process = 0;     // that called cuInit
     std::atomic<bool> is_gone = false;  // the process ends
-    int devices = 1;
+    int devices = 1, version = 0;
     std::uint64_t memory = 8ull << 30, used = 0;
     int sticky = 0;  // an error of a kernel: the context is lost
     std::map<std::string, std::int64_t, std::less<>> counts;
