@@ -85,6 +85,8 @@ struct Launches {
 class PlanGraph final : public device::PlanState {
 public:
     ~PlanGraph() override;
+    // Whether runs bring back what they replace, if a check fails: once they have to, always, so that their launches stay the same.
+    bool restores(bool must) { return restores_ = restores_ || must; }
     // Hands the launches to the stream, as a graph if these have come before.
     void launch(Launches&& launches, Context context, Stream stream);
 
@@ -95,6 +97,7 @@ private:
     Result update(Launches& launches);
     void destroy();
 
+    bool restores_ = false;
     int runs_ = 0;           // of the same launches
     Graph graph_ = nullptr;  // owns the nodes, by which parameters are changed
     GraphExec exec_ = nullptr;

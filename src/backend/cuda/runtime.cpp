@@ -40,6 +40,52 @@ struct CudaStorage final : Storage {
     Cuda& owner;
 };
 
+// Copies bytes, if the record has a code.
+Module restoring_module() {
+    Module module;
+    module.entries.push_back({.name = "restore", .blocks = {32, 1, 1}, .threads = 256});
+    module.text = R"(.version 8.1
+.target sm_80
+.address_size 64
+
+.visible .entry restore(.param .u64 record, .param .u64 to, .param .u64 from, .param .u64 bytes)
+{
+    .reg .pred %stops;
+    .reg .b32 %block, %threads, %blocks, %thread;
+    .reg .b64 %at, %to, %from, %bytes, %i, %step, %code;
+    .reg .b16 %byte;
+    ld.param.u64 %at, [record];
+    cvta.to.global.u64 %at, %at;
+    ld.global.b64 %code, [%at];
+    setp.eq.u64 %stops, %code, 0;
+    @%stops ret;
+    ld.param.u64 %to, [to];
+    ld.param.u64 %from, [from];
+    ld.param.u64 %bytes, [bytes];
+    cvta.to.global.u64 %to, %to;
+    cvta.to.global.u64 %from, %from;
+    mov.u32 %thread, %tid.x;
+    mov.u32 %threads, %ntid.x;
+    mov.u32 %block, %ctaid.x;
+    mov.u32 %blocks, %nctaid.x;
+    mad.lo.u32 %thread, %block, %threads, %thread;
+    mul.lo.u32 %threads, %threads, %blocks;
+    cvt.u64.u32 %i, %thread;
+    cvt.u64.u32 %step, %threads;
+next:
+    setp.ge.u64 %stops, %i, %bytes;
+    @%stops ret;
+    add.u64 %at, %from, %i;
+    ld.global.u8 %byte, [%at];
+    add.u64 %at, %to, %i;
+    st.global.u8 [%at], %byte;
+    add.u64 %i, %i, %step;
+    bra next;
+}
+)";
+    return module;
+}
+
 std::int64_t host_now() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
         .count();
@@ -92,6 +138,7 @@ public:
         require(driver().create_stream(&stream_, 1), "making a stream");
         memory_.open(device_, stream_, Device::of_number(number_).name());
         checks_.open(memory_.allocate(kRecordBytes), stream_);
+        restoring_ = std::make_unique<CudaProgram>("restore", restoring_module(), Module{}, capability_);
     }
 
     std::uint8_t number() const override { return number_; }
@@ -219,6 +266,14 @@ private:
             }
         }
 
+        void restore(std::uintptr_t to, std::uintptr_t from, std::size_t bytes) override {
+            if (bytes == 0 || !graph_.restores(cuda_.checks_.any())) return;
+            const CudaProgram::Loaded& loaded = cuda_.restoring_->loaded(cuda_.context_, {});
+            launches_.calls.push_back({loaded.functions[0], &loaded.module->entries[0], launches_.values.size(), 4});
+            for (const std::uint64_t value : {cuda_.checks_.record(), to, from, bytes})
+                launches_.values.push_back(value);
+        }
+
         void flush() override {
             whole_ = false;
             cuda_.checks_.sent();  // a part of them, if one fails
@@ -281,6 +336,7 @@ private:
     Stream stream_ = nullptr;
     MemoryPool memory_;
     Checks checks_;
+    std::unique_ptr<const CudaProgram> restoring_;
     std::shared_ptr<Anchor> anchor_;  // of marks
     std::mutex mutex_;
     TargetRef made_for_, target_;
