@@ -214,7 +214,8 @@ private:
         const Accesses& accesses = accesses_[b];
         if (is_block(buffer, accesses)) return {.form = LoweredBuffer::Vectors, .unit = out_.lanes, .transposed = true};
         const bool other = accesses.other || !accesses.columns.empty();
-        const bool few = buffer.size <= kMostVariables && !other;
+        const bool kept = buffer.per_thread && buffer.memory == Buffer::MemoryType::Scratch;
+        const bool few = buffer.size <= kMostVariables && !other && !kept;
         if (buffer.lane_loop >= 0 && out_.lane_vars.contains(buffer.lane_loop)) {
             if (few && accesses.lanes.empty()) return {.form = LoweredBuffer::LaneVectors};
             return on_stack(buffer, {.form = LoweredBuffer::LaneArray}, static_cast<std::size_t>(out_.lanes));
@@ -223,10 +224,10 @@ private:
             return on_stack(buffer, {.form = LoweredBuffer::Array, .unit = serial->second, .lane_var = serial->first},
                             static_cast<std::size_t>(serial->second));
         if (few && accesses.lanes.empty()) return {.form = LoweredBuffer::Scalars};
-        if (!other)
+        if (!other && !kept)
             if (const int unit = unit_of(accesses, buffer.size))
                 return {.form = LoweredBuffer::Vectors, .unit = unit, .reach = reach_of(accesses, buffer.size, unit)};
-        if (buffer.memory == Buffer::MemoryType::Scratch) return {.form = LoweredBuffer::Pointer};
+        if (buffer.memory == Buffer::MemoryType::Scratch && !kept) return {.form = LoweredBuffer::Pointer};
         return on_stack(buffer, {.form = LoweredBuffer::Array}, 1);
     }
 

@@ -5,6 +5,8 @@
 #include "kernel/bounds_proof.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <unordered_map>
@@ -15,7 +17,8 @@ namespace {
 using ir::Node;
 using ir::Op;
 
-constexpr std::int64_t kMostAddresses = 1 << 19, kLargestTable = 1 << 22;
+constexpr std::int64_t kMostAddresses = 1 << 19, kLargestTable = 1 << 22,
+                       kLargestFactor = std::int64_t{1} << 60;
 
 // Computes index expressions from the values of loop variables.
 class Evaluator {
@@ -127,19 +130,16 @@ struct Tried {
 
 class Trial {
 public:
-    Trial(std::span<const Touch> touches, const Loop& loop) : loop_(loop) {
+    // Without conditions, every access is made: also those that counts and gates leave out.
+    Trial(std::span<const Touch> touches, const Loop& loop, bool conditions) : loop_(loop), conditions_(conditions) {
         for (const Touch& touch : touches) tried_.push_back({.touch = &touch, .form = touch.form});
         while (depth_ < touches[0].path.size() && touches[0].path[depth_] != &loop) ++depth_;
     }
 
     bool run() {
+        while (join_digits()) {}
         drop_common_axes();
-        while (drop_apart_axis()) {}
-        for (Tried& tried : tried_)
-            if (!prepare(tried)) return false;
-        if (!fits()) return false;
-        table_.assign(static_cast<std::size_t>(high_ - low_ + 1), {});
-        return outer(0);
+        return run_classes();
     }
 
 private:
@@ -149,11 +149,102 @@ private:
         bool stored = false;
     };
 
+    // Addresses that differ by no multiple of what all axes move by are never equal.
+    bool run_classes() {
+        while (drop_apart_axis()) {}
+        std::int64_t step = 0;
+        for (const Tried& tried : tried_)
+            for (const LinearForm::Term& term : tried.form.terms) step = std::gcd(step, term.factor);
+        step_ = std::max<std::int64_t>(1, step);
+        std::map<std::int64_t, std::vector<Tried>> classes;
+        for (Tried& tried : tried_) {
+            const std::int64_t c = tried.form.constant;
+            classes[step == 0 ? c : c - floor_div(c, step_) * step_].push_back(std::move(tried));
+        }
+        return std::all_of(classes.begin(), classes.end(), [&](auto& each) {
+            tried_ = std::move(each.second);
+            return classes.size() > 1 ? run_classes() : try_all();
+        });
+    }
+
+    bool try_all() {
+        for (Tried& tried : tried_)
+            if (!prepare(tried)) return false;
+        if (!fits()) return false;
+        table_.assign(static_cast<std::size_t>((high_ - low_) / step_ + 1), {});
+        return outer(0);
+    }
+
+    // ---- digits ----
+
+    // x // n * high + x % n * low, where what else is added lies below `low` or is a multiple of n * low below `high`: equal addresses have
+    // equal x. Then the address may be replaced by one in which x stands as the sum that it is. Multiples of `high` are a part of x, n times.
+    bool join_digits() {
+        for (const LinearForm::Term& term : tried_[0].form.terms)
+            if (term.atom->op == Op::IDiv && is_ratio(*term.atom) && term.factor > 0)
+                for (const LinearForm::Term& other : tried_[0].form.terms)
+                    if (is_pair(term, other) && other.factor > 0)
+                        return join_digits(ratio_of(*term.atom), term.factor, other.factor);
+        return false;
+    }
+
+    static bool is_pair(const LinearForm::Term& quotient, const LinearForm::Term& remainder) {
+        return remainder.atom->op == Op::Mod && is_ratio(*remainder.atom) &&
+               remainder.atom->sources == quotient.atom->sources;
+    }
+
+    bool join_digits(std::int64_t n, std::int64_t high, std::int64_t low) {
+        std::int64_t middle = 0;
+        if (__builtin_mul_overflow(n, low, &middle)) return false;
+        std::vector<Tried> joined = tried_;  // low * x + what is below low
+        std::vector<LinearForm> between(tried_.size());
+        Hull below, above, sums;
+        for (std::size_t i = 0; i < tried_.size(); ++i) {
+            const LinearForm& form = tried_[i].form;
+            const LinearForm::Term *quotient = nullptr, *remainder = nullptr;
+            for (const LinearForm::Term& term : form.terms)
+                for (const LinearForm::Term& other : form.terms)
+                    if (term.atom->op == Op::IDiv && is_ratio(*term.atom) && ratio_of(*term.atom) == n &&
+                        term.factor == high && is_pair(term, other) && other.factor == low)
+                        quotient = &term, remainder = &other;
+            if (!quotient) return false;
+            LinearForm rest, x = linear_form(quotient->atom->source(0));
+            for (const LinearForm::Term& term : form.terms) {
+                if (&term == quotient || &term == remainder) continue;
+                std::int64_t in_x = 0;
+                if (term.factor % high != 0)
+                    (term.factor % middle == 0 ? between[i] : rest).add(term.atom, term.factor);
+                else if (__builtin_mul_overflow(term.factor / high, n, &in_x)) return false;
+                else x.add(term.atom, in_x);
+            }
+            between[i].constant = floor_div(form.constant, middle) * middle;
+            rest.constant = form.constant - between[i].constant;
+            below.add(range_of(tried_[i], rest));
+            above.add(range_of(tried_[i], between[i]));
+            joined[i].form = rest;
+            joined[i].form.add(x, low);
+            if (!x.exact || !joined[i].form.exact) return false;
+            sums.add(range_of(joined[i]));
+        }
+        if (below.width() >= low || above.width() + Int128{low} * (n - 1) + below.width() >= high) return false;
+        const Int128 apart = (sums.width() / low + 1) * low;  // a digit above all of x
+        if (std::max(-above.low, above.high) / middle * apart > kLargestFactor) return false;
+        for (std::size_t i = 0; i < tried_.size(); ++i) {
+            for (const LinearForm::Term& term : between[i].terms)
+                joined[i].form.add(term.atom, term.factor / middle * static_cast<std::int64_t>(apart));
+            joined[i].form.constant += between[i].constant / middle * static_cast<std::int64_t>(apart);
+            if (!joined[i].form.exact) return false;
+        }
+        tried_ = std::move(joined);
+        return true;
+    }
+
     // Does the loop's variable matter besides as factor * variable?
     bool is_plain(const Tried& tried, const Loop& loop) const {
         const auto depends = [&](const Node& node) { return ir::depends_on(NodeRef(&node), loop.id()); };
         for (const LinearForm::Term& term : tried.form.terms)
             if (term.atom != loop.var.get() && depends(*term.atom)) return false;
+        if (!conditions_) return true;
         if (tried.touch->gate && depends(*tried.touch->gate)) return false;
         return std::none_of(tried.touch->path.begin(), tried.touch->path.end(),
                             [&](const Loop* other) { return other->count && depends(*other->count); });
@@ -172,11 +263,12 @@ private:
         }
     }
 
-    Ranges::Sum range_of(const Tried& tried) const {
+    Ranges::Sum range_of(const Tried& tried) const { return range_of(tried, tried.form); }
+    Ranges::Sum range_of(const Tried& tried, const LinearForm& form) const {
         Ranges ranges(most_variable());
         for (std::size_t d = 0; d < tried.touch->path.size(); ++d)
             ranges[tried.touch->path[d]->id()] = tried.touch->ranges[d];
-        return ranges.of(tried.form);
+        return ranges.of(form);
     }
 
     int most_variable() const {
@@ -222,11 +314,15 @@ private:
         return true;
     }
 
-    // One axis with this factor in each access, or none: what is left differs by multiples of something larger than the axis is long.
+    // One axis with this factor in each access, or none. What moves by less stays below the factor; what moves by more does so by multiples of
+    // something larger than the axis and what is below it.
     bool drop_digit(std::int64_t factor) {
         std::vector<Tried> without = tried_;
-        Hull along;
-        std::int64_t divisor = 0;
+        Hull along, below;
+        std::int64_t above = 0;
+        for (const Tried& tried : tried_)
+            for (const LinearForm::Term& term : tried.form.terms)
+                if (std::abs(term.factor) > factor) above = std::gcd(above, term.factor);
         for (std::size_t i = 0; i < tried_.size(); ++i) {
             ir::Bounds own{0, 0};
             for (const LinearForm::Term& term : tried_[i].form.terms) {
@@ -238,21 +334,26 @@ private:
                 break;
             }
             along.add({own.low, own.high});
-            for (const LinearForm::Term& term : without[i].form.terms) divisor = std::gcd(divisor, term.factor);
-            divisor = std::gcd(divisor, tried_[i].form.constant - tried_[0].form.constant);
+            LinearForm rest;
+            for (const LinearForm::Term& term : without[i].form.terms)
+                if (std::abs(term.factor) <= factor) rest.add(term.atom, term.factor);
+            rest.constant = tried_[i].form.constant - tried_[0].form.constant;
+            if (above > 0) rest.constant -= floor_div(rest.constant + above / 2, above) * above;
+            below.add(range_of(tried_[i], rest));
         }
-        if (along.width() == 0 || along.width() * factor >= divisor) return false;
+        if (along.width() == 0 || below.width() >= factor) return false;
+        if (above > 0 && along.width() * factor + below.width() >= above) return false;
         tried_ = std::move(without);
         return true;
     }
 
-    static bool prepare(Tried& tried) {
+    bool prepare(Tried& tried) const {
         for (const LinearForm::Term& term : tried.form.terms) tried.atoms.push_back(tried.values.add(*term.atom));
-        if (tried.touch->gate) tried.gate = tried.values.add(*tried.touch->gate);
+        if (tried.touch->gate && conditions_) tried.gate = tried.values.add(*tried.touch->gate);
         for (const Loop* loop : tried.touch->path)
-            tried.counts.push_back(loop->count ? tried.values.add(*loop->count) : -1);
+            tried.counts.push_back(loop->count && conditions_ ? tried.values.add(*loop->count) : -1);
         for (std::size_t d = 0; d < tried.touch->path.size(); ++d) {
-            if (tried.touch->path[d]->count && tried.counts[d] < 0) return false;
+            if (tried.touch->path[d]->count && conditions_ && tried.counts[d] < 0) return false;
             tried.runs.push_back(tried.values.uses(*tried.touch->path[d]));
         }
         return std::none_of(tried.atoms.begin(), tried.atoms.end(), [](int place) { return place < 0; });
@@ -271,7 +372,7 @@ private:
             }
             addresses += own;
         }
-        if (addresses > kMostAddresses || all.width() >= kLargestTable) return false;
+        if (addresses > kMostAddresses || all.width() / step_ >= kLargestTable) return false;
         low_ = static_cast<std::int64_t>(all.low);
         high_ = static_cast<std::int64_t>(all.high);
         return true;
@@ -324,8 +425,8 @@ private:
         std::int64_t address = tried.form.constant;
         for (std::size_t t = 0; t < tried.atoms.size(); ++t)
             address += tried.form.terms[t].factor * tried.values.computed(tried.atoms[t]);
-        if (address < low_ || address > high_) return false;
-        Element& element = table_[static_cast<std::size_t>(address - low_)];
+        if (address < low_ || address > high_) return !conditions_;  // no access that is made has it
+        Element& element = table_[static_cast<std::size_t>((address - low_) / step_)];
         if (element.stamp != stamp_) {
             element = {stamp_, iteration, tried.touch->store};
         } else if (element.owner == iteration) {
@@ -338,7 +439,9 @@ private:
     }
 
     const Loop& loop_;
+    const bool conditions_;
     std::size_t depth_ = 0;  // of the loop
+    std::int64_t step_ = 1;  // between addresses that may be equal
     std::vector<Tried> tried_;
     std::vector<Element> table_;
     std::uint32_t stamp_ = 0;
@@ -350,7 +453,7 @@ private:
 bool iterations_are_apart(std::span<const Touch> touches, const Loop& loop) {
     const auto exact = [](const Touch& touch) { return touch.form.exact; };
     if (touches.empty() || !std::all_of(touches.begin(), touches.end(), exact)) return false;
-    return Trial(touches, loop).run();
+    return Trial(touches, loop, true).run() || Trial(touches, loop, false).run();
 }
 
 }  // namespace weft::kernel

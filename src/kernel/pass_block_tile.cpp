@@ -35,6 +35,7 @@ using ir::Op;
 constexpr std::int64_t kSmallest = 8;        // rows, columns or steps below: threads have elements of their own instead
 constexpr std::int64_t kTogether = 4;        // elements that one instruction loads
 constexpr std::int64_t kCheapEpilogue = 8;   // ops of an element that are written out for each one of a thread
+constexpr std::int64_t kMostTotals = 32;     // of a thread in registers: two blocks fit a multiprocessor
 constexpr std::int64_t kMostBlocks = 65535;  // along the second and third axis of blocks
 constexpr std::int64_t kRasterRows =
     8;  // tiles below each other whose blocks follow each other: they share columns in the cache
@@ -44,8 +45,8 @@ struct TileShape {
     std::int64_t rows, columns, thread_rows, thread_columns, depth;
     std::int64_t threads() const { return rows / thread_rows * (columns / thread_columns); }
 };
-constexpr std::array kShapes = {TileShape{128, 128, 8, 8, 16}, TileShape{64, 128, 8, 8, 16},
-                                TileShape{64, 64, 8, 4, 16},   TileShape{32, 64, 4, 4, 32},
+constexpr std::array kShapes = {TileShape{128, 128, 8, 8, 16}, TileShape{256, 64, 8, 8, 16}, TileShape{64, 128, 8, 8, 16}, TileShape{128, 64, 8, 4, 16},
+                                TileShape{64, 64, 8, 4, 16},   TileShape{256, 32, 8, 4, 16}, TileShape{128, 32, 4, 4, 16}, TileShape{32, 64, 4, 4, 32},
                                 TileShape{32, 32, 4, 2, 32},   TileShape{16, 32, 2, 2, 32},
                                 TileShape{8, 32, 1, 2, 32}};
 
@@ -80,7 +81,7 @@ std::optional<BlockTile> choose(const ContractionNest& nest, const Target& targe
     const TileShape* shape = &kShapes.back();
     for (const TileShape& each : kShapes) {
         const bool doubles = nest.accumulate == DType::F64 && each.thread_rows * each.thread_columns > 16;
-        if (doubles || batches * ceil_div(m, each.rows) * ceil_div(n, each.columns) < target.multiprocessors) continue;
+        if (doubles || m <= each.rows / 2 || n <= each.columns / 2 || batches * ceil_div(m, each.rows) * ceil_div(n, each.columns) < target.multiprocessors) continue;
         shape = &each;
         break;
     }
@@ -112,6 +113,8 @@ public:
         }
         acc_ = per_thread("acc");
         total_ = nest.outer.empty() ? acc_ : per_thread("total");
+        if (total_ != acc_ && kernel_.buffers.back().size > kMostTotals)
+            kernel_.buffers.back().memory = Buffer::MemoryType::Scratch;
     }
 
     Stmt operator()() {
@@ -317,15 +320,17 @@ private:
     }
 
     // Loads with gates, of padded images: the lowered kernel has a proof that they stay inside where the gate holds, but it speaks of loops over
-    // rows and columns, not of a number that counts through both. Elsewhere the address does not matter: it is moved inside.
+    // rows and columns, not of a number that counts through both. Elsewhere the address does not matter: it is moved inside. So are those of
+    // steps beyond the last block of a sum, if several loops count them.
     NodeRef in_bounds(const NodeRef& factor) const {
+        const bool uneven = nest_.inner_count && nest_.inner.size() > 1;
         return ir::rebuild(std::span(&factor, 1), [&](const ir::Node& node, const ir::Sources& sources) {
-            if (node.op == Op::Load && sources.size() > 1) {
+            if (node.op == Op::Load && (sources.size() > 1 || uneven)) {
                 const int b = node.as<ir::LoadArg>().buffer;
                 const NodeRef last = kernel_.index(kernel_.buffers[static_cast<std::size_t>(b)].size - 1);
                 const NodeRef inside =
                     kernel_.binary(Op::Min, kernel_.binary(Op::Max, sources[0], kernel_.index(0)), last);
-                return kernel_.load(b, inside, sources[1]);
+                return kernel_.load(b, inside, sources.size() > 1 ? sources[1] : nullptr);
             }
             return sources == node.sources ? NodeRef(&node)
                                            : kernel_.interner->make(node.op, node.dtype, {}, sources, node.arg);

@@ -270,31 +270,41 @@ TEST_CASE("no proof that iterations are apart that meet") {
                            columns = (chunks - 1) * step + rng.within(1, step);
         const std::int64_t row = rng.chance(0.8) ? width * rng.within(1, 2) : rng.within(1, 9),
                            rows = (columns - 1) / width + 1;
-        const std::int64_t image = row * rows + (rng.chance(0.2) ? -1 : 0);
-        const int out = nest.output("out", f32, 4096);
+        // Below the columns: each stands for `part` elements. Between columns and rows: channels.
+        const std::int64_t part = rng.chance(0.4) ? rng.within(2, 3) : 1, channels = rng.chance(0.4) ? rng.within(2, 3) : 1;
+        const std::int64_t column_size = part - (rng.chance(0.1) ? 1 : 0) + (part == 1),
+                           channel = width * column_size - (rng.chance(0.1) ? 1 : 0);
+        const std::int64_t row_size = row * column_size * channels + (rng.chance(0.1) ? -1 : 0);
+        const std::int64_t image = row_size * rows + (rng.chance(0.2) ? -1 : 0);
+        const int out = nest.output("out", f32, 65536);
         const NodeRef p = k.new_var(chunks), n = k.new_var(2), a = k.new_var(inside), l = k.new_var(lanes);
         const NodeRef column = nest.affine({{p, step}, {a, lanes}, {l, 1}}), by = nest.at(width);
-        NodeRef at = k.add(k.mul(k.binary(Op::IDiv, column, by), nest.at(row)), k.binary(Op::Mod, column, by));
-        at = k.add(at, k.mul(n, nest.at(image)));
+        const NodeRef c = k.new_var(channels), z = k.new_var(part);
+        NodeRef at = k.add(k.mul(k.binary(Op::IDiv, column, by), nest.at(row_size)),
+                           k.mul(k.binary(Op::Mod, column, by), nest.at(column_size)));
+        at = k.add(at, nest.affine({{n, image}, {c, channel}, {z, 1}}));
         if (rng.chance(0.7)) at = ir::simplify_index(*k.interner, at);
         Body stores{Store{out, at, k.constant(f32, 0)}};
         if (rng.chance(0.3))
             stores.emplace_back(Store{out, k.add(at, nest.at(rng.within(1, 200))), k.constant(f32, 1)});
         const NodeRef left = k.binary(Op::Sub, nest.at(columns), nest.affine({{p, step}, {a, lanes}}));
         const bool cut = rng.chance(0.8);
+        const Body inner{loop(c, LoopKind::Serial, Body{loop(z, LoopKind::Serial, stores)})};
         k.body = Body{loop(p, LoopKind::Parallel,
                            Body{loop(n, LoopKind::Serial,
                                      Body{loop(a, LoopKind::Serial,
-                                               Body{loop(l, LoopKind::Serial, stores, cut ? left : nullptr)})})})};
-        std::vector<std::int64_t> owner(8192, -1);
+                                               Body{loop(l, LoopKind::Serial, inner, cut ? left : nullptr)})})})};
+        std::vector<std::int64_t> owner(131072, -1);
         bool meet = false;
-        const std::vector<NodeRef> vars{p, n, a, l};
+        const std::vector<NodeRef> vars{p, n, a, l, c, z};
         for (const Stmt& stmt : stores) {
             const test::ExpressionProgram index(stmt.store()->index, vars);
-            for (std::int64_t i = 0; i < chunks * 2 * inside * lanes; ++i) {
-                const std::int64_t pi = i % chunks, ai = i / chunks / 2 % inside, li = i / chunks / 2 / inside;
+            for (std::int64_t i = 0; i < chunks * 2 * inside * lanes * channels * part; ++i) {
+                const std::int64_t pi = i % chunks, ai = i / chunks / 2 % inside, li = i / chunks / 2 / inside % lanes,
+                                   more = i / chunks / 2 / inside / lanes;
                 if (cut && pi * step + ai * lanes + li >= columns) continue;
-                const Word values[] = {to_word(pi), to_word(i / chunks % 2), to_word(ai), to_word(li)};
+                const Word values[] = {to_word(pi), to_word(i / chunks % 2), to_word(ai),
+                                       to_word(li), to_word(more % channels), to_word(more / channels)};
                 std::int64_t& first = owner[static_cast<std::size_t>(index.run_by_table(values))];
                 meet = meet || (first >= 0 && first != pi);
                 first = pi;

@@ -153,7 +153,7 @@ bool Writer::two_blocks() const {
     constexpr std::int64_t kOthers = 56;  // registers, beside what threads keep
     std::int64_t kept = 0;
     for (const Buffer& buffer : kernel_.buffers)
-        if (buffer.per_thread)
+        if (buffer.per_thread && buffer.memory == Buffer::MemoryType::Register)
             kept += buffer.size * std::max<std::int64_t>(1, static_cast<std::int64_t>(size_of(buffer.dtype)) / 4);
     return kept >= 32 && threads_ >= 128 && 2 * threads_ * (kept + kOthers) <= kRegisters;
 }
