@@ -6,6 +6,7 @@
 #include <weft/error.h>
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <string>
 #include <type_traits>
@@ -16,6 +17,8 @@ namespace {
 struct Opened {
     Driver functions{};
     std::string problem;  // why it cannot be used; empty: it can
+    int devices = 0;
+    pid_t process = ::getpid();
 };
 
 Opened open() {
@@ -39,13 +42,18 @@ Opened open() {
     find(f.device_get, "cuDeviceGet");
     find(f.device_name, "cuDeviceGetName");
     find(f.device_attribute, "cuDeviceGetAttribute");
+    find(f.device_memory, "cuDeviceTotalMem_v2");
     find(f.retain_context, "cuDevicePrimaryCtxRetain");
     find(f.set_context, "cuCtxSetCurrent");
+    find(f.synchronize_context, "cuCtxSynchronize");
     find(f.create_stream, "cuStreamCreate");
     find(f.synchronize_stream, "cuStreamSynchronize");
+    find(f.query_stream, "cuStreamQuery");
+    find(f.wait_for_event, "cuStreamWaitEvent");
     find(f.create_event, "cuEventCreate");
     find(f.record_event, "cuEventRecord");
     find(f.synchronize_event, "cuEventSynchronize");
+    find(f.query_event, "cuEventQuery");
     find(f.elapsed, "cuEventElapsedTime");
     find(f.destroy_event, "cuEventDestroy_v2");
     find(f.default_pool, "cuDeviceGetDefaultMemPool");
@@ -76,11 +84,14 @@ Opened open() {
     find(f.destroy_link, "cuLinkDestroy");
     find(f.allocate_host, "cuMemHostAlloc");
     find(f.free_host, "cuMemFreeHost");
+    find(f.pointer_attribute, "cuPointerGetAttribute");
     if (!opened.problem.empty()) return opened;
     if (const Result result = f.init(0); result == Result::NoDevice)
         opened.problem = "NVIDIA's driver finds no GPU (CUDA_VISIBLE_DEVICES may hide it)";
     else if (result != Result::Success)
         opened.problem = str("NVIDIA's driver does not start (cuInit gives ", static_cast<int>(result), ")");
+    else if (f.device_count(&opened.devices) != Result::Success || opened.devices == 0)
+        opened.problem = "NVIDIA's driver finds no GPU (CUDA_VISIBLE_DEVICES may hide it)";
     return opened;
 }
 
@@ -94,10 +105,13 @@ const Opened& opened() {
 const std::string& driver_problem() { return opened().problem; }
 const Driver& driver() { return opened().functions; }
 
-int device_count() {
-    if (!opened().problem.empty()) return 0;
-    int count = 0;
-    return opened().functions.device_count(&count) == Result::Success ? count : 0;
+int device_count() { return opened().devices; }
+
+void check_process() {
+    if (opened().problem.empty() && ::getpid() != opened().process)
+        throw BackendError(
+            "cuda: a process that was started by fork() cannot use the GPU of its parent; start it with "
+            "multiprocessing's \"spawn\"");
 }
 
 void require(Result result, std::string_view tried) {

@@ -4,6 +4,8 @@
 
 #include "backend/cuda/driver.h"
 
+#include <weft/cuda.h>
+
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -11,10 +13,7 @@
 
 namespace weft::backend::cuda {
 
-struct MemoryUse {                                   // bytes
-    std::int64_t allocated = 0, most_allocated = 0;  // by who asked
-    std::int64_t reserved = 0, most_reserved = 0;    // from the driver
-};
+using weft::cuda::MemoryUse;
 
 // The context of the device is current in every call.
 class MemoryPool {
@@ -26,7 +25,7 @@ public:
     void free(Address address, std::size_t bytes);
 
     void release_all();  // what nobody holds goes back to the driver
-    MemoryUse use() const;
+    MemoryUse use() const;  // and what the device has
     void reset_most();
 
 private:
