@@ -400,19 +400,19 @@ def initial_seed() -> int:
     return _weft.initial_seed() if is_available() else 0
 
 
-def get_rng_state(device: Any = None) -> _weft.Tensor:
-    """The state of the generator, as a tensor on the CPU."""
+def get_rng_state(device: Any = None) -> Any:
+    """The state of the generator."""
     _index("get_rng_state", device)
     return _weft.get_rng_state()
 
 
-def set_rng_state(new_state: _weft.Tensor, device: Any = None) -> None:
+def set_rng_state(new_state: Any, device: Any = None) -> None:
     """Goes on from a state of get_rng_state()."""
     _index("set_rng_state", device)
     _weft.set_rng_state(new_state)
 
 
-def get_rng_state_all() -> list[_weft.Tensor]:
+def get_rng_state_all() -> list[Any]:
     """The state for each GPU; it is one."""
     return [_weft.get_rng_state() for _ in range(device_count())]
 
