@@ -150,6 +150,22 @@ std::string read_file(const fs::path& file) {
     return std::move(text).str();
 }
 
+// A file that nobody else may have put there.
+bool is_ours(const fs::path& file) {
+    struct stat info = {};
+    return ::lstat(file.c_str(), &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == ::geteuid() &&
+           (info.st_mode & kWrittenByOthers) == 0;
+}
+
+// What was sealed; nothing, if the seal does not fit.
+std::optional<std::string_view> body_of(std::string_view bytes) {
+    const std::size_t tail = kSeal.size() + 32;
+    if (bytes.size() < tail) return {};
+    const std::string_view body = bytes.substr(0, bytes.size() - tail);
+    if (bytes.substr(body.size()) != str(kSeal, Hash().add(body).hex())) return {};
+    return body;
+}
+
 }  // namespace
 
 Cache& Cache::instance() {
@@ -179,19 +195,12 @@ fs::path Cache::temporary(std::string_view suffix) {
 }
 
 bool Cache::intact(const fs::path& file) {
-    struct stat info = {};
-    if (::lstat(file.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
-    if (info.st_uid != ::geteuid() || (info.st_mode & kWrittenByOthers) != 0)
-        return false;  // others may have put it there
+    if (!is_ours(file)) return false;
     {
         const std::lock_guard lock(mutex_);
         if (verified_.contains(identity_of(file))) return true;
     }
-    const std::string bytes = read_file(file);
-    const std::size_t tail = kSeal.size() + 32;
-    if (bytes.size() < tail) return false;
-    const std::string_view body(bytes.data(), bytes.size() - tail), end(bytes.data() + bytes.size() - tail, tail);
-    if (end != str(kSeal, Hash().add(body).hex())) return false;
+    if (!body_of(read_file(file))) return false;
     std::error_code error;
     fs::last_write_time(file, fs::file_time_type::clock::now(), error);  // trim() takes what was not used for longest
     const std::lock_guard lock(mutex_);
@@ -209,10 +218,13 @@ void Cache::seal(const fs::path& file) const {
 }
 
 std::string Cache::read(const fs::path& file) {
-    if (!intact(file)) return {};
-    std::string bytes = read_file(file);
-    bytes.resize(bytes.size() - (kSeal.size() + 32));
-    return bytes;
+    if (!is_ours(file)) return {};
+    const std::string bytes = read_file(file);  // once: another process may replace or delete it at any time
+    const auto body = body_of(bytes);
+    if (!body) return {};
+    std::error_code error;
+    fs::last_write_time(file, fs::file_time_type::clock::now(), error);
+    return std::string(*body);
 }
 
 void Cache::write(const fs::path& file, std::string_view bytes) noexcept {

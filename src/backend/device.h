@@ -56,8 +56,11 @@ public:
     virtual ~DeviceRun() = default;
     virtual void launch(const KernelLaunch& kernel) = 0;  // may be put off until flush() or finish()
     virtual void flush() = 0;                             // all that was launched is on its way to the device
+    // Behind all launches of a run that nobody waits for: if a check has failed that nobody was told of, the bytes at the one address become
+    // those at the other.
+    virtual void restore(std::uintptr_t to, std::uintptr_t from, std::size_t bytes) = 0;
     // Throws IndexError if a check has failed. Without `wait` that comes with a later run that waits, or when memory is read; until then no
-    // kernel writes memory that was handed over, so that whatever the program had before is still there.
+    // kernel writes memory that was handed over, and restore() brings back the rest of what the program had before.
     virtual void finish(bool wait) = 0;
 };
 

@@ -101,10 +101,23 @@ private:
     }
 
     void evaluate_items() {
+        request_.before.clear();
         request_.donatable = [walk = find_donatable()](const ir::Storage& storage) {
             return storage.donatable_in == walk;
         };
+        if (!request_.wait) find_replaced();
         succeed(evaluate(request_, graph_));
+    }
+
+    // After find_donatable(), which counts references.
+    void find_replaced() {
+        for (const Item& item : items_) {
+            const std::shared_ptr<Cell> cell = item.cell.lock();
+            const Outgoing* const entry = cell ? state().entry_of(*cell) : nullptr;
+            const ir::NodeRef* const base = entry ? entry->base() : nullptr;
+            request_.before.push_back(base ? stored_value(*base) : nullptr);
+            if (base && !request_.before.back()) request_.wait = true;  // it is not there to be brought back
+        }
     }
 
     Companions find() const {

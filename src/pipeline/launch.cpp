@@ -80,12 +80,36 @@ void* Launch::pointer(int value) const {
     return reinterpret_cast<void*>(base.storage->address + static_cast<std::uintptr_t>(bytes));
 }
 
+void Launch::replace(const StorageView& value, const StorageView& before) {
+    if (!device_.is_host() && value.storage != before.storage) replaced_.emplace_back(value, before);
+}
+
+// By copies, in any order.
+bool Launch::can_restore() const {
+    const auto is_dense = [](const StorageView& view) { return view.strides == row_major_strides(view.shape); };
+    return std::ranges::all_of(replaced_, [&](const auto& pair) {
+        const auto& [value, before] = pair;
+        return value.dtype == before.dtype && value.shape == before.shape && is_dense(value) && is_dense(before) &&
+               before.storage->device == value.storage->device &&
+               std::ranges::none_of(replaced_,
+                                    [&](const auto& other) { return other.second.storage == value.storage; });
+    });
+}
+
 void Launch::run(bool wait) {
+    wait = wait || !can_restore();
     if (!device_.is_host()) run_ = device_.begin_run(plan_.states[device_.number()]);
     Observer* const watching = observer();
     if (watching) run_observed(*watching);
     else run_steps();
     if (!run_) return;
+    const auto address = [](const StorageView& view) {
+        return view.storage->address + static_cast<std::uintptr_t>(view.offset) * size_of(view.dtype);
+    };
+    if (!wait)
+        for (const auto& [value, before] : replaced_)
+            run_->restore(address(value), address(before),
+                          static_cast<std::size_t>(numel(value.shape)) * size_of(value.dtype));
     const std::int64_t start = watching ? now() : 0;
     run_->finish(wait);
     run_.reset();

@@ -6,6 +6,7 @@
 #include "pipeline/plan_cache.h"
 
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace weft::pipeline {
@@ -25,6 +26,10 @@ public:
     Launch(device::DeviceRuntime& device, const CachedPlan& plan, std::span<const BufferBinding> leaves,
            std::span<const Word> constants, std::span<const Word> scalars, int observed = -1);
 
+    // The one takes the place of the other in the program. Where a device tells of a failed check later, it has its bytes, as if the run had
+    // failed.
+    void replace(const schedule::StorageView& value, const schedule::StorageView& before);
+
     // Throws IndexError of a Check, or Interrupted. `wait`: else a device may tell of a failed check later (DeviceRun::finish).
     void run(bool wait = true);
     schedule::StorageView view(int value) const;
@@ -36,6 +41,7 @@ private:
     BufferBinding take(const schedule::PlanValue& value) const;
     void* pointer(int value) const;
     bool writes_donated(const schedule::PlanStep& step) const;
+    bool can_restore() const;
     void run_steps();
     void run_observed(Observer& observer);
     void load(const backend::Program& program, Observer& observer);
@@ -51,6 +57,7 @@ private:
     std::unique_ptr<device::DeviceRun> run_;  // null: kernels are launched at once
     ir::StorageRef arena_, scratch_;
     InlineVector<BufferBinding, 16> taken_;  // per value of the plan; empty for a leaf
+    std::vector<std::pair<schedule::StorageView, schedule::StorageView>> replaced_;  // with what was there before
     bool committed_ = false;  // memory that was handed over has been written: from here on the run goes to its end
     InlineVector<Word, 16> scalars_;
     // Of the kernel that runs.

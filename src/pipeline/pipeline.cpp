@@ -131,6 +131,10 @@ Result evaluate_on(std::uint8_t number, const Request& request, GraphLock& graph
             leaves.push_back({captured.views[leaf.view].storage, captured.views[leaf.view].offset});
         count(counter_cells().runs);
         launch.emplace(device, *plan, leaves, captured.constants, captured.scalars, observed);
+        for (std::size_t i = 0; !device.is_host() && i < request.before.size(); ++i)
+            if (request.before[i])
+                launch->replace(root_memory(captured, captured.roots[i], plan.get(), &*launch),
+                                schedule::view_of(*request.before[i]));
         launch->run(request.wait);
         if (watching) watching->ran(observed, start, now());
     }
@@ -217,7 +221,10 @@ Result evaluate_across(const Request& request, GraphLock& graph) {
     result.values.resize(request.roots.size());
     for (const auto& [device, indices] : by_device) {
         Request part = part_for(device, request);
-        for (const std::size_t i : indices) part.roots.push_back(request.roots[i]);
+        for (const std::size_t i : indices) {
+            part.roots.push_back(request.roots[i]);
+            part.before.push_back(i < request.before.size() ? request.before[i] : nullptr);
+        }
         if (by_device.size() == 1) part.donatable = request.donatable;  // else another of the runs may still read it
         Result computed = evaluate_on(device, part, graph);
         for (std::size_t i = 0; i < indices.size(); ++i) result.values[indices[i]] = std::move(computed.values[i]);

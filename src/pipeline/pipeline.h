@@ -20,6 +20,8 @@ struct Request {
     std::vector<ir::NodeRef>
         keep;          // below these, values that the plan stores anyway are handed back, for a gradient to use
     bool wait = true;  // else a device may tell of a failed check later: nobody reads what is computed now
+    std::vector<ir::NodeRef>
+        before;  // without `wait`, of the first roots: the Buffers that they take the place of, or null
 };
 
 struct Result {

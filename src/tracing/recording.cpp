@@ -187,6 +187,23 @@ private:
 
 }  // namespace
 
+namespace {
+
+// Tells the run what the function's writes take the place of; false: of something that is not there any more.
+bool replaces_known(const Recording& recording, const Binding& binding, std::optional<pipeline::Launch>& launch) {
+    if (recording.device == kCpu) return true;
+    const std::lock_guard lock(ir::graph_lock());
+    for (const Recording::Write& write : recording.writes) {
+        const ir::NodeRef before = cells::stored_value(binding.cells[write.slot]->node);
+        if (!before) return false;
+        launch->replace(schedule::view_of(*root_buffer(recording.roots[write.root], binding, launch)),
+                        schedule::view_of(*before));
+    }
+    return true;
+}
+
+}  // namespace
+
 std::vector<Tensor> replay(const Recording& recording, std::span<const Tensor> inputs, const Binding& binding,
                            bool redraw) {
     std::vector<Word> scalars = recording.scalars;
@@ -204,7 +221,7 @@ std::vector<Tensor> replay(const Recording& recording, std::span<const Tensor> i
             watching && recording.observed < 0 ? watching->captured_before(recording.plan) : recording.observed;
         launch.emplace(device::runtime_of(recording.device), *recording.plan, leaves, recording.constants, scalars,
                        observed);
-        launch->run(false);
+        launch->run(!replaces_known(recording, binding, launch));
         if (watching) watching->ran(observed, start, pipeline::now());
     }
     const std::lock_guard lock(ir::graph_lock());

@@ -225,8 +225,9 @@ void Async::finish_load(const BulkCopy& copy) {
                 block_.fault(thread, *copy.at,
                              "something else was written to where this copy goes, before it was waited for");
         std::memset(to.poison, 0, bytes);
-        if (device) std::memcpy(to.data, reinterpret_cast<const void*>(device), bytes);
-        else std::memset(to.data, 0, bytes);
+        if (!device) std::memset(to.data, 0, bytes);
+        else
+            std::memcpy(to.data, block_.place_bytes(thread, *copy.at, Space::Global, device, bytes, false).data, bytes);
     });
     const auto found = barriers_.find(copy.barrier);
     if (found == barriers_.end()) block_.fault(thread, *copy.at, "its barrier is not there any more");

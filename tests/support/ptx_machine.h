@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -23,10 +24,12 @@ class Fault : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// Memory of the device: addresses are those of the host.
+// Memory of the device.
 struct Range {
     std::uint64_t address = 0, bytes = 0;
     bool writable = true;
+    std::byte* data = nullptr;  // where its bytes are; null: at the address
+    std::byte* host(std::uint64_t at) const { return data ? data + (at - address) : reinterpret_cast<std::byte*>(at); }
 };
 template <class T>
 Range range_of(std::vector<T>& data, bool writable = true) {

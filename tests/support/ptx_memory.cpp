@@ -58,15 +58,16 @@ Block::Place Block::place_bytes(const Thread& thread, const Instruction& at, Spa
             return {parameters_.data() + address, nullptr, nullptr, 0};
         default: break;
     }
-    auto* const data = reinterpret_cast<std::byte*>(address);
     std::uint8_t& hint = hints_[static_cast<std::size_t>(&at - code_.instructions.data())];
     const auto fits = [&](const Range& range) { return inside(address, bytes, range) && (range.writable || !write); };
-    if (hint < memory_.size() && fits(memory_[hint])) return {data, nullptr, nullptr, 0, watched_[hint]};
+    if (hint < memory_.size() && fits(memory_[hint]))
+        return {memory_[hint].host(address), nullptr, nullptr, 0, watched_[hint]};
     for (std::size_t r = 0; r < memory_.size(); ++r)
         if (fits(memory_[r])) {
             hint = static_cast<std::uint8_t>(std::min<std::size_t>(r, 255));
-            return {data, nullptr, nullptr, 0, watched_[r]};
+            return {memory_[r].host(address), nullptr, nullptr, 0, watched_[r]};
         }
+    auto* const data = reinterpret_cast<std::byte*>(address);
     const std::uint64_t offset = data - scratch_.data();
     if (scratch_.size() > 0 && inside(offset, bytes, {0, scratch_.size()}))
         return {data, scratch_.poison() + offset, &scratch_, offset};

@@ -14,10 +14,11 @@
 namespace weft::backend::cuda {
 namespace {
 
+constexpr int kOldest = 12010;  // the version of the driver that takes PTX 8.1
+
 struct Opened {
     Driver functions{};
     std::string problem;  // why it cannot be used; empty: it can
-    int devices = 0;
     pid_t process = ::getpid();
 };
 
@@ -82,16 +83,18 @@ Opened open() {
     find(f.add_to_link, "cuLinkAddData_v2");
     find(f.complete_link, "cuLinkComplete");
     find(f.destroy_link, "cuLinkDestroy");
+    find(f.pointer_attribute, "cuPointerGetAttribute");
     find(f.allocate_host, "cuMemHostAlloc");
     find(f.free_host, "cuMemFreeHost");
-    find(f.pointer_attribute, "cuPointerGetAttribute");
     if (!opened.problem.empty()) return opened;
     if (const Result result = f.init(0); result == Result::NoDevice)
         opened.problem = "NVIDIA's driver finds no GPU (CUDA_VISIBLE_DEVICES may hide it)";
     else if (result != Result::Success)
         opened.problem = str("NVIDIA's driver does not start (cuInit gives ", static_cast<int>(result), ")");
-    else if (f.device_count(&opened.devices) != Result::Success || opened.devices == 0)
-        opened.problem = "NVIDIA's driver finds no GPU (CUDA_VISIBLE_DEVICES may hide it)";
+    int version = 0;
+    if (opened.problem.empty() && f.driver_version(&version) == Result::Success && version < kOldest)
+        opened.problem = str("NVIDIA's driver is too old: it is for CUDA ", version / 1000, ".", version % 1000 / 10,
+                             "; version 12.1 or newer is needed");
     return opened;
 }
 
@@ -102,16 +105,17 @@ const Opened& opened() {
 
 }  // namespace
 
-const std::string& driver_problem() { return opened().problem; }
+std::string driver_problem() {
+    if (!opened().problem.empty() || ::getpid() == opened().process) return opened().problem;
+    return "a process that was started by fork() cannot use the GPU of its parent; start it with multiprocessing's "
+           "\"spawn\"";
+}
 const Driver& driver() { return opened().functions; }
 
-int device_count() { return opened().devices; }
-
-void check_process() {
-    if (opened().problem.empty() && ::getpid() != opened().process)
-        throw BackendError(
-            "cuda: a process that was started by fork() cannot use the GPU of its parent; start it with "
-            "multiprocessing's \"spawn\"");
+int device_count() {
+    if (!driver_problem().empty()) return 0;
+    int count = 0;
+    return opened().functions.device_count(&count) == Result::Success ? count : 0;
 }
 
 void require(Result result, std::string_view tried) {

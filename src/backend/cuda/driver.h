@@ -85,16 +85,15 @@ struct Driver {
                           int* names, void** values);
     Result (*complete_link)(Link link, void** cubin, std::size_t* bytes);
     Result (*destroy_link)(Link link);
+    Result (*pointer_attribute)(void* value, int attribute, Address address);
     Result (*allocate_host)(void** address, std::size_t bytes, unsigned flags);
     Result (*free_host)(void* address);
-    Result (*pointer_attribute)(void* value, int attribute, Address address);
 };
 
-// Why no device can be used: "NVIDIA's driver is not installed …"; empty: one can.
-const std::string& driver_problem();
+// Why this process can use no device: "NVIDIA's driver is not installed …"; empty: it can.
+std::string driver_problem();
 const Driver& driver();  // opened and initialised; only where there is no problem
 int device_count();      // 0 where there is one
-void check_process();    // throws BackendError in a child of the process that opened the driver
 
 // Throws MemoryError or BackendError, naming what was tried, unless it went well.
 void require(Result result, std::string_view tried);

@@ -20,27 +20,96 @@ void Checks::open(Address record, Stream stream) {
     require(driver().fill_bytes(record_, 0, sizeof(Record), stream_), "setting up checks");
 }
 
-std::uint64_t Checks::add(std::span<const ir::CheckArg> checks) {
-    if (checks.empty()) return 0;
-    pending_.emplace_back(checks.begin(), checks.end());
-    return static_cast<std::uint64_t>(pending_.size() - 1) << 32;
+Checks::Tag Checks::begin() {
+    const std::lock_guard lock(mutex_);
+    if (open_.empty() && pending_.empty()) next_ = 0;
+    open_.push_back({next_, next_, std::this_thread::get_id()});
+    return next_;
 }
 
-void Checks::look() {
+std::uint64_t Checks::add(std::span<const ir::CheckArg> checks) {
+    if (checks.empty()) return 0;
+    const std::lock_guard lock(mutex_);
+    pending_.push_back({next_, {checks.begin(), checks.end()}});
+    return next_++ << 32;
+}
+
+void Checks::sent() {
+    const std::lock_guard lock(mutex_);
+    open_.back().sent = next_;
+}
+
+void Checks::end(Tag run) {
+    const std::lock_guard lock(mutex_);
+    if (!found_.empty()) throw IndexError(open_.size() > 1 ? found_ : std::exchange(found_, {}));
+    std::erase_if(open_, [&](const OpenRun& each) { return each.first == run; });
+}
+
+void Checks::abandon(Tag run) noexcept {
+    bool was_sent = false, others = false;
+    {
+        const std::lock_guard lock(mutex_);
+        was_sent =
+            std::ranges::any_of(open_, [&](const OpenRun& each) { return each.first == run && each.sent > run; });
+        std::erase_if(open_, [&](const OpenRun& each) { return each.first == run; });
+        std::erase_if(pending_, [&](const Pending& each) { return each.tag >= run; });
+        others = !pending_.empty();
+        if (open_.empty()) found_.clear();
+    }
+    if (!was_sent) return;
+    try {  // in order: before the kernels of the next run
+        if (!others || read_record().code >> 32 >= run) clear_record();
+    } catch (const std::exception&) {}  // the next call finds the same
+}
+
+bool Checks::any() const {
+    const std::lock_guard lock(mutex_);
+    return !pending_.empty();
+}
+
+bool Checks::many() const {
+    constexpr std::size_t kMost = 4096;
+    const std::lock_guard lock(mutex_);
+    return pending_.size() >= kMost;
+}
+
+Checks::Mine Checks::mine() const {
+    Mine mine{.ended = open_.empty() ? next_ : open_.front().first};
+    if (!open_.empty() && open_.back().thread == std::this_thread::get_id()) {
+        mine.first = open_.back().first;
+        mine.sent = open_.back().sent;
+    }
+    return mine;
+}
+
+Checks::Record Checks::read_record() {
     Record found;
     require(driver().copy_to_host(&found, record_, sizeof found, stream_), "reading checks");
     require(driver().synchronize_stream(stream_), "running kernels");
-    const auto pending = std::exchange(pending_, {});
-    if (found.code == 0) return;
-    require(driver().fill_bytes(record_, 0, sizeof found, stream_), "clearing checks");
-    const ir::CheckArg& check = pending.at(found.code >> 32).at((found.code & 0xffffffff) - 1);
-    throw IndexError(str(check.what, "; got ", found.value));
+    return found;
 }
 
-void Checks::forget() noexcept {
-    if (pending_.empty()) return;
-    pending_.clear();
-    driver().fill_bytes(record_, 0, sizeof(Record), stream_);  // in order: before the kernels of the next run
+void Checks::clear_record() { require(driver().fill_bytes(record_, 0, sizeof(Record), stream_), "clearing checks"); }
+
+void Checks::look() {
+    Mine seen;
+    {
+        const std::lock_guard lock(mutex_);
+        seen = mine();
+    }
+    const Record found = read_record();
+    const std::lock_guard lock(mutex_);
+    std::string message;
+    if (const Tag tag = found.code >> 32; found.code != 0 && seen.has(tag)) {
+        const auto at = std::ranges::find(pending_, tag, &Pending::tag);
+        if (at != pending_.end())  // else another thread has told
+            message = str(at->checks.at((found.code & 0xffffffff) - 1).what, "; got ", found.value);
+    }
+    std::erase_if(pending_, [&](const Pending& each) { return seen.has(each.tag); });
+    if (message.empty()) return;
+    clear_record();
+    if (!open_.empty() && open_.back().thread != std::this_thread::get_id()) found_ = message;
+    throw IndexError(message);
 }
 
 // ---- launches --------------------------------------------------------------------------------------------------------
@@ -72,9 +141,12 @@ void launch_each(Launches& launches, Stream stream) {
 PlanGraph::~PlanGraph() { destroy(); }
 
 void PlanGraph::destroy() {
-    if (exec_ && ::getpid() == process_ && driver().set_context(context_) == Result::Success)
-        driver().destroy_exec(exec_);
+    if (graph_ && ::getpid() == process_ && driver().set_context(context_) == Result::Success) {
+        if (exec_) driver().destroy_exec(exec_);
+        driver().destroy_graph(graph_);
+    }
     exec_ = nullptr;
+    graph_ = nullptr;
     nodes_.clear();
 }
 
@@ -87,39 +159,39 @@ bool PlanGraph::is_same(const Launches& launches) const {
 void PlanGraph::launch(Launches&& launches, Context context, Stream stream) {
     constexpr int kBuilt = 2;  // runs, so that what happens once costs nothing more
     if (launches.calls.size() < 2) return launch_each(launches, stream);
-    if (exec_ && is_same(launches)) {
-        update(std::move(launches));
-        require(driver().launch_graph(exec_, stream), "launching kernels");
-        return;
+    if (!is_same(launches) || (exec_ && update(launches) != Result::Success)) {
+        destroy();
+        runs_ = 0;
     }
-    const bool again = !last_.calls.empty() && is_same(launches);
-    destroy();
-    launch_each(launches, stream);
-    runs_ = again ? runs_ + 1 : 1;
     last_ = std::move(launches);
-    if (runs_ >= kBuilt) build(context);
+    if (exec_) return require(driver().launch_graph(exec_, stream), "launching kernels");
+    launch_each(last_, stream);
+    if (runs_ < kBuilt && ++runs_ == kBuilt) build(context);
 }
 
+// The kernels of this run are on their way already: that there is no graph is no error of it.
 void PlanGraph::build(Context context) {
     context_ = context;
     process_ = ::getpid();
-    Graph graph = nullptr;
-    require(driver().create_graph(&graph, 0), "making a graph");
+    if (driver().create_graph(&graph_, 0) != Result::Success || add_nodes() != Result::Success ||
+        driver().instantiate(&exec_, graph_, 0) != Result::Success)
+        destroy();
+}
+
+Result PlanGraph::add_nodes() {
     std::vector<void*> parameters;
     for (const Launches::Call& call : last_.calls) {
         const KernelNode node = last_.node_of(call, parameters);
         GraphNode made = nullptr;
-        require(
-            driver().add_kernel(&made, graph, nodes_.empty() ? nullptr : &nodes_.back(), nodes_.empty() ? 0 : 1, &node),
-            "adding a kernel to a graph");
+        const Result result = driver().add_kernel(&made, graph_, nodes_.empty() ? nullptr : &nodes_.back(),
+                                                  nodes_.empty() ? 0 : 1, &node);
+        if (result != Result::Success) return result;
         nodes_.push_back(made);
     }
-    const Result result = driver().instantiate(&exec_, graph, 0);
-    driver().destroy_graph(graph);
-    require(result, "making a graph of kernels");
+    return Result::Success;
 }
 
-void PlanGraph::update(Launches&& launches) {
+Result PlanGraph::update(Launches& launches) {
     std::vector<void*> parameters;
     for (std::size_t c = 0; c < launches.calls.size(); ++c) {
         const Launches::Call& call = launches.calls[c];
@@ -128,9 +200,10 @@ void PlanGraph::update(Launches&& launches) {
                        last_.values.begin() + static_cast<std::ptrdiff_t>(call.first)))
             continue;
         const KernelNode node = launches.node_of(call, parameters);
-        require(driver().set_kernel(exec_, nodes_[c], &node), "binding a kernel's parameters");
+        if (const Result result = driver().set_kernel(exec_, nodes_[c], &node); result != Result::Success)
+            return result;
     }
-    last_.values = std::move(launches.values);
+    return Result::Success;
 }
 
 }  // namespace weft::backend::cuda

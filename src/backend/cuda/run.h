@@ -10,33 +10,63 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <mutex>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace weft::backend::cuda {
 
-// What kernels have found wrong: the first failure of all since the host looked.
+// What kernels have found wrong: the first failure since the host looked. Every launch that checks something has a tag, which the failure names.
+// Runs follow each other, but any thread may look at any time: what a run finds is told to the thread that runs it, and to whoever looks once it has
+// ended.
 class Checks {
 public:
     void open(Address record, Stream stream);
 
-    // A number for what a launch may find wrong.
-    std::uint64_t add(std::span<const ir::CheckArg> checks);
-    bool any() const { return !pending_.empty(); }  // have been launched since the host looked
-    Address record() const { return record_; }
+    // Around the launches of a run.
+    using Tag = std::uint64_t;
+    Tag begin();
+    std::uint64_t add(std::span<const ir::CheckArg> checks);  // what a launch may find wrong; what it adds to its codes
+    void sent();                                              // all that were added are in the stream
+    void end(Tag run);  // throws IndexError if another thread has found one meanwhile: kernels have been skipped
+    void abandon(Tag run) noexcept;  // it has failed: what it has found is nobody's
 
-    void look();             // waits for the device; throws IndexError
-    void forget() noexcept;  // what has been found is nobody's
+    bool any() const;   // launches that nobody has looked at
+    bool many() const;  // … more than should be kept
+    Address record() const { return record_; }
+    void look();  // waits for the device; throws IndexError
 
 private:
     struct Record {  // as kernels write it
         std::uint64_t code = 0;
         std::int64_t value = 0;
     };
+    struct Pending {
+        Tag tag = 0;
+        std::vector<ir::CheckArg> checks;
+    };
+    struct OpenRun {
+        Tag first = 0, sent = 0;  // tags from here on, of which those below are in the stream
+        std::thread::id thread;
+    };
+    Record read_record();  // waits
+    void clear_record();
+    // Those in the stream that this thread may tell of are [0, ended) and [first, sent).
+    struct Mine {
+        Tag ended = 0, first = 0, sent = 0;
+        bool has(Tag tag) const { return tag < ended || (tag >= first && tag < sent); }
+    };
+    Mine mine() const;
+
     Address record_ = 0;
     Stream stream_ = nullptr;
-    std::vector<std::vector<ir::CheckArg>> pending_;
+    mutable std::mutex mutex_;
+    Tag next_ = 0;
+    std::vector<Pending> pending_;  // in the order of their tags
+    std::vector<OpenRun> open_;     // a host function of a run may start another
+    std::string found_;             // by a thread that looked while runs were open
 };
 
 // Launches in their order, with all their parameters one behind the other.
@@ -51,20 +81,25 @@ struct Launches {
     KernelNode node_of(const Call& call, std::vector<void*>& parameters);
 };
 
-// The graph of a plan.
+// The graph of a plan. It saves time and nothing depends on it: where the driver makes none, kernels are launched one by one.
 class PlanGraph final : public device::PlanState {
 public:
     ~PlanGraph() override;
+    // Whether runs bring back what they replace, if a check fails: once they have to, always, so that their launches stay the same.
+    bool restores(bool must) { return restores_ = restores_ || must; }
     // Hands the launches to the stream, as a graph if these have come before.
     void launch(Launches&& launches, Context context, Stream stream);
 
 private:
     bool is_same(const Launches& launches) const;
     void build(Context context);
-    void update(Launches&& launches);
+    Result add_nodes();
+    Result update(Launches& launches);
     void destroy();
 
-    int runs_ = 0;
+    bool restores_ = false;
+    int runs_ = 0;           // of the same launches
+    Graph graph_ = nullptr;  // owns the nodes, by which parameters are changed
     GraphExec exec_ = nullptr;
     std::vector<GraphNode> nodes_;
     Launches last_;  // that the graph has

@@ -17,6 +17,7 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace weft::backend::cuda {
@@ -26,7 +27,7 @@ using ir::Storage;
 
 // Attributes of a device.
 constexpr int kWarpSize = 10, kMultiprocessors = 16, kL2Cache = 38, kThreads = 39, kMajor = 75, kMinor = 76, kShared = 81;
-constexpr int kOldest = 80;  // compute capability
+constexpr int kOldestCapability = 80;  // compute capability
 
 constexpr std::uintptr_t kDefaultStream = 1, kLastOfDefault = 2;  // of the process, and of a thread; both wait for each other
 
@@ -43,6 +44,52 @@ struct CudaStorage final : Storage {
     ~CudaStorage() override;
     Cuda& owner;
 };
+
+// Copies bytes, if the record has a code.
+Module restoring_module() {
+    Module module;
+    module.entries.push_back({.name = "restore", .blocks = {32, 1, 1}, .threads = 256});
+    module.text = R"(.version 8.1
+.target sm_80
+.address_size 64
+
+.visible .entry restore(.param .u64 record, .param .u64 to, .param .u64 from, .param .u64 bytes)
+{
+    .reg .pred %stops;
+    .reg .b32 %block, %threads, %blocks, %thread;
+    .reg .b64 %at, %to, %from, %bytes, %i, %step, %code;
+    .reg .b16 %byte;
+    ld.param.u64 %at, [record];
+    cvta.to.global.u64 %at, %at;
+    ld.global.b64 %code, [%at];
+    setp.eq.u64 %stops, %code, 0;
+    @%stops ret;
+    ld.param.u64 %to, [to];
+    ld.param.u64 %from, [from];
+    ld.param.u64 %bytes, [bytes];
+    cvta.to.global.u64 %to, %to;
+    cvta.to.global.u64 %from, %from;
+    mov.u32 %thread, %tid.x;
+    mov.u32 %threads, %ntid.x;
+    mov.u32 %block, %ctaid.x;
+    mov.u32 %blocks, %nctaid.x;
+    mad.lo.u32 %thread, %block, %threads, %thread;
+    mul.lo.u32 %threads, %threads, %blocks;
+    cvt.u64.u32 %i, %thread;
+    cvt.u64.u32 %step, %threads;
+next:
+    setp.ge.u64 %stops, %i, %bytes;
+    @%stops ret;
+    add.u64 %at, %from, %i;
+    ld.global.u8 %byte, [%at];
+    add.u64 %at, %to, %i;
+    st.global.u8 [%at], %byte;
+    add.u64 %i, %i, %step;
+    bra next;
+}
+)";
+    return module;
+}
 
 std::int64_t host_now() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -96,6 +143,7 @@ public:
         require(driver().create_event(&turn_, 2), "making an event");  // that keeps no time
         memory_.open(device_, stream_, Device::of_number(number_).name());
         checks_.open(memory_.allocate(kRecordBytes), stream_);
+        restoring_ = std::make_unique<CudaProgram>("restore", restoring_module(), Module{}, capability_);
     }
 
     std::uint8_t number() const override { return number_; }
@@ -268,10 +316,10 @@ private:
 
     class CudaRun final : public device::DeviceRun {
     public:
-        CudaRun(Cuda& cuda, PlanGraph& graph) : cuda_(cuda), graph_(graph) {}
+        CudaRun(Cuda& cuda, PlanGraph& graph) : cuda_(cuda), graph_(graph), checks_(cuda.checks_.begin()) {}
         ~CudaRun() override {
             free_scratch();
-            if (!finished_) cuda_.checks_.forget();
+            if (!finished_) cuda_.checks_.abandon(checks_);
         }
 
         void launch(const device::KernelLaunch& kernel) override {
@@ -296,19 +344,31 @@ private:
             }
         }
 
+        void restore(std::uintptr_t to, std::uintptr_t from, std::size_t bytes) override {
+            if (bytes == 0 || !graph_.restores(cuda_.checks_.any())) return;
+            const CudaProgram::Loaded& loaded = cuda_.restoring_->loaded(cuda_.context_, {});
+            launches_.calls.push_back({loaded.functions[0], &loaded.module->entries[0], launches_.values.size(), 4});
+            for (const std::uint64_t value : {cuda_.checks_.record(), to, from, bytes})
+                launches_.values.push_back(value);
+        }
+
         void flush() override {
-            launch_each(launches_, cuda_.stream_);
-            launches_ = {};
             whole_ = false;
+            cuda_.checks_.sent();  // a part of them, if one fails
+            Launches now = std::exchange(launches_, {});
+            launch_each(now, cuda_.stream_);
         }
 
         void finish(bool wait) override {
-            if (whole_) graph_.launch(std::move(launches_), cuda_.context_, cuda_.stream_);
-            else flush();
+            if (whole_) {
+                cuda_.checks_.sent();
+                graph_.launch(std::move(launches_), cuda_.context_, cuda_.stream_);
+            } else flush();
             cuda_.before_others();
             free_scratch();
+            if (wait ? cuda_.checks_.any() : cuda_.checks_.many()) cuda_.checks_.look();
+            cuda_.checks_.end(checks_);
             finished_ = true;
-            if (wait && cuda_.checks_.any()) cuda_.checks_.look();
         }
 
     private:
@@ -324,6 +384,7 @@ private:
 
         Cuda& cuda_;
         PlanGraph& graph_;
+        const Checks::Tag checks_;
         Launches launches_;                                     // that are not on their way yet
         std::vector<std::pair<Address, std::size_t>> scratch_;  // of blocks; later runs may have it at once
         bool whole_ = true;                                     // nothing was flushed
@@ -336,7 +397,7 @@ private:
 
     // Contexts belong to threads, and to the process that made them.
     void enter() const {
-        check_process();
+        if (::getpid() != process_) throw BackendError("cuda: " + driver_problem());
         require(driver().set_context(context_), "entering the context");
     }
     void wait() const { require(driver().synchronize_stream(stream_), "running kernels"); }
@@ -354,6 +415,7 @@ private:
         if (shared_ > 0) run_before(kDefaultStream);
     }
 
+    // The driver copies pageable memory in the call, and reads later what another library has pinned.
     static bool is_page_locked(const void* host) {
         constexpr int kMemoryType = 2;  // an attribute of pointers
         constexpr unsigned kHost = 1;
@@ -374,6 +436,7 @@ private:
     MemoryPool memory_;
     PinnedPool pinned_;
     Checks checks_;
+    std::unique_ptr<const CudaProgram> restoring_;
     std::shared_ptr<Anchor> anchor_;  // of marks
     std::mutex mutex_;
     TargetRef made_for_, target_;
@@ -384,7 +447,6 @@ CudaStorage::~CudaStorage() { owner.free(address, bytes); }
 }  // namespace
 
 Properties properties(int index) {
-    check_process();
     const int count = device_count();
     if (index >= count)
         throw ValueError(str("there is no device cuda:", index, ": ",
@@ -416,7 +478,7 @@ Properties properties(int index) {
 namespace {
 
 std::string too_old(const Properties& found) {
-    if (10 * found.major + found.minor >= kOldest) return {};
+    if (10 * found.major + found.minor >= kOldestCapability) return {};
     return str(found.name, " has compute capability ", found.major, ".", found.minor, "; Weft needs 8.0 or newer");
 }
 
