@@ -15,23 +15,12 @@ namespace cuda {
 int device_count();     // that the driver finds, of those that CUDA_VISIBLE_DEVICES lets it see; 0 without a driver
 std::string problem();  // why cuda:0 cannot be used: "NVIDIA's driver is not installed (…)"; empty: it can
 
-struct Properties {
-    std::string name;
-    int major = 0, minor = 0;  // compute capability
-    int multiprocessors = 0, warp_size = 0, threads_per_multiprocessor = 0;
-    std::int64_t memory = 0, l2_cache = 0, shared_memory_per_multiprocessor = 0;  // bytes
-};
 bool is_open(Device device);       // whether it was used: asking does not open it
-Properties properties(int index);  // does not open the device; ValueError where there is none
+GpuProperties properties(int index);  // does not open the device; ValueError where there is none
 
 // ---- memory ----------------------------------------------------------------------------------------------------------
 
-struct MemoryUse {                                   // bytes
-    std::int64_t allocated = 0, most_allocated = 0;  // by tensors
-    std::int64_t reserved = 0, most_reserved = 0;    // with what is kept for the next tensors
-    std::int64_t free = 0, total = 0;                // of the GPU, whoever has the others
-};
-MemoryUse memory_use(Device device);
+DeviceMemory memory_use(Device device);
 void reset_most_used(Device device);  // most_… count from here
 void release_memory(Device device);   // what is kept goes back to the driver
 

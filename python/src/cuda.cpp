@@ -12,7 +12,7 @@ namespace {
 constinit thread_local std::int64_t current = 0;  // the GPU that "cuda" means
 
 nb::object properties_of(std::int64_t index) {
-    const cuda::Properties found = cuda::properties(static_cast<int>(index));
+    const GpuProperties found = cuda::properties(static_cast<int>(index));
     return nb::make_tuple(found.name, found.major, found.minor, found.memory, found.multiprocessors, found.warp_size,
                           found.threads_per_multiprocessor, found.l2_cache, found.shared_memory_per_multiprocessor);
 }
@@ -39,7 +39,7 @@ void bind_cuda(nb::module_& m) {
              [](std::int64_t index) { return cuda::is_open(Device("cuda:" + std::to_string(index))); });
     function(m, "_cuda_memory", "device", "Bytes: allocated, the most, reserved, the most, free, in all.",
              [](OnDevice on) {
-                 const cuda::MemoryUse use = cuda::memory_use(*on.wanted);
+                 const DeviceMemory use = cuda::memory_use(*on.wanted);
                  return nb::object(nb::make_tuple(use.allocated, use.most_allocated, use.reserved, use.most_reserved,
                                                   use.free, use.total));
              });

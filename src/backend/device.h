@@ -6,7 +6,7 @@
 #include "core/target.h"
 #include "ir/storage.h"
 
-#include <weft/cuda.h>
+#include <weft/device.h>
 
 #include <cstdint>
 #include <memory>
@@ -95,7 +95,7 @@ public:
     // What programs ask (weft/cuda.h).
     virtual std::unique_ptr<Event> record();  // behind what was launched before
     virtual bool is_idle() { return true; }
-    virtual cuda::MemoryUse memory_use() { return {}; }
+    virtual DeviceMemory memory_use() { return {}; }
     virtual void reset_most_used() {}
     virtual void release_memory() {}  // what nobody holds
 

@@ -39,11 +39,11 @@ int device_count() { return backend::cuda::device_count(); }
 std::string problem() { return backend::cuda::problem(); }
 
 bool is_open(Device device) { return device::opened_runtime(device.number()) != nullptr; }
-Properties properties(int index) { return backend::cuda::properties(index); }
+GpuProperties properties(int index) { return backend::cuda::properties(index); }
 
 // ---- memory ----------------------------------------------------------------------------------------------------------
 
-MemoryUse memory_use(Device device) { return runtime(device).memory_use(); }
+DeviceMemory memory_use(Device device) { return runtime(device).memory_use(); }
 void reset_most_used(Device device) { runtime(device).reset_most_used(); }
 void release_memory(Device device) { runtime(device).release_memory(); }
 

@@ -23,6 +23,7 @@ State* with_settings() {
     s.memory = setting("WEFT_FAKE_MEMORY", s.memory);
     s.version = static_cast<int>(setting("WEFT_FAKE_VERSION", 12080));
     s.devices = static_cast<int>(setting("WEFT_FAKE_DEVICES", 1));
+    if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible && *visible != '0') s.devices = 0;
     if (const char* const given = std::getenv("WEFT_FAKE_FAIL")) {
         std::istringstream all(given);
         for (std::string one; std::getline(all, one, ',');) {

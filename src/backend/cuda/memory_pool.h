@@ -4,7 +4,7 @@
 
 #include "backend/cuda/driver.h"
 
-#include <weft/cuda.h>
+#include <weft/device.h>
 
 #include <cstdint>
 #include <map>
@@ -12,8 +12,6 @@
 #include <vector>
 
 namespace weft::backend::cuda {
-
-using weft::cuda::MemoryUse;
 
 // The context of the device is current in every call.
 class MemoryPool {
@@ -25,7 +23,7 @@ public:
     void free(Address address, std::size_t bytes);
 
     void release_all();  // what nobody holds goes back to the driver
-    MemoryUse use() const;  // and what the device has
+    DeviceMemory use() const;  // and what the device has
     void reset_most();
 
 private:
@@ -36,7 +34,7 @@ private:
     std::string name_;  // of the device
     mutable std::mutex mutex_;
     std::map<std::size_t, std::vector<Address>> free_;  // by size
-    MemoryUse use_;
+    DeviceMemory use_;
 };
 
 }  // namespace weft::backend::cuda

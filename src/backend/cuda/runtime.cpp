@@ -133,7 +133,7 @@ class Cuda final : public device::DeviceRuntime {
 public:
     Cuda(int index, TargetRef (*host)())
         : number_(Device("cuda:" + std::to_string(index)).number()), process_(::getpid()), host_(host) {
-        const Properties found = properties(index);
+        const GpuProperties found = properties(index);
         capability_ = 10 * found.major + found.minor;
         multiprocessors_ = found.multiprocessors;
         require(driver().device_get(&device_, index), "opening the device");
@@ -230,7 +230,7 @@ public:
         if (result != Result::NotReady) require(result, "running kernels");
         return result == Result::Success;
     }
-    MemoryUse memory_use() override {
+    DeviceMemory memory_use() override {
         enter();
         return memory_.use();
     }
@@ -446,7 +446,7 @@ CudaStorage::~CudaStorage() { owner.free(address, bytes); }
 
 }  // namespace
 
-Properties properties(int index) {
+GpuProperties properties(int index) {
     const int count = device_count();
     if (index >= count)
         throw ValueError(str("there is no device cuda:", index, ": ",
@@ -477,7 +477,7 @@ Properties properties(int index) {
 
 namespace {
 
-std::string too_old(const Properties& found) {
+std::string too_old(const GpuProperties& found) {
     if (10 * found.major + found.minor >= kOldestCapability) return {};
     return str(found.name, " has compute capability ", found.major, ".", found.minor, "; Weft needs 8.0 or newer");
 }

@@ -3,7 +3,7 @@
 
 #include "backend/device.h"
 
-#include <weft/cuda.h>
+#include <weft/device.h>
 
 #include <cstdint>
 #include <memory>
@@ -16,8 +16,7 @@ namespace weft::backend::cuda {
 std::unique_ptr<device::DeviceRuntime> open(int index, TargetRef (*host)());
 
 // Without opening it. ValueError where there is no such device.
-using weft::cuda::Properties;
-Properties properties(int index);
+GpuProperties properties(int index);
 std::string problem();  // why cuda:0 cannot be used; empty: it can
 
 }  // namespace weft::backend::cuda
