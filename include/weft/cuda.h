@@ -15,7 +15,7 @@ namespace cuda {
 int device_count();     // that the driver finds, of those that CUDA_VISIBLE_DEVICES lets it see; 0 without a driver
 std::string problem();  // why cuda:0 cannot be used: "NVIDIA's driver is not installed (…)"; empty: it can
 
-bool is_open(Device device);       // whether it was used: asking does not open it
+bool is_open(Device device);          // whether it was used: asking does not open it
 GpuProperties properties(int index);  // does not open the device; ValueError where there is none
 
 // ---- memory ----------------------------------------------------------------------------------------------------------
@@ -32,8 +32,9 @@ Tensor copy(const Tensor& x);  // computed, dense, and in memory that nobody els
 // ---- order -----------------------------------------------------------------------------------------------------------
 
 // A device does its work in one stream, in the order of the calls, and the program waits only where it reads a value.
-void synchronize(Device device);     // computes what was recorded there, and waits for it; throws what went wrong on the way
-bool is_idle(Device device);         // whether it has done all that was launched
+void synchronize(
+    Device device);           // computes what was recorded there, and waits for it; throws what went wrong on the way
+bool is_idle(Device device);  // whether it has done all that was launched
 std::uintptr_t stream(Device device);  // the stream, as the driver's functions take it
 
 // A place in that order.
@@ -45,9 +46,9 @@ std::uintptr_t stream(Device device);  // the stream, as the driver's functions 
 //     after.milliseconds_after(before);
 class Event {
 public:
-    explicit Event(Device device);  // behind all that was recorded before, which is launched
+    explicit Event(Device device);                // behind all that was recorded before, which is launched
     static Event behind_launched(Device device);  // behind what was launched: computes nothing
-    bool reached() const;           // does not wait
+    bool reached() const;                         // does not wait
     void wait() const;
     double milliseconds_after(const Event& before) const;  // both were reached; ValueError for events of two devices
 
@@ -60,9 +61,10 @@ private:
 // ---- other libraries -------------------------------------------------------------------------------------------------
 
 // Libraries that use the device in a stream of theirs; 1 is the default stream.
-void run_after(Device device, std::uintptr_t stream);           // what comes here waits for what is there
-void run_before(Device device, std::uintptr_t stream);          // what comes there waits for what is here
-void take_back(Device device, std::uintptr_t stream) noexcept;  // memory that was handed out: what is there may still use it
+void run_after(Device device, std::uintptr_t stream);   // what comes here waits for what is there
+void run_before(Device device, std::uintptr_t stream);  // what comes there waits for what is here
+void take_back(Device device,
+               std::uintptr_t stream) noexcept;  // memory that was handed out: what is there may still use it
 
 // While one lives, a library's memory is used here (from_memory, from_shared_memory): runs and the default stream wait for each other.
 class Sharing {

@@ -53,9 +53,8 @@ void bind_cuda(nb::module_& m) {
              [](OnDevice on) { return without_gil([&] { return cuda::is_idle(*on.wanted); }); });
     function(m, "_cuda_stream", "device", "The address of the GPU's stream.",
              [](OnDevice on) { return static_cast<std::int64_t>(cuda::stream(*on.wanted)); });
-    function(m, "_cuda_record", "device", "An event behind all that was recorded.", [](OnDevice on) {
-        return nb::cast(without_gil([&] { return cuda::Event(*on.wanted); }));
-    });
+    function(m, "_cuda_record", "device", "An event behind all that was recorded.",
+             [](OnDevice on) { return nb::cast(without_gil([&] { return cuda::Event(*on.wanted); })); });
     function(m, "_cuda_pinned", "tensor, device", "The values in page-locked memory.",
              [](const Tensor& tensor, OnDevice on) {
                  const DeviceScope host(cpu);

@@ -156,7 +156,7 @@ nb::object exported(Tensor self, const Wishes& wishes) {
               "max_version=(1, 0)");
     const std::int64_t stream = self.device() == cpu ? kNoStream : stream_in(wishes.stream);
     const bool copies = !versioned || wishes.copy.value_or(false);
-    const Tensor tensor = !copies               ? self
+    const Tensor tensor = !copies                ? self
                           : self.device() == cpu ? from_bytes(without_gil([&] { return self.data_ptr(); }),
                                                               self.dtype(), self.shape(), cpu)
                                                  : without_gil([&] { return cuda::copy(self); });
@@ -172,7 +172,8 @@ nb::object array_interface(const Tensor& self) {
     const std::string name = "__cuda_array_interface__: ";
     if (self.device().type() != "cuda")
         raise(PyExc_AttributeError, name + "the tensor is on " + self.device().name() + ", not on a GPU");
-    if (self.dtype() == bf16) raise(PyExc_AttributeError, name + "there is no bfloat16 in it; use float() or from_dlpack()");
+    if (self.dtype() == bf16)
+        raise(PyExc_AttributeError, name + "there is no bfloat16 in it; use float() or from_dlpack()");
     if (self.requires_grad() && grad_enabled()) throw GradError(name + "the tensor requires a gradient; use detach()");
     const MemoryView memory = without_gil([&] { return self.memory(); });
     const auto item = static_cast<std::int64_t>(size_of(memory.dtype));
@@ -228,15 +229,12 @@ std::shared_ptr<void> take_over(PyObject* capsule, const char* name, const char*
     if (!managed) throw nb::python_error();
     const std::int32_t type = managed->array.device.type;
     if (type != kCpu && type != kPinned && type != kCuda)
-        raise(PyExc_RuntimeError, "from_dlpack(): the tensor is neither in the CPU's memory nor in that of an NVIDIA GPU");
+        raise(PyExc_RuntimeError,
+              "from_dlpack(): the tensor is neither in the CPU's memory nor in that of an NVIDIA GPU");
     if (type == kCuda) check_available(Device("cuda:" + std::to_string(managed->array.device.id)));
-    auto owner = std::make_shared<Import<M>>(managed);
-    if (PyCapsule_SetName(capsule, used) != 0) {
-        owner->managed->deleter = nullptr;
-        throw nb::python_error();
-    }
+    if (PyCapsule_SetName(capsule, used) != 0) throw nb::python_error();
     array = &managed->array;
-    return owner;
+    return std::make_shared<Import<M>>(managed);
 }
 
 // A producer's capsule; of a GPU's memory it comes in the order of our stream.
@@ -288,20 +286,21 @@ Tensor imported(nb::handle source) {
 }  // namespace
 
 void bind_dlpack(nb::module_& m, nb::handle tensor) {
-    method(tensor, "__dlpack__", "*, stream=None, max_version=None, dl_device=None, copy=None",
-           "For other libraries' from_dlpack(). The memory is read-only. Runs the graph.",
-           [](const Tensor& self, nb::handle stream, nb::handle max_version, nb::handle device,
-              std::optional<bool> copy) { return exported(self, {stream, max_version, device, copy}); });
+    method(
+        tensor, "__dlpack__", "*, stream=None, max_version=None, dl_device=None, copy=None",
+        "For other libraries' from_dlpack(). The memory is read-only. Runs the graph.",
+        [](const Tensor& self, nb::handle stream, nb::handle max_version, nb::handle device, std::optional<bool> copy) {
+            return exported(self, {stream, max_version, device, copy});
+        });
     method(tensor, "__dlpack_device__", "", "The device, as DLPack names it: (1, 0) is the CPU, (2, 0) the first GPU.",
            [](const Tensor& self) {
                const Device1 device = device_of(self);
                return nb::object(nb::make_tuple(device.type, device.id));
            });
-    static PyGetSetDef interface = {"__cuda_array_interface__",
-                                    [](PyObject* self, void*) {
-                                        return guarded([&] { return array_interface(tensor_in(self)).release().ptr(); });
-                                    },
-                                    nullptr, "A GPU's memory, for Numba, CuPy and others. Runs the graph.", nullptr};
+    static PyGetSetDef interface = {
+        "__cuda_array_interface__",
+        [](PyObject* self, void*) { return guarded([&] { return array_interface(tensor_in(self)).release().ptr(); }); },
+        nullptr, "A GPU's memory, for Numba, CuPy and others. Runs the graph.", nullptr};
     property(tensor, interface);
     function(m, "from_dlpack", "ext_tensor",
              "A tensor over another library's memory, of the CPU or of a GPU, without a copy.",

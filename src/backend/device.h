@@ -105,11 +105,13 @@ public:
     virtual bool is_pinned(const void*) { return false; }
 
     // Other libraries use the device in streams of their own; 1 is the default stream.
-    virtual std::uintptr_t stream() { return 0; }                   // of what is launched here
-    virtual void run_after(std::uintptr_t) {}                       // what is launched from now on comes after that stream's work
-    virtual void run_before(std::uintptr_t) {}                      // work that comes into that stream waits for what was launched
-    virtual void take_back(std::uintptr_t) noexcept {}              // memory that was used in that stream: later work may overwrite it
-    virtual void note_shared([[maybe_unused]] int change) noexcept {}  // while memory is shared, runs and the default stream wait for each other
+    virtual std::uintptr_t stream() { return 0; }  // of what is launched here
+    virtual void run_after(std::uintptr_t) {}      // what is launched from now on comes after that stream's work
+    virtual void run_before(std::uintptr_t) {}     // work that comes into that stream waits for what was launched
+    virtual void take_back(std::uintptr_t) noexcept {
+    }  // memory that was used in that stream: later work may overwrite it
+    virtual void note_shared([[maybe_unused]] int change) noexcept {
+    }  // while memory is shared, runs and the default stream wait for each other
 };
 
 // Opens the device when it is first asked for. Throws ValueError that says what is missing.

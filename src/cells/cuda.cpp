@@ -49,7 +49,8 @@ void release_memory(Device device) { runtime(device).release_memory(); }
 
 Tensor pinned(const Tensor& x, Device device) {
     if (x.device() != cpu)
-        throw ValueError(str("pin_memory(): the tensor is on ", x.device().name(), ", and only the CPU's memory can be pinned"));
+        throw ValueError(
+            str("pin_memory(): the tensor is on ", x.device().name(), ", and only the CPU's memory can be pinned"));
     if (is_pinned(x) || x.numel() == 0) return x;
     const void* const values = x.data_ptr();
     const std::size_t bytes = static_cast<std::size_t>(x.numel()) * size_of(x.dtype());

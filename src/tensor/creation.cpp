@@ -66,7 +66,8 @@ void store_nested(const Nested& values, DType dtype, std::span<const std::int64_
 }
 
 struct ForeignStorage final : ir::Storage {
-    ForeignStorage(void* memory, std::size_t size, std::shared_ptr<void> owner, Device where) : owner(std::move(owner)) {
+    ForeignStorage(void* memory, std::size_t size, std::shared_ptr<void> owner, Device where)
+        : owner(std::move(owner)) {
         device = where.number();
         address = reinterpret_cast<std::uintptr_t>(memory);
         bytes = size;

@@ -104,7 +104,8 @@ TEST_CASE("different devices do not mix, and the message names both; numbers do"
     CHECK(error_of<ValueError>([&] { x.to("guarded").to("cuda"); }).find("cuda:0") != std::string::npos);
 }
 
-TEST_CASE("another library's memory on a device is read where it is, copied for what is recorded, and written in place") {
+TEST_CASE(
+    "another library's memory on a device is read where it is, copied for what is recorded, and written in place") {
     const DeviceScope host(cpu);
     const Tensor theirs = tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}}).to(guarded()).realize();
     const MemoryView memory = theirs.memory();

@@ -22,7 +22,7 @@ public:
     Address allocate(std::size_t bytes);
     void free(Address address, std::size_t bytes);
 
-    void release_all();  // what nobody holds goes back to the driver
+    void release_all();        // what nobody holds goes back to the driver
     DeviceMemory use() const;  // and what the device has
     void reset_most();
 

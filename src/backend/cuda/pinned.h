@@ -14,9 +14,9 @@ namespace weft::backend::cuda {
 // The context of the device is current in every call but free() and holds().
 class PinnedPool {
 public:
-    void* allocate(std::size_t bytes);    // throws MemoryError
+    void* allocate(std::size_t bytes);  // throws MemoryError
     void free(const void* start) noexcept;
-    bool holds(const void* address) const;  // in a block that somebody has
+    bool holds(const void* address) const;            // in a block that somebody has
     void copied(const void* address, Stream stream);  // a copy from there was put into the stream
     void release_all();                               // what nobody holds, and nobody copies
 

@@ -26,10 +26,12 @@ namespace {
 using ir::Storage;
 
 // Attributes of a device.
-constexpr int kWarpSize = 10, kMultiprocessors = 16, kL2Cache = 38, kThreads = 39, kMajor = 75, kMinor = 76, kShared = 81;
+constexpr int kWarpSize = 10, kMultiprocessors = 16, kL2Cache = 38, kThreads = 39, kMajor = 75, kMinor = 76,
+              kShared = 81;
 constexpr int kOldestCapability = 80;  // compute capability
 
-constexpr std::uintptr_t kDefaultStream = 1, kLastOfDefault = 2;  // of the process, and of a thread; both wait for each other
+constexpr std::uintptr_t kDefaultStream = 1,
+                         kLastOfDefault = 2;  // of the process, and of a thread; both wait for each other
 
 class Cuda;
 
