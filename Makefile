@@ -9,7 +9,7 @@ started := $(shell date +%s)
 say = @s=$$(($$(date +%s) - $(started))); printf '==> %d:%02d %s\n' $$((s / 60)) $$((s % 60)) "$(1)"
 build = cmake --preset $(1) $(options) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
 
-.PHONY: help setup demo test parity fuzz mutants bench compare docs format lint asan tsan clean
+.PHONY: help setup demo test parity fuzz mutants bench gpu compare docs format lint asan tsan clean
 
 help:  ## show this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -19,14 +19,14 @@ setup:  ## install everything that any of these needs (the others call the part 
 
 demo: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 demo: export MPLCONFIGDIR = $(CURDIR)/build/matplotlib
-demo:  ## set up, build, and train a small network on MNIST in Python; draws build/demo.png, and build/demo.html shows where the time went
+demo:  ## set up, build, and train a small network on MNIST in Python; draws build/demo.png, and build/demo.html shows where the time went (DEVICE=cuda)
 	$(call say,setting up)
 	@tools/setup.sh build python
 	$(call say,building the Python package)
 	@{ tools/setup.sh demo; .venv/bin/python -c 'import matplotlib.font_manager' 2>/dev/null || true; } & extras=$$!; \
 	$(call build,release) --target weft_python weft_package && wait $$extras
 	$(call say,running examples/python/mnist_mlp.py)
-	@PYTHONPATH=build/release/python .venv/bin/python examples/python/mnist_mlp.py --picture build/demo.png --page build/demo.html
+	@PYTHONPATH=build/release/python .venv/bin/python examples/python/mnist_mlp.py --device $(or $(DEVICE),cpu) --picture build/demo.png --page build/demo.html
 
 test: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 test:  ## set up, build, and run all tests (C++, Python, documentation, the profile page in a browser, install, wheels for each Python that is here)
@@ -77,6 +77,19 @@ bench:  ## set up, build, and run all benchmarks (ARGS="--only matmul --json FIL
 	$(call say,building (release))
 	@$(call build,release) --target weft_bench
 	@for b in $(patsubst bench/%.cpp,%,$(wildcard bench/*.cpp)); do echo "==> bench_$$b"; build/release/bin/bench_$$b $(ARGS); done
+
+gpu_suites = tensor nn grad optim semantics
+gpu: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
+gpu:  ## on a machine with an NVIDIA GPU: suites of the engine and the Python tests on it, then bench/gpu.py
+	$(call say,setting up)
+	@tools/setup.sh build python
+	$(call say,building (release))
+	@$(call build,release) --target weft_python weft_package $(gpu_suites:%=weft_test_%)
+	@PYTHONPATH=build/release/python .venv/bin/python -c 'import weft; weft.cuda.init(); print(weft.cuda.get_device_properties())'
+	$(call say,testing)
+	@for suite in $(gpu_suites); do echo "==> $$suite"; WEFT_TEST_DEVICE=cuda build/release/bin/weft_test_$$suite; done
+	@PYTHONPATH=build/release/python .venv/bin/python -m pytest -q -p no:cacheprovider python/tests/test_cuda.py
+	@if [ -f bench/gpu.py ]; then PYTHONPATH=build/release/python .venv/bin/python bench/gpu.py $(ARGS); fi
 
 compare: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 compare:  ## set up PyTorch and JAX (in .venv-peers), build, and measure Weft beside them (ARGS="--only matmul --json FILE")

@@ -149,6 +149,9 @@ class GradError(RuntimeError):
 class LinAlgError(RuntimeError):
     """A matrix cannot be factored: it is singular, or not positive definite."""
 
+class OutOfMemoryError(RuntimeError, MemoryError):
+    """The CPU or a GPU has no memory left."""
+
 class BackendError(RuntimeError):
     """A backend cannot run here."""
 
@@ -256,7 +259,9 @@ TENSOR = '''
     def nonzero_static(self, *, size: _int, fill_value: _int = -1) -> Tensor:
         """The first positions of elements that are not 0."""
     def pin_memory(self, device: Any = None) -> Tensor:
-        """The tensor itself."""
+        """The values in page-locked memory, which a GPU reads while the program goes on; without a GPU the tensor itself."""
+    def record_stream(self, stream: Any) -> None:
+        """Nothing to do: memory is used again in the order of the stream."""
     def resolve_conj(self) -> Tensor:
         """The tensor itself."""
     def resolve_neg(self) -> Tensor:

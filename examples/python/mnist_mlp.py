@@ -1,6 +1,6 @@
 """Trains a perceptron with one hidden layer on MNIST: 98 % of the test digits after eight passes. `make demo` runs it.
 
-    python examples/python/mnist_mlp.py [--epochs 8] [--picture demo.png] [--page demo.html] [--fashion FOLDER]
+    python examples/python/mnist_mlp.py [--epochs 8] [--device cuda] [--picture demo.png] [--page demo.html] [--fashion FOLDER]
 """
 
 import argparse
@@ -54,6 +54,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epochs", type=int, default=8)
     parser.add_argument("--batch", type=int, default=128)
+    parser.add_argument("--device", default="cpu", help="where to train: cpu or cuda")
     parser.add_argument("--folder", default="", help="where the files are; data/ is tried too")
     parser.add_argument("--fashion", metavar="FOLDER", help="train on Fashion-MNIST, of which the files are in this folder")
     parser.add_argument("--picture", metavar="FILE", help="draw the losses and 20 test digits into this file (needs matplotlib)")
@@ -68,9 +69,10 @@ def main(arguments=None):
     labels, test_labels = digits.train_labels.long(), digits.test_labels.long()
     if options.short:
         images, labels, options.epochs = images[:12800], labels[:12800], 1
+    images, labels, test_images, test_labels = (part.to(options.device) for part in (images, labels, test_images, test_labels))
     weft.realize(images, labels, test_images, test_labels)
 
-    model = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Dropout(0.2), nn.Linear(256, 10))
+    model = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Dropout(0.2), nn.Linear(256, 10)).to(options.device)
     optimizer = weft.optim.Adam(model.parameters(), lr=2e-3)
     loader = DataLoader(TensorDataset(images, labels), batch_size=options.batch, shuffle=True, drop_last=True)
     before, losses, training, profile = weft.counters(), [], 0.0, weft.profile()
@@ -96,11 +98,13 @@ def main(arguments=None):
         profile.save(options.page)
     spent = {name: value - before[name] for name, value in weft.counters().items()}
 
+    where = weft.cuda.get_device_name(images.device) if images.is_cuda else f"{weft.get_num_threads()} threads"
     print(f"test accuracy   {accuracy:.2%} of {len(test_labels):,} digits that it had not seen")
-    print(f"images/s        {len(losses) * options.batch / training:,.0f} on {weft.get_num_threads()} threads")
+    print(f"images/s        {len(losses) * options.batch / training:,.0f} on {where}")
     print(f"kernels         {spent['kernels_compiled']} compiled; a training step launches {spent['kernels_launched'] // len(losses)}")
     print(f"compile time    {spent['compile_nanoseconds'] / 1e6:.1f} ms in all, from the graph to machine code")
     if options.picture:
+        guesses, test_labels = guesses.cpu(), test_labels.cpu()
         right = guesses == test_labels
         wrong = (~right).nonzero()[:5, 0]
         chosen = weft.cat([right.nonzero()[: 20 - len(wrong), 0], wrong])

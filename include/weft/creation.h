@@ -73,10 +73,12 @@ Tensor from_data(const std::vector<T>& values) {
 }
 
 // Foreign memory, without a copy. It is read when the graph runs, so what is written there before then is seen; Weft never
-// writes to it. `strides` are in elements; `owner` is held for as long as the memory may be read.
+// writes to it. `strides` are in elements; `owner` is held for as long as the memory may be read. Of another device than the CPU, `elements`
+// is an address that the device understands.
 //
 //     from_memory(array.data(), {2, 3}, {3, 1}, f32, owner);
-Tensor from_memory(void* elements, const Shape& shape, const Dims& strides, DType dtype, std::shared_ptr<void> owner);
+Tensor from_memory(void* elements, const Shape& shape, const Dims& strides, DType dtype, std::shared_ptr<void> owner,
+                   Device device = cpu);
 
 // ---- from nothing ----------------------------------------------------------------------------------------------------
 

@@ -57,4 +57,17 @@ private:
     const std::uint8_t before_;
 };
 
+// What a GPU is, and what is used of its memory (weft/cuda.h asks).
+struct GpuProperties {
+    std::string name;
+    int major = 0, minor = 0;  // compute capability
+    int multiprocessors = 0, warp_size = 0, threads_per_multiprocessor = 0;
+    std::int64_t memory = 0, l2_cache = 0, shared_memory_per_multiprocessor = 0;  // bytes
+};
+struct DeviceMemory {                                // bytes
+    std::int64_t allocated = 0, most_allocated = 0;  // by tensors
+    std::int64_t reserved = 0, most_reserved = 0;    // with what is kept for the next tensors
+    std::int64_t free = 0, total = 0;                // of the device, whoever has the others
+};
+
 }  // namespace weft

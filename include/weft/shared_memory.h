@@ -16,7 +16,7 @@ namespace WEFT_API weft {
 //     const Tensor doubled = x * 2;   // of what is there now
 //     x += 1;                         // array[0] is one more
 Tensor from_shared_memory(void* elements, const Shape& shape, const Dims& strides, DType dtype,
-                          std::shared_ptr<void> owner);
+                          std::shared_ptr<void> owner, Device device = cpu);
 
 // The tensor that x is a view of, or x itself. Two tensors share memory, so that writing one may change the other, exactly if the cells
 // of their bases are the same.

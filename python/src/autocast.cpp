@@ -70,7 +70,12 @@ Cast cast_of(std::string_view function) {
 }
 
 void CastArguments::replace(Cast policy, PyObject** values, std::size_t count) {
-    DType type = policy == Cast::Float32 ? f32 : *autocast_type;
+    bool on_gpu = false;
+    for (std::size_t i = 0; i < count; ++i)
+        each_tensor(values[i], [&](const Tensor& tensor) { on_gpu = on_gpu || tensor.device().type() == "cuda"; });
+    const std::optional<DType>& wanted = on_gpu ? autocast_types.cuda : autocast_types.cpu;
+    if (!wanted) return;
+    DType type = policy == Cast::Float32 ? f32 : *wanted;
     if (policy == Cast::Widest)
         for (std::size_t i = 0; i < count; ++i)
             each_tensor(values[i], [&](const Tensor& tensor) {
@@ -83,15 +88,26 @@ void CastArguments::replace(Cast policy, PyObject** values, std::size_t count) {
     }
 }
 
+namespace {
+
+std::optional<DType>& autocast_on(std::string_view device) {
+    return device == "cuda" ? autocast_types.cuda : autocast_types.cpu;
+}
+
+}  // namespace
+
 void bind_autocast(nb::module_& m) {
-    function(m, "_set_autocast", "dtype",
-             "Sets the type that autocast uses on this thread, or None; returns the one before.",
-             [](std::optional<DType> type) {
-                 const std::optional<DType> before = std::exchange(autocast_type, type);
+    function(m, "_set_autocast", "dtype, device='cpu'",
+             "Sets the type that autocast uses on this thread and device, or None; returns the one before.",
+             [](std::optional<DType> type, std::string_view device) {
+                 const std::optional<DType> before = std::exchange(autocast_on(device), type);
                  return before ? dtype_object(*before) : nb::none();
              });
-    function(m, "_autocast", "", "The type that autocast uses on this thread, or None.",
-             [] { return autocast_type ? dtype_object(*autocast_type) : nb::none(); });
+    function(m, "_autocast", "device='cpu'", "The type that autocast uses on this thread and device, or None.",
+             [](std::string_view device) {
+                 const std::optional<DType> type = autocast_on(device);
+                 return type ? dtype_object(*type) : nb::none();
+             });
 }
 
 }  // namespace weft::python

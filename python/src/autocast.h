@@ -17,14 +17,17 @@ enum class Cast : unsigned char { None, Lower, Float32, Widest };
 
 Cast cast_of(std::string_view function);  // what autocast does with the arguments of a function
 
-// The type that products are computed in on this thread; nothing: autocast is off.
-inline constinit thread_local std::optional<DType> autocast_type;
+// The types that products are computed in on this thread, on GPUs and elsewhere; nothing: autocast is off.
+struct AutocastTypes {
+    std::optional<DType> cpu, cuda;
+};
+inline constinit thread_local AutocastTypes autocast_types;
 
 // The arguments of a call as autocast wants them: replaces tensors, and lists of them, among `values` and keeps what it has made.
 class CastArguments {
 public:
     CastArguments(Cast cast, PyObject** values, std::size_t count) {
-        if (autocast_type && cast != Cast::None) replace(cast, values, count);
+        if (cast != Cast::None && (autocast_types.cpu || autocast_types.cuda)) replace(cast, values, count);
     }
 
 private:

@@ -1,6 +1,8 @@
 // python/src/convert.cpp: numbers, types, shapes and tensors between Python and Weft.
 #include "convert.h"
 
+#include <weft/cuda.h>
+
 #include <cstring>
 #include <limits>
 
@@ -204,16 +206,23 @@ Converter<std::vector<MaybeTensor>>::Converter(PyObject* object, const Site& sit
 }
 
 Device to_device(PyObject* object, const Site& site) {
+    const bool number = PyLong_Check(object) && !PyBool_Check(object);
     if (is_tensor(object) || PyBool_Check(object)) wrong_type(site, "a device such as 'cpu'", object);
     const nb::object text = nb::steal(PyObject_Str(object));
     if (!text.is_valid()) throw nb::python_error();
+    const std::string asked = (number ? "cuda:" : "") + std::string(to_text(text.ptr(), site));
     try {
-        const Device device(to_text(text.ptr(), site));
+        const Device device(asked == "cuda" ? current_cuda() : asked);
         check_available(device);
         return device;
-    } catch (const ValueError&) {
-        raise(PyExc_RuntimeError, std::string(site.function) + "(): there is no device '" +
-                                      std::string(to_text(text.ptr(), site)) + "'; Weft runs on 'cpu'");
+    } catch (const ValueError& error) {
+        // "there is no device cuda:0: NVIDIA's driver is not installed": the reason
+        const std::string_view what = error.what();
+        const std::size_t at = what.starts_with("there is no device cuda:") ? what.find(": ") : std::string_view::npos;
+        std::string reason = "; Weft runs on 'cpu' and 'cuda'";
+        if (at != std::string_view::npos)
+            reason = ": " + std::string(what.substr(at + 2)) + (cuda::device_count() ? "" : "; use 'cpu'");
+        raise(PyExc_RuntimeError, std::string(site.function) + "(): there is no device '" + asked + "'" + reason);
     }
 }
 

@@ -221,8 +221,9 @@ private:
     OnDevice wanted_;
     std::unique_ptr<DeviceScope> scope_;
 };
-// A device by its name or weft.device; throws RuntimeError if it is not there.
+// A device by its name or weft.device, or a GPU by its number; throws RuntimeError if it is not there.
 Device to_device(PyObject* object, const Site& site);
+std::string current_cuda();  // the GPU that "cuda" means on this thread (cuda.cpp): "cuda:0"
 
 // ---- results ---------------------------------------------------------------------------------------------------------
 

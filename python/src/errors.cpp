@@ -18,7 +18,7 @@ namespace weft::python {
 
 namespace {
 
-PyObject *shape_error, *dtype_error, *argument_error, *grad_error, *linalg_error, *backend_error;
+PyObject *shape_error, *dtype_error, *argument_error, *grad_error, *linalg_error, *backend_error, *memory_error;
 
 PyObject* new_error(nb::module_& m, const char* name, const char* doc, nb::object bases) {
     const std::string full = std::string("weft.") + name;
@@ -78,7 +78,7 @@ void raise_from(const std::exception_ptr& error, std::string_view function) noex
     } catch (const LinAlgError& e) {
         PyErr_SetString(linalg_error, e.what());
     } catch (const MemoryError& e) {
-        raise_about(PyExc_MemoryError, function, e);
+        raise_about(memory_error, function, e);
     } catch (const BackendError& e) {
         PyErr_SetString(backend_error, e.what());
     } catch (const io::FileError& e) {
@@ -89,7 +89,7 @@ void raise_from(const std::exception_ptr& error, std::string_view function) noex
         raise_interrupt();
     } catch (const std::bad_alloc&) {
         PyErr_SetString(
-            PyExc_MemoryError,
+            memory_error,
             (std::string(function) + (function.empty() ? "" : "(): ") + "there is not enough memory").c_str());
     } catch (const std::exception& e) {
         PyErr_SetString(PyExc_RuntimeError, e.what());
@@ -108,6 +108,8 @@ void bind_errors(nb::module_& m) {
     linalg_error = new_error(m, "LinAlgError", "A matrix cannot be factored: it is singular, or not positive definite.",
                              nb::borrow(PyExc_RuntimeError));
     backend_error = new_error(m, "BackendError", "A backend cannot run here.", nb::borrow(PyExc_RuntimeError));
+    memory_error = new_error(m, "OutOfMemoryError", "The CPU or a GPU has no memory left.",
+                             both_of(PyExc_RuntimeError, PyExc_MemoryError));
     nb::register_exception_translator([](const std::exception_ptr& error, void*) {
         try {
             std::rethrow_exception(error);

@@ -84,7 +84,7 @@ private:
                 return stolen(object.kind == Kind::Set ? PySet_New(items.ptr()) : PyFrozenSet_New(items.ptr()));
             }
             case Kind::Tensor: {
-                const nb::object tensor = stolen(to_python(object.tensor));
+                const nb::object tensor = maker_.attr("placed")(stolen(to_python(object.tensor)), object.text);
                 return object.parameter ? maker_.attr("parameter")(tensor) : tensor;
             }
             case Kind::Global: {

@@ -38,6 +38,7 @@ NB_MODULE(_weft, m) {
     bind_autograd(m, tensor);
     bind_custom(m, tensor);
     bind_dlpack(m, tensor);
+    bind_cuda(m);
     bind_optim(m);
     bind_init(m);
     bind_jit(m);

@@ -74,9 +74,13 @@ std::string text_of(const Tensor& self) {
 
 nb::object numpy_of(nb::handle self, bool force = false) {
     const Tensor& tensor = tensor_in(self.ptr());
-    if (force && tensor.requires_grad()) return numpy_of(nb::steal(to_python(tensor.detach())));
+    if (force && (tensor.requires_grad() || tensor.device() != cpu))
+        return numpy_of(nb::steal(to_python(tensor.detach().to(cpu))));
     if (tensor.requires_grad() && grad_enabled())
         throw GradError("numpy(): the tensor requires a gradient; use detach().numpy() or numpy(force=True)");
+    if (tensor.device() != cpu)
+        raise(PyExc_TypeError, "numpy(): the tensor is on " + tensor.device().name() +
+                                   ", where NumPy cannot read it; use cpu().numpy() or numpy(force=True)");
     if (tensor.dtype() == bf16) raise(PyExc_TypeError, "numpy(): NumPy has no bfloat16; use float().numpy()");
     const nb::object memory = nb::steal(PyMemoryView_FromObject(self.ptr()));
     if (!memory.is_valid()) throw nb::python_error();
@@ -86,7 +90,8 @@ nb::object numpy_of(nb::handle self, bool force = false) {
 // ---- conversions -----------------------------------------------------------------------------------------------------
 
 bool names_device(PyObject* object) {
-    return PyUnicode_Check(object) || reinterpret_cast<PyObject*>(Py_TYPE(object)) == device_type;
+    return PyUnicode_Check(object) || PyLong_Check(object) ||
+           reinterpret_cast<PyObject*>(Py_TYPE(object)) == device_type;
 }
 
 nb::object device_of(const Tensor& self) {
@@ -180,7 +185,8 @@ void bind_values(nb::class_<Tensor>& tensor) {
     method(tensor, "tolist", "", "The values as nested lists. Runs the graph.",
            [](const Tensor& self) { return values_of(self); });
     method(tensor, "numpy", "*, force=False",
-           "A read-only NumPy array over the same memory, without a copy; `force` detaches. Runs the graph.",
+           "A read-only NumPy array over the same memory, without a copy; `force` detaches, and copies from a GPU. "
+           "Runs the graph.",
            [](nb::handle self, bool force) { return numpy_of(self, force); });
     method(tensor, "__array__", "dtype=None, copy=None", "For numpy.asarray().",
            [](nb::handle self, nb::handle dtype, nb::handle copy) -> nb::object {

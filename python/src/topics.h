@@ -39,6 +39,7 @@ void bind_linalg(nb::module_& m, nb::handle tensor);
 void bind_autograd(nb::module_& m, nb::handle tensor);
 void bind_custom(nb::module_& m, nb::handle tensor);
 void bind_dlpack(nb::module_& m, nb::handle tensor);
+void bind_cuda(nb::module_& m);
 void bind_optim(nb::module_& m);
 void bind_init(nb::module_& m);
 void bind_jit(nb::module_& m);

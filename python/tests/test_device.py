@@ -42,8 +42,8 @@ def test_creation_functions_make_tensors_on_a_device(make):
     assert there.shape == here.shape and there.dtype is here.dtype
     if not here.is_sparse:
         assert there.tolist() == here.tolist()
-    with pytest.raises((RuntimeError, ValueError), match="there is no device 'cuda:3'"):
-        make(device="cuda:3")
+    with pytest.raises((RuntimeError, ValueError), match="there is no device 'cuda:99'"):
+        make(device="cuda:99")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_tensors_move_and_do_not_mix():
     for foreign in (lambda: y.numpy(), lambda: np.asarray(y), lambda: memoryview(y), lambda: np.from_dlpack(y)):
         with pytest.raises((TypeError, BufferError), match="guarded:0.*cpu"):
             foreign()
-    for wrong in ("cuda", "mps:0", "banana"):
+    for wrong in ("cuda:99", "mps:0", "banana"):
         with pytest.raises(RuntimeError, match=f"there is no device '{wrong}'"):
             x.to(wrong)
 
@@ -294,8 +294,6 @@ TENSOR = weft.arange(100.0)
         (lambda: weft.device("cuda", "1"), TypeError, "device(): argument 'index' must be an int or None, not str"),
         (lambda: weft.device("cpu:1"), RuntimeError, "device(): there is no device 'cpu:1': there is one CPU device, 'cpu'"),
         (lambda: weft.device("cpu", 1), RuntimeError, "device(): there is no device 'cpu:1': there is one CPU device, 'cpu'"),
-        (lambda: TENSOR.cuda(), RuntimeError, "cuda(): there is no device 'cuda': this build of Weft has none of the type cuda"),
-        (lambda: nn.Linear(1, 1).cuda(2), RuntimeError, "cuda(): there is no device 'cuda:2': this build of Weft has none of the type cuda"),
         (lambda: TENSOR.cuda("guarded"), RuntimeError, "cuda(): 'guarded' is no device of the type cuda; use to()"),
     ],
 )  # fmt: skip

@@ -58,7 +58,7 @@ def test_mistakes():
         (lambda: windows.kaiser(5, beta=-1.0), ValueError, r"^kaiser\(\): argument 'beta' must not be negative"),
         (lambda: windows.general_cosine(5, a=0.5), TypeError, "must be a list of numbers, not float"),
         (lambda: windows.general_cosine(5, a=[]), ValueError, "at least one number"),
-        (lambda: windows.hann(5, device="cuda"), RuntimeError, "no device 'cuda'"),
+        (lambda: windows.hann(5, device="mps"), RuntimeError, "no device 'mps'"),
     ):
         with pytest.raises(kind, match=message):
             call()

@@ -146,19 +146,13 @@ def test_spawned_processes_have_it_too(tmp_path):
     assert out == ["done"]
 
 
-def test_devices_have_names_and_tensors_stay_on_the_cpu():
+def test_devices_have_names():
     cuda = weft.device("cuda:1")
     assert (cuda.type, cuda.index, str(cuda), repr(cuda)) == ("cuda", 1, "cuda:1", "device(type='cuda', index=1)")
     assert weft.device("cuda", 1) == cuda and weft.device("cpu") != cuda and weft.device("cuda") != cuda
-    with pytest.raises(RuntimeError, match="there is no device 'cuda:1'"):
-        weft.ones(2).to(cuda)
     with pytest.raises(RuntimeError, match="there is no device 'gpu'"):
         weft.device("gpu")
-    assert not weft.cuda.is_available() and weft.cuda.device_count() == 0 and weft.accelerator.current_accelerator() is None
     assert not weft.backends.cudnn.is_available() and not weft.backends.mps.is_available()
-    with pytest.raises(RuntimeError, match="no GPU"):
-        weft.cuda.current_device()
-    weft.cuda.synchronize(), weft.cuda.manual_seed_all(1), weft.cuda.empty_cache()
 
 
 def test_fork_rng_leaves_the_random_numbers_as_they_were():

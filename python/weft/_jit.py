@@ -72,14 +72,14 @@ def jit(function: _F) -> _F:
         rebuild[len(results)] = back
         return results
 
-    captured: dict[Any, Any] = {}  # by the type that autocast uses
+    captured: dict[Any, Any] = {}  # by the types that autocast uses
 
     @functools.wraps(function)
     def call(*args: Tensor) -> Any:
         for arg in args:
             if not isinstance(arg, Tensor):
                 raise TypeError(f"jit: the arguments of {name}() must be tensors, not {type(arg).__name__}")
-        mode = _weft._autocast()
+        mode = _weft._autocast(), _weft._autocast("cuda")
         if mode not in captured:
             captured[mode] = _weft._Jit(flat)
         results = captured[mode](args)

@@ -126,13 +126,19 @@ def _cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_f
 
 
 def _pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """The tensor itself: Weft pins no memory."""
-    return self
+    """The values in page-locked memory of the CPU, which a GPU reads while the program goes on; without a GPU the tensor itself. Runs the graph."""
+    if _weft._cuda_problem():
+        return self
+    return _weft._cuda_pinned(self, device_of_type("pin_memory", "cuda", device))
 
 
 def _is_pinned(self: Tensor, device: Any = None) -> bool:
-    """False: Weft pins no memory."""
-    return False
+    """Whether the values are in page-locked memory. Runs the graph."""
+    return _weft._cuda_is_pinned(self)
+
+
+def _record_stream(self: Tensor, stream: Any) -> None:
+    """Nothing to do: memory is used again in the order of the stream."""
 
 
 _shared: dict[int, Any] = {}  # by id, weak references to the tensors whose memory other processes share: == compares elements
@@ -186,7 +192,7 @@ def _storage(self: Tensor) -> TypedStorage:
 
 
 for _name, _value in {
-    "new": _new, "apply_": _apply, "map_": _map, "cuda": _cuda, "pin_memory": _pin_memory, "is_pinned": _is_pinned, "is_shared": _is_shared, "share_memory_": _share_memory,
+    "new": _new, "apply_": _apply, "map_": _map, "cuda": _cuda, "pin_memory": _pin_memory, "is_pinned": _is_pinned, "record_stream": _record_stream, "is_shared": _is_shared, "share_memory_": _share_memory,
     "is_inference": is_inference, "untyped_storage": _untyped_storage, "storage": _storage,
     "__rdiv__": lambda self, other: other / self, "layout": property(lambda self: _strided(), doc="How elements are stored: weft.strided."),
 }.items():  # fmt: skip

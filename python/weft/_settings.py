@@ -144,8 +144,8 @@ def get_autocast_cpu_dtype() -> _weft.dtype:
 
 
 def get_autocast_gpu_dtype() -> _weft.dtype:
-    """The type that autocast would compute products in on a GPU."""
-    return _weft.float16
+    """The type that autocast computes products in on a GPU."""
+    return _weft._autocast("cuda") or _weft.float16
 
 
 def is_autocast_cpu_enabled() -> bool:

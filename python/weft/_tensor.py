@@ -12,8 +12,12 @@ if TYPE_CHECKING:
 Tensor = _weft.Tensor
 
 
-def _rebuild(values: bytes, dtype: _weft.dtype, requires_grad: bool, kind: Any, shape: tuple[int, ...]) -> Tensor:
+def _rebuild(values: bytes, dtype: _weft.dtype, requires_grad: bool, kind: Any, shape: tuple[int, ...], where: str = "cpu") -> Tensor:
     tensor = _from_bytes(values, dtype, shape)
+    if where != "cpu":
+        from .serialization import _saved_device
+
+        tensor = tensor.to(_saved_device(where))
     if kind is not Tensor:
         special: Tensor = kind(tensor, requires_grad)
         return special
@@ -22,10 +26,10 @@ def _rebuild(values: bytes, dtype: _weft.dtype, requires_grad: bool, kind: Any, 
 
 def _from_bytes(values: bytes, dtype: _weft.dtype, shape: tuple[int, ...]) -> Tensor:
     if not values:
-        return _weft.zeros(shape, dtype=dtype)
+        return _weft.zeros(shape, dtype=dtype, device="cpu")
     halves = dtype in _HALVES
     code: Any = "H" if halves else _CODES[dtype]
-    tensor = _weft.tensor(memoryview(values).cast(code))
+    tensor = _weft.tensor(memoryview(values).cast(code), device="cpu")
     return (tensor.view(dtype) if halves else tensor).reshape(shape)
 
 
@@ -39,7 +43,8 @@ _CODES = {
 def _reduce(self: Tensor, protocol: int | None = None) -> Any:
     value = self.detach().cpu().clone()
     values = memoryview(value.view(_weft.uint16) if self.dtype in _HALVES else value).tobytes()
-    return _rebuild, (values, self.dtype, self.requires_grad, type(self), tuple(self.shape))
+    where = (str(self.device),) if self.is_cuda else ()
+    return _rebuild, (values, self.dtype, self.requires_grad, type(self), tuple(self.shape), *where)
 
 
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:

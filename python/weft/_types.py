@@ -46,7 +46,7 @@ class Size(_Ints):
 
 
 class device:
-    """Where a tensor lives and is computed: "cpu", or a type and an index such as "cuda:0".
+    """Where a tensor lives and is computed: "cpu", or a type and an index such as "cuda:0"; a number alone is a GPU's.
 
     Any device can be named, so that programs can ask for it; making a tensor there needs one that this build of Weft has.
     Tensors that are made in a `with` block of it, or in a function that it decorates, live there.
@@ -59,7 +59,7 @@ class device:
     type: str
     index: int | None
 
-    def __init__(self, type: str | device = "cpu", index: int | None = None) -> None:
+    def __init__(self, type: str | int | device = "cpu", index: int | None = None) -> None:
         self.type, self.index = _parsed("device", "type", type, index)
         self._before: list[Any] = []
 
@@ -97,6 +97,8 @@ class device:
 
 def _parsed(function: str, argument: str, wanted: Any, index: Any = None) -> tuple[str, int | None]:
     """The type and the index of a device that a function was given, or an error that names the function."""
+    if isinstance(wanted, int) and not isinstance(wanted, bool):
+        wanted, index = "cuda", wanted if index is None else index
     if not isinstance(wanted, (str, device)):
         what = "a str such as 'cpu' or 'cuda:0', or a weft.device"
         raise TypeError(f"{function}(): argument '{argument}' must be {what}, not {type(wanted).__name__}")
@@ -121,15 +123,12 @@ def _parsed(function: str, argument: str, wanted: Any, index: Any = None) -> tup
 
 
 def device_of_type(function: str, kind: str, wanted: Any) -> device:
-    """The device that x.cuda(wanted) names, by None, an index or a device; RuntimeError where this build has none."""
+    """The device that x.cuda(wanted) names, by None, an index or a device; RuntimeError where it is not there."""
     name, index = (kind, wanted) if wanted is None or isinstance(wanted, int) else _parsed(function, "device", wanted)
     if name != kind:
         raise RuntimeError(f"{function}(): '{wanted}' is no device of the type {kind}; use to()")
     named = device(*_parsed(function, "device", name, index))
-    try:
-        _weft._check_device(function, named)
-    except RuntimeError:
-        raise RuntimeError(f"{function}(): there is no device '{named}': this build of Weft has none of the type {kind}") from None
+    _weft._check_device(function, named)
     return named
 
 

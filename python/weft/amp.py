@@ -27,19 +27,24 @@ def _warn(text: str) -> None:
     warnings.warn(text, stacklevel=3)
 
 
+def _why_not(kind: str) -> str:
+    return f": {_weft._cuda_problem()}" if kind == "cuda" else ""
+
+
 def is_autocast_available(device_type: str) -> bool:
-    """Whether autocast can be used on a device: on the CPU."""
-    return device_type == "cpu"
+    """Whether autocast can be used on a device: on the CPU, and on a GPU that is there."""
+    return device_type == "cpu" or (device_type == "cuda" and not _weft._cuda_problem())
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Whether autocast is on, on this thread."""
-    return device_type in (None, "cpu") and _weft._autocast() is not None
+    """Whether autocast is on, on this thread; for any device, unless one is named."""
+    return any(_weft._autocast(each) is not None for each in ("cpu", "cuda") if device_type in (None, each))
 
 
 def get_autocast_dtype(device_type: str = "cpu") -> _weft.dtype:
     """The type that autocast computes products in."""
-    return _weft._autocast() or (_weft.bfloat16 if device_type == "cpu" else _weft.float16)
+    default = _weft.bfloat16 if device_type == "cpu" else _weft.float16
+    return (_weft._autocast(device_type) if device_type in ("cpu", "cuda") else None) or default
 
 
 class autocast:
@@ -57,8 +62,8 @@ class autocast:
         kind = device_type.split(":")[0]
         if kind not in ("cpu", "cuda", "mps", "xpu"):
             raise RuntimeError(f"autocast(): there is no device '{device_type}'")
-        if kind != "cpu" and enabled:
-            _warn(f"autocast(): there is no device '{kind}' for Weft; autocast is off")
+        if enabled and not is_autocast_available(kind):
+            _warn(f"autocast(): there is no device '{kind}' for Weft{_why_not(kind)}; autocast is off")
             enabled = False
         self.device, self.fast_dtype = kind, dtype or get_autocast_dtype(kind)
         self.before: list[Any] = []
@@ -68,13 +73,13 @@ class autocast:
         self._enabled = enabled
 
     def __enter__(self) -> Self:
-        if self.device == "cpu":
-            self.before.append(_weft._set_autocast(self.fast_dtype if self._enabled else None))
+        if is_autocast_available(self.device):
+            self.before.append(_weft._set_autocast(self.fast_dtype if self._enabled else None, self.device))
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.device == "cpu":
-            _weft._set_autocast(self.before.pop())
+        if self.before:
+            _weft._set_autocast(self.before.pop(), self.device)
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -93,13 +98,14 @@ def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Any = None) ->
     """Decorates the forward() of an autograd.Function: with `cast_inputs` its tensors come in that type, and autocast is off inside."""
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+    kind = "cuda" if device_type == "cuda" else "cpu"
 
     @functools.wraps(fwd)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        args[0]._autocast = _weft._autocast()
+        args[0]._autocast = _weft._autocast(kind)
         if cast_inputs is None or not is_autocast_enabled(device_type):
             return fwd(*args, **kwargs)
-        with autocast("cpu", enabled=False):
+        with autocast(device_type, enabled=False):
             return fwd(*_cast(args, cast_inputs), **_cast(kwargs, cast_inputs))
 
     return wrapped
@@ -109,14 +115,15 @@ def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
     """Decorates the backward() of an autograd.Function: autocast is as it was in forward()."""
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)
+    kind = "cuda" if device_type == "cuda" else "cpu"
 
     @functools.wraps(bwd)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        before = _weft._set_autocast(getattr(args[0], "_autocast", None))
+        before = _weft._set_autocast(getattr(args[0], "_autocast", None), kind)
         try:
             return bwd(*args, **kwargs)
         finally:
-            _weft._set_autocast(before)
+            _weft._set_autocast(before, kind)
 
     return wrapped
 
@@ -137,8 +144,8 @@ class GradScaler:
         if backoff_factor >= 1.0:
             raise ValueError(f"GradScaler(): argument 'backoff_factor' must be below 1, not {backoff_factor}")
         self._device, self._enabled = device, enabled
-        if enabled and device != "cpu":
-            _warn(f"GradScaler(): there is no device '{device}' for Weft; nothing is scaled")
+        if enabled and not is_autocast_available(str(device).split(":")[0]):
+            _warn(f"GradScaler(): there is no device '{device}' for Weft{_why_not(device)}; nothing is scaled")
             self._enabled = False
         self._scale, self._growth_factor, self._backoff_factor = float(init_scale), growth_factor, backoff_factor
         self._growth_interval, self._good_steps = growth_interval, 0

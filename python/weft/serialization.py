@@ -69,13 +69,14 @@ def load(
     """Reads what save() or torch.save() wrote: tensors, numbers, strings and containers of them. A file that asks for more is refused,
     unless it is trusted: `weights_only=False` runs whatever code the file holds. With a `pickle_module` of your own that is the default,
     and with TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1 in the environment; TORCH_FORCE_WEIGHTS_ONLY_LOAD=1 never trusts a file.
-    Tensors live on the CPU, or on the device that `map_location` names. With `mmap=True` they read the file's memory where it lies, without a copy."""
+    Tensors live where they were saved if that is a GPU that is here, otherwise on the CPU; or where `map_location` says: a device, a dict from
+    saved to new devices, or a function of a tensor and its saved device that gives the tensor where it shall be. With `mmap=True` they read the file's memory where it lies, without a copy."""
     weights_only = _weights_only(weights_only, pickle_module is None)
     if weights_only and pickle_module is not None:
         raise RuntimeError("load(): weights_only=True cannot vouch for a pickle_module of your own; leave one of them out")
     if isinstance(map_location, (str, device)):
         _weft._check_device("load", map_location)
-    maker = _Maker(trusted=not weights_only)
+    maker = _Maker(not weights_only, map_location)
     if isinstance(f, (str, os.PathLike)):
         path = os.fspath(f)
         if pickle_module is not None and _is_pickle(path):
@@ -103,7 +104,7 @@ def _placed(found: Any, location: Any) -> Any:
     if not isinstance(location, (str, device)) or device(location).type == "cpu":
         return found
     if isinstance(found, (_weft.Tensor, Module)):
-        return found.to(location)
+        return found.to(location)  # where it is already, unless a class of the program has made it
     if isinstance(found, dict):
         for key, value in found.items():
             found[key] = _placed(value, location)
@@ -202,6 +203,19 @@ def _own_globals() -> dict[str, Any]:
     return found
 
 
+def _saved_device(name: str) -> str:
+    """The device that a tensor was saved from, if it is a GPU that is here; else the CPU."""
+    kind, _, index = name.partition(":")
+    here = kind == "cuda" and (index or "0").isdecimal() and int(index or 0) < _weft._cuda_device_count() and not _weft._cuda_problem()
+    return name if here else "cpu"
+
+
+def _there(tensor: Tensor, where: Any) -> Tensor:
+    if tensor.device == device(where):
+        return tensor
+    return tensor.detach().to(where).requires_grad_(tensor.requires_grad)
+
+
 def _any_device(*names: Any) -> device:
     """The CPU, whatever device a file names: its tensors live there."""
     return device("cpu")
@@ -210,8 +224,8 @@ def _any_device(*names: Any) -> device:
 class _Maker:
     """Makes the objects of a file: what C++ asks for, one call, change and global at a time."""
 
-    def __init__(self, trusted: bool) -> None:
-        self.trusted = trusted
+    def __init__(self, trusted: bool, location: Any = None) -> None:
+        self.trusted, self._location = trusted, location
         self._own = _own_globals()
         self._safe = dict(_safe)
         self._classes: tuple[type, ...] = tuple(kind for kind in self._safe.values() if isinstance(kind, type))
@@ -258,6 +272,16 @@ class _Maker:
             vars(target).update(state)
         for name, value in (slots or {}).items():
             setattr(target, name, value)
+
+    def placed(self, tensor: Tensor, saved: str) -> Tensor:
+        """A tensor of a file, which is read to the CPU, on its device."""
+        wanted: Any = self._location
+        if callable(wanted) and not isinstance(wanted, device):
+            wanted = wanted(tensor.detach(), saved or "cpu")
+            wanted = wanted if wanted is None else wanted.device
+        elif isinstance(wanted, dict):
+            wanted = wanted.get(saved, None)
+        return _there(tensor, _saved_device(saved) if wanted is None else wanted)
 
     def parameter(self, tensor: Tensor) -> Any:
         from .nn.parameter import Parameter

@@ -6,6 +6,8 @@
 #include "core/target.h"
 #include "ir/storage.h"
 
+#include <weft/device.h>
+
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -30,6 +32,15 @@ class Moment {
 public:
     virtual ~Moment() = default;
     virtual std::int64_t time() = 0;  // when it was reached, in nanoseconds of the host's steady clock; waits for it
+};
+
+// The same for programs that ask where the device is.
+class Event {
+public:
+    virtual ~Event() = default;
+    virtual bool reached() const = 0;  // now; does not wait
+    virtual void wait() const = 0;
+    virtual double milliseconds_after(const Event& before) const = 0;  // of the same device; both were reached
 };
 
 // What a device keeps between runs of one plan.
@@ -80,10 +91,32 @@ public:
     // Behind what was launched before, in front of what comes: two of them tell when what is between ran. This one waits for the device; one
     // that works while the host goes on has its own.
     virtual std::unique_ptr<Moment> mark();
+
+    // What programs ask (weft/cuda.h).
+    virtual std::unique_ptr<Event> record();  // behind what was launched before
+    virtual bool is_idle() { return true; }
+    virtual DeviceMemory memory_use() { return {}; }
+    virtual void reset_most_used() {}
+    virtual void release_memory() {}  // what nobody holds
+
+    // Memory of the host from which the device copies while the host goes on; null: there is none. It is freed with the last reference, and
+    // used again when the copies are done.
+    virtual std::shared_ptr<void> allocate_pinned(std::size_t) { return nullptr; }
+    virtual bool is_pinned(const void*) { return false; }
+
+    // Other libraries use the device in streams of their own; 1 is the default stream.
+    virtual std::uintptr_t stream() { return 0; }  // of what is launched here
+    virtual void run_after(std::uintptr_t) {}      // what is launched from now on comes after that stream's work
+    virtual void run_before(std::uintptr_t) {}     // work that comes into that stream waits for what was launched
+    virtual void take_back(std::uintptr_t) noexcept {
+    }  // memory that was used in that stream: later work may overwrite it
+    virtual void note_shared([[maybe_unused]] int change) noexcept {
+    }  // while memory is shared, runs and the default stream wait for each other
 };
 
 // Opens the device when it is first asked for. Throws ValueError that says what is missing.
 DeviceRuntime& runtime_of(std::uint8_t number);
+DeviceRuntime* opened_runtime(std::uint8_t number);  // null: nobody has asked for it
 
 // Between devices, through the host where there is no other way.
 void transfer(const ir::Storage& from, std::int64_t from_offset, const ir::Storage& to, std::size_t bytes);

@@ -1,7 +1,7 @@
 // cells/shared_memory.cpp: memory that another library may write at any time. What is recorded must not see later writes, so ops use
-// a copy: one for all ops between two runs, as long as the memory has not changed.
+// a copy: one for all ops between two runs, as long as the memory has not changed. A device's memory cannot be compared; each op has its copy.
+#include "backend/device.h"
 #include "cells/state.h"
-#include "device/pool.h"
 #include "schedule/capture.h"
 
 #include "ir/build.h"
@@ -13,21 +13,24 @@ namespace {
 
 using schedule::StorageView;
 
-std::byte* first_element(const StorageView& view) {
-    return ir::host_bytes(*view.storage) + view.offset * static_cast<std::int64_t>(size_of(view.dtype));
+bool on_host(const StorageView& view) { return view.storage->device == kCpu; }
+device::DeviceRuntime& runtime_of(const StorageView& view) { return device::runtime_of(view.storage->device); }
+
+std::int64_t first_byte(const StorageView& view) {
+    return view.offset * static_cast<std::int64_t>(size_of(view.dtype));
 }
 
 // Calls f(part, at, bytes) for pieces that are contiguous in the view and in a dense array, where `at` is the piece's place in that.
 // Stops when f says false.
 template <class F>
-bool for_each_piece(const StorageView& view, F&& f) {
+bool for_each_piece(const StorageView& view, std::byte* bytes, F&& f) {
     const auto width = static_cast<std::int64_t>(size_of(view.dtype));
     std::size_t axes = view.shape.size();
     std::int64_t run = 1;  // elements of a piece
     while (axes > 0 && (view.shape[axes - 1] == 1 || view.strides[axes - 1] == run)) run *= view.shape[--axes];
     const std::int64_t pieces = run == 0 ? 0 : numel(view.shape) / run;
     Dims index = Dims::filled(axes, 0);
-    std::byte* part = first_element(view);
+    std::byte* part = bytes + first_byte(view);
     for (std::int64_t i = 0; i < pieces; ++i) {
         if (!f(part, i * run * width, static_cast<std::size_t>(run * width))) return false;
         for (std::size_t d = axes; d-- > 0;) {
@@ -41,38 +44,60 @@ bool for_each_piece(const StorageView& view, F&& f) {
 }
 
 bool equals(const StorageView& view, const std::byte* dense) {
-    return for_each_piece(view, [&](const std::byte* part, std::int64_t at, std::size_t bytes) {
-        return std::memcmp(part, dense + at, bytes) == 0;
-    });
+    return for_each_piece(view, ir::host_bytes(*view.storage),
+                          [&](const std::byte* part, std::int64_t at, std::size_t bytes) {
+                              return std::memcmp(part, dense + at, bytes) == 0;
+                          });
 }
 
-void load(const StorageView& view, std::byte* dense) {
-    for_each_piece(view, [&](const std::byte* part, std::int64_t at, std::size_t bytes) {
+void load(const StorageView& view, std::byte* memory, std::byte* dense) {
+    for_each_piece(view, memory, [&](const std::byte* part, std::int64_t at, std::size_t bytes) {
         std::memcpy(dense + at, part, bytes);
         return true;
     });
 }
 
-// Of the same shape and type.
-void store(const StorageView& from, const StorageView& to) {
+// Of the same shape and type; `source` and `target` are the storages' bytes.
+void store(const StorageView& from, std::byte* source, const StorageView& to, std::byte* target) {
     std::vector<std::byte> dense;
-    const std::byte* elements = first_element(from);
+    const std::byte* elements = source + first_byte(from);
     if (!(from.strides == row_major_strides(from.shape))) {
         dense.resize(static_cast<std::size_t>(numel(from.shape)) * size_of(from.dtype));
-        load(from, dense.data());
+        load(from, source, dense.data());
         elements = dense.data();
     }
-    for_each_piece(to, [&](std::byte* part, std::int64_t at, std::size_t bytes) {
+    for_each_piece(to, target, [&](std::byte* part, std::int64_t at, std::size_t bytes) {
         std::memcpy(part, elements + at, bytes);
         return true;
     });
 }
 
+void store(const StorageView& from, const StorageView& to) {
+    if (on_host(from)) return store(from, ir::host_bytes(*from.storage), to, ir::host_bytes(*to.storage));
+    device::DeviceRuntime& runtime = runtime_of(from);
+    if (from.strides == row_major_strides(from.shape) && to.strides == from.strides) {
+        const auto bytes = static_cast<std::size_t>(numel(from.shape)) * size_of(from.dtype);
+        return runtime.copy(*from.storage, first_byte(from), *to.storage, first_byte(to), bytes);
+    }
+    std::vector<std::byte> source(from.storage->bytes), target(to.storage->bytes);  // by way of the host
+    runtime.read(*from.storage, 0, source.data(), source.size());
+    runtime.read(*to.storage, 0, target.data(), target.size());
+    store(from, source.data(), to, target.data());
+    runtime.write(*to.storage, 0, target.data(), target.size());
+}
+
 ir::NodeRef copy_of(Cell& cell, const StorageView& view) {
+    if (!on_host(view)) {  // as it lies there: in one piece
+        const ir::Storage& memory = *view.storage;
+        StorageView copy = view;
+        copy.storage = runtime_of(view).allocate(static_cast<std::int64_t>(memory.bytes));
+        runtime_of(view).copy(memory, 0, *copy.storage, 0, memory.bytes);
+        return schedule::buffer_of(copy);
+    }
     const std::int64_t bytes = numel(view.shape) * static_cast<std::int64_t>(size_of(view.dtype));
     if (!cell.snapshot || !equals(view, ir::host_bytes(*cell.snapshot))) {
-        cell.snapshot = device::allocate(bytes);
-        load(view, ir::host_bytes(*cell.snapshot));
+        cell.snapshot = device::runtime_of(kCpu).allocate(bytes);
+        load(view, ir::host_bytes(*view.storage), ir::host_bytes(*cell.snapshot));
         state().with_snapshot.push_back(cell.weak_from_this());
     }
     return ir::buffer(cell.snapshot, view.dtype, view.shape, 0, row_major_strides(view.shape));

@@ -56,11 +56,26 @@ std::unique_ptr<Moment> DeviceRuntime::mark() {
     return std::make_unique<Now>();
 }
 
+std::unique_ptr<Event> DeviceRuntime::record() {
+    struct Done final : Event {
+        const std::chrono::steady_clock::time_point at = std::chrono::steady_clock::now();
+        bool reached() const override { return true; }
+        void wait() const override {}
+        double milliseconds_after(const Event& before) const override {
+            return std::chrono::duration<double, std::milli>(at - static_cast<const Done&>(before).at).count();
+        }
+    };
+    synchronise();
+    return std::make_unique<Done>();
+}
+
 DeviceRuntime& runtime_of(std::uint8_t number) {
     if (number == kCpu || number == kAnyDevice) return cpu_runtime();
-    DeviceRuntime* const runtime = open[number].load(std::memory_order_acquire);
+    DeviceRuntime* const runtime = opened_runtime(number);
     return runtime ? *runtime : opened(number);
 }
+
+DeviceRuntime* opened_runtime(std::uint8_t number) { return open[number].load(std::memory_order_acquire); }
 
 void transfer(const ir::Storage& from, std::int64_t from_offset, const ir::Storage& to, std::size_t bytes) {
     DeviceRuntime &source = runtime_of(from.device), &target = runtime_of(to.device);

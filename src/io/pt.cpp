@@ -219,7 +219,8 @@ private:
         if (bytes) global("torch.storage", "UntypedStorage");
         else global("torch", std::string(type.storage));
         text(std::to_string(place.storage));
-        text("cpu");
+        const Device device = object.tensor.device();
+        text(device.type() == "cuda" ? device.name() : "cpu");  // where a reader puts it; PyTorch knows these
         integer(static_cast<std::int64_t>(bytes ? size : size / size_of(type.dtype)));
         op("tQ");
         integer(place.offset);

@@ -16,13 +16,14 @@ public:
 
     struct Storage {
         std::string key;
+        std::string location;  // the device that it was on: "cpu", "cuda:0"
         DType dtype = u8;
         std::int64_t count = 0;
         bool bytes = false;  // elements of any type
     };
     const std::vector<Storage>& storages() const { return storages_; }
 
-    // Fills in the tensors, once their memory is known: memory(i) is that of storage i.
+    // Fills in the tensors, once their memory is known: memory(i) is that of storage i. Their texts are the devices that they were on.
     void build_tensors(Objects& objects, const std::function<Bytes(std::size_t storage)>& memory);
 
 private:

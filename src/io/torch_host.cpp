@@ -113,6 +113,7 @@ Ref TorchHost::persistent(Objects& objects, Ref id) {
     if (!dtype || (key.kind != Kind::Text && key.kind != Kind::Int) || count.kind != Kind::Int || count.integer < 0 ||
         count.integer > INT64_MAX / 8)
         damaged("a storage has no type, name or size");
+    if (objects[found.items[3]].kind == Kind::Text) storage.location = objects[found.items[3]].text;
     storage.key = key.kind == Kind::Int ? std::to_string(key.integer) : key.text;
     storage.dtype = *dtype;
     storage.count = count.integer;
@@ -224,9 +225,9 @@ std::optional<Ref> TorchHost::typed_tensor(Objects& objects, const std::vector<R
     return {};
 }
 
-// Of Weft's own pickles: (bytes, element type, requires_grad, class, shape).
+// Of Weft's own pickles: (bytes, element type, requires_grad, class, shape), and a GPU that it was on.
 std::optional<Ref> TorchHost::own_tensor(Objects& objects, const std::vector<Ref>& arguments) {
-    if (arguments.size() != 5) damaged("a tensor is described by too few values");
+    if (arguments.size() != 5 && arguments.size() != 6) damaged("a tensor is described by too few values");
     const Object &bytes = objects[arguments[0]], &grad = objects[arguments[2]], &kind = objects[arguments[3]];
     const DType dtype = element_type(objects[arguments[1]]);
     const Shape shape(sizes(objects, arguments[4]));
@@ -239,6 +240,7 @@ std::optional<Ref> TorchHost::own_tensor(Objects& objects, const std::vector<Ref
     if (!parameter && name != "weft.Tensor" && name != "weft._weft.Tensor")
         return {};  // a class of the program: it is called
     Object object{.kind = Kind::Tensor, .parameter = parameter};
+    if (arguments.size() == 6) object.text = objects[arguments[5]].text;
     const Bytes copy = held({bytes_of(bytes.text), nullptr});
     object.tensor = tensor_over(copy.data.data(), shape, dtype, copy.owner);
     if (grad.integer != 0 && is_float(dtype)) object.tensor.set_requires_grad();
@@ -299,6 +301,7 @@ void TorchHost::build_storage(Objects& objects, const Bytes& bytes, const std::v
             object.tensor = tensor_over(part.data.data(), user->shape, user->strides, user->dtype, part.owner);
         }
         if (user->requires_grad) object.tensor.set_requires_grad();
+        object.text = storages_[user->storage].location;
     }
 }
 

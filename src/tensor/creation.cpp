@@ -66,7 +66,9 @@ void store_nested(const Nested& values, DType dtype, std::span<const std::int64_
 }
 
 struct ForeignStorage final : ir::Storage {
-    ForeignStorage(void* memory, std::size_t size, std::shared_ptr<void> owner) : owner(std::move(owner)) {
+    ForeignStorage(void* memory, std::size_t size, std::shared_ptr<void> owner, Device where)
+        : owner(std::move(owner)) {
+        device = where.number();
         address = reinterpret_cast<std::uintptr_t>(memory);
         bytes = size;
         foreign = true;
@@ -109,10 +111,11 @@ Tensor from_bytes(const void* elements, DType dtype, const Shape& shape, std::op
 namespace {
 
 Tensor over_memory(const Checker& check, void* elements, const Shape& shape, const Dims& strides, DType dtype,
-                   std::shared_ptr<void> owner) {
+                   std::shared_ptr<void> owner, Device device) {
+    check_available(device);
     check.sizes(shape);
     check.value(strides.size() == shape.size(), "there must be one stride for each axis");
-    if (numel(shape) == 0) return zeros(shape, dtype);
+    if (numel(shape) == 0) return zeros(shape, {dtype, device});
     check.value(elements != nullptr, "there are no elements");
     check.value(reinterpret_cast<std::uintptr_t>(elements) % size_of(dtype) == 0, "the memory is not aligned to the ",
                 size_of(dtype), " bytes of an element; copy it");
@@ -124,22 +127,23 @@ Tensor over_memory(const Checker& check, void* elements, const Shape& shape, con
     }
     const auto width = static_cast<std::int64_t>(size_of(dtype));
     const auto bytes = static_cast<std::size_t>(checked_mul(checked_add(after - before, 1), width));
-    auto storage =
-        std::make_shared<ForeignStorage>(static_cast<std::byte*>(elements) + before * width, bytes, std::move(owner));
+    auto storage = std::make_shared<ForeignStorage>(static_cast<std::byte*>(elements) + before * width, bytes,
+                                                    std::move(owner), device);
     return make_tensor(ir::buffer(std::move(storage), dtype, shape, -before, strides));
 }
 
 }  // namespace
 
-Tensor from_memory(void* elements, const Shape& shape, const Dims& strides, DType dtype, std::shared_ptr<void> owner) {
+Tensor from_memory(void* elements, const Shape& shape, const Dims& strides, DType dtype, std::shared_ptr<void> owner,
+                   Device device) {
     const Checker check("from_memory", {{"shape", shape}, {"strides", strides}, {"dtype", dtype}});
-    return over_memory(check, elements, shape, strides, dtype, std::move(owner));
+    return over_memory(check, elements, shape, strides, dtype, std::move(owner), device);
 }
 
 Tensor from_shared_memory(void* elements, const Shape& shape, const Dims& strides, DType dtype,
-                          std::shared_ptr<void> owner) {
+                          std::shared_ptr<void> owner, Device device) {
     const Checker check("from_shared_memory", {{"shape", shape}, {"strides", strides}, {"dtype", dtype}});
-    Tensor result = over_memory(check, elements, shape, strides, dtype, std::move(owner));
+    Tensor result = over_memory(check, elements, shape, strides, dtype, std::move(owner), device);
     if (result.numel() > 0) result.cell()->shared = result.cell()->node;
     return result;
 }

@@ -286,7 +286,7 @@ TEST_CASE("the pool: what is allocated, what is reserved, the most of both, and 
     MemoryPool pool;
     pool.open(0, stream, "cuda:0");
     const auto use = [&] {
-        const MemoryUse now = pool.use();
+        const DeviceMemory now = pool.use();
         return std::vector{now.allocated, now.most_allocated, now.reserved, now.most_reserved};
     };
     using Bytes = std::vector<std::int64_t>;

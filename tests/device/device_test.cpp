@@ -1,6 +1,7 @@
 // Devices as a user sees them: where tensors are made, computed and moved, with "guarded", whose memory the host cannot touch.
 #include <weft/nn.h>
 #include <weft/optim.h>
+#include <weft/shared_memory.h>
 #include <weft/weft.h>
 
 #include <doctest/doctest.h>
@@ -101,6 +102,27 @@ TEST_CASE("different devices do not mix, and the message names both; numbers do"
     CHECK(values(tensor(3.0) - y) == Floats{2, 2, 2, 2});
     CHECK(values(where(y > 0, y, tensor(0.0))) == Floats{1, 1, 1, 1});
     CHECK(error_of<ValueError>([&] { x.to("guarded").to("cuda"); }).find("cuda:0") != std::string::npos);
+}
+
+TEST_CASE(
+    "another library's memory on a device is read where it is, copied for what is recorded, and written in place") {
+    const DeviceScope host(cpu);
+    const Tensor theirs = tensor({{1.0, 2.0, 3.0}, {4.0, 5.0, 6.0}}).to(guarded()).realize();
+    const MemoryView memory = theirs.memory();
+    const auto over = [&](const Shape& shape, const Dims& strides) {
+        return from_shared_memory(const_cast<void*>(memory.data), shape, strides, f32,
+                                  std::const_pointer_cast<void>(memory.owner), guarded());
+    };
+    Tensor x = over({2, 3}, {3, 1}), turned = over({3, 2}, {1, 3});
+    CHECK((x.device() == guarded() && x.data_ptr() == memory.data));
+    const Tensor before = x * 2, column = turned * 1;
+    x += 1;
+    CHECK(values(before) == Floats{2, 4, 6, 8, 10, 12});
+    CHECK(values(column) == Floats{1, 4, 2, 5, 3, 6});
+    CHECK(values(turned) == Floats{2, 5, 3, 6, 4, 7});
+    turned *= tensor({{1.0, 10.0}, {1.0, 10.0}, {1.0, 10.0}}).to(guarded());
+    CHECK(values(x) == Floats{2, 3, 4, 50, 60, 70});
+    CHECK(from_shared_memory(nullptr, {0}, {1}, f32, nullptr, guarded()).device() == guarded());
 }
 
 TEST_CASE("what is moved is computed once, and gradients come back") {

@@ -48,8 +48,9 @@ void check_device(int device) {
 }
 
 // An H200.
-constexpr std::pair<int, int> kAttributes[] = {{1, 1024},  {8, 49152}, {10, 32}, {12, 65536},  {16, 132},
-                                               {39, 2048}, {75, 9},    {76, 0},  {81, 233472}, {97, 232448}};
+constexpr std::pair<int, int> kAttributes[] = {{1, 1024}, {8, 49152},     {10, 32},    {12, 65536},
+                                               {16, 132}, {38, 62914560}, {39, 2048},  {75, 9},
+                                               {76, 0},   {81, 233472},   {97, 232448}};
 
 }  // namespace
 }  // namespace weft::fake
@@ -102,6 +103,13 @@ WEFT_FAKE_EXPORT int cuDeviceGetAttribute(int* value, int attribute, int device)
                 return;
             }
         throw CallError{kInvalidValue, "the fake does not know the attribute " + std::to_string(attribute)};
+    });
+}
+
+WEFT_FAKE_EXPORT int cuDeviceTotalMem_v2(std::size_t* bytes, int device) {
+    return call("cuDeviceTotalMem_v2", Needs::Init, [&] {
+        check_device(device);
+        *bytes = state().memory;
     });
 }
 

@@ -23,6 +23,7 @@ State* with_settings() {
     s.memory = setting("WEFT_FAKE_MEMORY", s.memory);
     s.version = static_cast<int>(setting("WEFT_FAKE_VERSION", 12080));
     s.devices = static_cast<int>(setting("WEFT_FAKE_DEVICES", 1));
+    if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible && *visible != '0') s.devices = 0;
     if (const char* const given = std::getenv("WEFT_FAKE_FAIL")) {
         std::istringstream all(given);
         for (std::string one; std::getline(all, one, ',');) {
@@ -91,7 +92,11 @@ AllocationRef allocation_of(Address address, std::size_t bytes) {
                                        " are not in memory that is allocated"};
 }
 
-void enqueue(Stream* stream, std::function<void()> work) { state().streams[stream]->queue.push_back(std::move(work)); }
+Stream& stream_of(Stream* handle) {
+    return reinterpret_cast<std::uintptr_t>(handle) <= 2 ? state().default_stream : *state().streams[handle];
+}
+
+void enqueue(Stream* stream, std::function<void()> work) { stream_of(stream).queue.push_back(std::move(work)); }
 
 void drain(Stream& stream, const std::function<bool()>& done) {
     while (!done() && !stream.queue.empty()) {

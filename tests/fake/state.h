@@ -65,13 +65,17 @@ struct Allocation {
 };
 using AllocationRef = std::shared_ptr<Allocation>;
 
-struct Event {
-    bool recorded = false, reached = false;
-    std::chrono::steady_clock::time_point time;
-};
-
 struct Stream {
     std::deque<std::function<void()>> queue;
+};
+
+struct Recording {
+    Stream& stream;
+    bool reached = false;
+    std::chrono::steady_clock::time_point time = {};
+};
+struct Event {
+    std::shared_ptr<Recording> last;  // null: it was never recorded
 };
 
 struct Module;
@@ -165,6 +169,7 @@ struct State {
     Address next = Address{1} << 50;  // no address of the host
     std::map<const std::byte*, std::size_t> pinned;
     Handles<Stream> streams;
+    Stream default_stream;
     Handles<Event> events;
     Handles<Module> modules;
     Handles<Function> functions;
@@ -187,10 +192,13 @@ int call(const char* name, Needs needs, const std::function<void()>& body);
 // The allocation in which these bytes are.
 AllocationRef allocation_of(Address address, std::size_t bytes);
 
+Stream& stream_of(Stream* handle);  // 0, 1 and 2 are the default stream
 void enqueue(Stream* stream, std::function<void()> work);
 // Runs what is in the queue until `done`; without it, all.
 void drain(
     Stream& stream, const std::function<bool()>& done = [] { return false; });
+
+void reach(const Recording& recording);  // runs its stream until there
 
 Kernel kernel_of(const KernelParams& params);       // checks the launch, and copies its parameters
 void enqueue(Stream* stream, const Kernel& given);  // which may touch what is allocated now

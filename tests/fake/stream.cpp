@@ -70,6 +70,10 @@ void enqueue(Stream* stream, const Kernel& given) {
     });
 }
 
+void reach(const Recording& recording) {
+    drain(recording.stream, [&] { return recording.reached; });
+}
+
 }  // namespace weft::fake
 
 using namespace weft::fake;
@@ -82,7 +86,30 @@ WEFT_FAKE_EXPORT int cuStreamCreate(Stream** stream, unsigned flags) {
 }
 
 WEFT_FAKE_EXPORT int cuStreamSynchronize(Stream* stream) {
-    return call("cuStreamSynchronize", Needs::Context, [&] { drain(*state().streams[stream]); });
+    return call("cuStreamSynchronize", Needs::Context, [&] { drain(stream_of(stream)); });
+}
+
+// Who asks is told how it was; then the device gets on.
+WEFT_FAKE_EXPORT int cuStreamQuery(Stream* stream) {
+    return call("cuStreamQuery", Needs::Context, [&] {
+        if (stream_of(stream).queue.empty()) return;
+        drain(stream_of(stream));
+        throw CallError{kNotReady, ""};
+    });
+}
+
+WEFT_FAKE_EXPORT int cuStreamWaitEvent(Stream* stream, Event* event, unsigned) {
+    return call("cuStreamWaitEvent", Needs::Context, [&] {
+        if (const std::shared_ptr<Recording> last = state().events[event]->last)
+            enqueue(stream, [last] { reach(*last); });
+    });
+}
+
+WEFT_FAKE_EXPORT int cuCtxSynchronize() {
+    return call("cuCtxSynchronize", Needs::Context, [&] {
+        drain(state().default_stream);
+        for (const auto& [handle, stream] : state().streams) drain(*stream);
+    });
 }
 
 WEFT_FAKE_EXPORT int cuLaunchKernel(Function* function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z,
@@ -104,9 +131,7 @@ WEFT_FAKE_EXPORT int cuEventCreate(Event** event, unsigned) {
 
 WEFT_FAKE_EXPORT int cuEventRecord(Event* event, Stream* stream) {
     return call("cuEventRecord", Needs::Context, [&] {
-        const std::shared_ptr<Event> recorded = state().events[event];
-        recorded->recorded = true;
-        recorded->reached = false;
+        const auto recorded = state().events[event]->last = std::make_shared<Recording>(stream_of(stream));
         enqueue(stream, [recorded] {
             recorded->reached = true;
             recorded->time = std::chrono::steady_clock::now();
@@ -114,21 +139,27 @@ WEFT_FAKE_EXPORT int cuEventRecord(Event* event, Stream* stream) {
     });
 }
 
-// Its stream is not known: there is one, or all of them run.
 WEFT_FAKE_EXPORT int cuEventSynchronize(Event* event) {
     return call("cuEventSynchronize", Needs::Context, [&] {
-        const std::shared_ptr<Event> wanted = state().events[event];
-        if (!wanted->recorded) return;
-        for (const auto& [handle, stream] : state().streams) drain(*stream, [&] { return wanted->reached; });
+        if (const std::shared_ptr<Recording> last = state().events[event]->last) reach(*last);
+    });
+}
+
+WEFT_FAKE_EXPORT int cuEventQuery(Event* event) {
+    return call("cuEventQuery", Needs::Context, [&] {
+        const std::shared_ptr<Recording> last = state().events[event]->last;
+        if (!last || last->reached) return;
+        reach(*last);
+        throw CallError{kNotReady, ""};
     });
 }
 
 WEFT_FAKE_EXPORT int cuEventElapsedTime(float* milliseconds, Event* from, Event* to) {
     return call("cuEventElapsedTime", Needs::Context, [&] {
-        const Event &first = *state().events[from], &last = *state().events[to];
-        if (!first.recorded || !last.recorded) throw CallError{kInvalidHandle, "an event was not recorded"};
-        if (!first.reached || !last.reached) throw CallError{kNotReady, "an event was not waited for"};
-        *milliseconds = std::chrono::duration<float, std::milli>(last.time - first.time).count();
+        const std::shared_ptr<Recording> first = state().events[from]->last, last = state().events[to]->last;
+        if (!first || !last) throw CallError{kInvalidHandle, "an event was not recorded"};
+        if (!first->reached || !last->reached) throw CallError{kNotReady, "an event was not waited for"};
+        *milliseconds = std::chrono::duration<float, std::milli>(last->time - first->time).count();
     });
 }
 

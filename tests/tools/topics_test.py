@@ -33,7 +33,7 @@ ABSENT = {
 # Files that are no topic's, by kind: what several topics share, and what is no op.
 OTHERS = {
     "source": "cell check contract correlate custom_gradient hooks indices mapped nodes windows",
-    "binding": "arguments autocast autograd buffer convert custom data debug dlpack dtype errors file_objects files init "
+    "binding": "arguments autocast autograd buffer convert cuda custom data debug dlpack dtype errors file_objects files init "
     "interrupt jit lifetime module operators optim out profile",
     "test": "",
     "registry": "__init__ array_api pending registry test_registry",

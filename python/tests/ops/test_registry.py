@@ -17,7 +17,7 @@ from .registry import ENTRIES, apply, assert_close, call, expected, result_dtype
 # Public names that take or make no tensors, or that do no arithmetic, with the reason in one word.
 NOT_OPS = {
     "type": "ArgumentError BackendError DTypeError Explanation Generator GradError GradFn Kernel LinAlgError linalg.LinAlgError RemovableHandle ShapeError Size Tensor device dtype "
-    "finfo iinfo layout memory_format BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor",
+    "OutOfMemoryError finfo iinfo layout memory_format BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor ShortTensor",
     "setting": "get_default_device set_default_device set_default_tensor_type counters enable_grad get_default_dtype get_num_threads get_rng_state inference_mode initial_seed is_grad_enabled "
     "manual_seed no_grad set_debug_level set_default_dtype set_printoptions set_grad_enabled set_memory_limit set_num_threads set_rng_state trim_memory",
     "tool": "describe_api jit load realize save search_api",
@@ -27,7 +27,7 @@ NOT_OPS = {
     "Tensor.stride Tensor.type is_complex is_nonzero is_same_size is_signed can_cast result_type "
     "Tensor.is_conj Tensor.is_inference Tensor.is_neg is_conj is_inference is_neg",
     "autograd": "Tensor.backward Tensor.detach_ Tensor.register_hook Tensor.register_post_accumulate_grad_hook Tensor.requires_grad_ Tensor.retain_grad",
-    "storage": "Tensor.apply_ Tensor.cuda Tensor.is_pinned Tensor.is_shared Tensor.map_ Tensor.new Tensor.pin_memory Tensor.resize_ Tensor.resize_as_ Tensor.set_ Tensor.share_memory_ "
+    "storage": "Tensor.apply_ Tensor.cuda Tensor.is_pinned Tensor.is_shared Tensor.map_ Tensor.new Tensor.pin_memory Tensor.record_stream Tensor.resize_ Tensor.resize_as_ Tensor.set_ Tensor.share_memory_ "
     "Tensor.storage Tensor.untyped_storage is_storage",
     "sparse": "Tensor.to_dense Tensor.to_sparse Tensor.to_sparse_coo",  # test_sparse.py
     "exit": "Tensor.item Tensor.numpy Tensor.realize Tensor.tolist",

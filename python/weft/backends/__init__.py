@@ -1,4 +1,4 @@
-"""weft.backends: settings of libraries that Weft does not use. They can be set and read; nothing follows from them on a CPU."""
+"""weft.backends: settings of libraries that Weft does not use. They can be set and read; nothing follows from them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _set(enabled: bool) -> None:
 
 cpu = _module("cpu", "What the CPU can do.", get_cpu_capability=_capability)
 cuda = _module(
-    "cuda", "Settings of CUDA's libraries.", is_built=_no, sdp_kernel=_sdp_kernel, SDPAParams=SDPAParams,
+    "cuda", "Settings of CUDA's libraries, which Weft does not use: its kernels are its own.", is_built=lambda: True, sdp_kernel=_sdp_kernel, SDPAParams=SDPAParams,
     matmul=_Settings(allow_tf32=False, allow_fp16_reduced_precision_reduction=True, allow_bf16_reduced_precision_reduction=True,
                      fp32_precision="ieee"),
     cufft_plan_cache=_Settings(size=0, max_size=0), preferred_linalg_library=lambda backend=None: "default",

@@ -403,7 +403,7 @@ class Module:
         target = _weft.zeros(1, dtype=_weft.bool).to(*args, **kwargs)
         if target.dtype is not _weft.bool and not target.is_floating_point():
             raise TypeError(f"to(): modules are converted to types of floats only, not {target.dtype!r}")
-        named = kwargs.get("device") is not None or any(isinstance(arg, (str, _device)) for arg in args)
+        named = kwargs.get("device") is not None or any(isinstance(arg, (str, int, _device)) and not isinstance(arg, bool) for arg in args)
         return self._convert(None if target.dtype is _weft.bool else target.dtype, target.device if named else None)
 
     def float(self) -> Any:

@@ -27,16 +27,17 @@ class _Modes:
 
     def __init__(self, preserve_rng_state: bool) -> None:
         self.random = _weft.get_rng_state() if preserve_rng_state else None
-        self.autocast = _weft._autocast()
+        self.autocast = _weft._autocast(), _weft._autocast("cuda")
 
     def __enter__(self) -> None:
-        self.before = (_weft.get_rng_state(), _weft._set_autocast(self.autocast))
+        host, gpu = self.autocast
+        self.before = (_weft.get_rng_state(), _weft._set_autocast(host), _weft._set_autocast(gpu, "cuda"))
         if self.random is not None:
             _weft.set_rng_state(self.random)
 
     def __exit__(self, *_: object) -> None:
-        random, autocast = self.before
-        _weft._set_autocast(autocast)
+        random, host, gpu = self.before
+        _weft._set_autocast(host), _weft._set_autocast(gpu, "cuda")
         if self.random is not None:
             _weft.set_rng_state(random)
 

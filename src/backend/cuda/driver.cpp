@@ -43,13 +43,18 @@ Opened open() {
     find(f.device_get, "cuDeviceGet");
     find(f.device_name, "cuDeviceGetName");
     find(f.device_attribute, "cuDeviceGetAttribute");
+    find(f.device_memory, "cuDeviceTotalMem_v2");
     find(f.retain_context, "cuDevicePrimaryCtxRetain");
     find(f.set_context, "cuCtxSetCurrent");
+    find(f.synchronize_context, "cuCtxSynchronize");
     find(f.create_stream, "cuStreamCreate");
     find(f.synchronize_stream, "cuStreamSynchronize");
+    find(f.query_stream, "cuStreamQuery");
+    find(f.wait_for_event, "cuStreamWaitEvent");
     find(f.create_event, "cuEventCreate");
     find(f.record_event, "cuEventRecord");
     find(f.synchronize_event, "cuEventSynchronize");
+    find(f.query_event, "cuEventQuery");
     find(f.elapsed, "cuEventElapsedTime");
     find(f.destroy_event, "cuEventDestroy_v2");
     find(f.default_pool, "cuDeviceGetDefaultMemPool");

@@ -21,7 +21,7 @@ using GraphNode = struct GraphNodeTag*;
 using GraphExec = struct GraphExecTag*;
 using Link = struct LinkTag*;
 
-enum class Result : int { Success = 0, OutOfMemory = 2, Deinitialized = 4, NoDevice = 100 };
+enum class Result : int { Success = 0, OutOfMemory = 2, Deinitialized = 4, NoDevice = 100, NotReady = 600 };
 
 // A kernel with its parameters, as a graph takes it.
 struct KernelNode {
@@ -41,13 +41,18 @@ struct Driver {
     Result (*device_get)(int* device, int index);
     Result (*device_name)(char* name, int length, int device);
     Result (*device_attribute)(int* value, int attribute, int device);
+    Result (*device_memory)(std::size_t* bytes, int device);
     Result (*retain_context)(Context* context, int device);
     Result (*set_context)(Context context);
+    Result (*synchronize_context)();
     Result (*create_stream)(Stream* stream, unsigned flags);
     Result (*synchronize_stream)(Stream stream);
+    Result (*query_stream)(Stream stream);
+    Result (*wait_for_event)(Stream stream, Event event, unsigned flags);
     Result (*create_event)(Event* event, unsigned flags);
     Result (*record_event)(Event event, Stream stream);
     Result (*synchronize_event)(Event event);
+    Result (*query_event)(Event event);
     Result (*elapsed)(float* milliseconds, Event from, Event to);
     Result (*destroy_event)(Event event);
     Result (*default_pool)(Pool* pool, int device);

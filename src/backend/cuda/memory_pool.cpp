@@ -84,9 +84,14 @@ void MemoryPool::release_all() {
     driver().trim_pool(pool_, 0);
 }
 
-MemoryUse MemoryPool::use() const {
+DeviceMemory MemoryPool::use() const {
+    std::size_t free = 0, total = 0;
+    require(driver().memory_info(&free, &total), "asking for the memory");
     const std::lock_guard lock(mutex_);
-    return use_;
+    DeviceMemory use = use_;
+    use.free = static_cast<std::int64_t>(free);
+    use.total = static_cast<std::int64_t>(total);
+    return use;
 }
 
 void MemoryPool::reset_most() {

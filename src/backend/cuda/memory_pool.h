@@ -4,17 +4,14 @@
 
 #include "backend/cuda/driver.h"
 
+#include <weft/device.h>
+
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <vector>
 
 namespace weft::backend::cuda {
-
-struct MemoryUse {                                   // bytes
-    std::int64_t allocated = 0, most_allocated = 0;  // by who asked
-    std::int64_t reserved = 0, most_reserved = 0;    // from the driver
-};
 
 // The context of the device is current in every call.
 class MemoryPool {
@@ -25,8 +22,8 @@ public:
     Address allocate(std::size_t bytes);
     void free(Address address, std::size_t bytes);
 
-    void release_all();  // what nobody holds goes back to the driver
-    MemoryUse use() const;
+    void release_all();        // what nobody holds goes back to the driver
+    DeviceMemory use() const;  // and what the device has
     void reset_most();
 
 private:
@@ -37,7 +34,7 @@ private:
     std::string name_;  // of the device
     mutable std::mutex mutex_;
     std::map<std::size_t, std::vector<Address>> free_;  // by size
-    MemoryUse use_;
+    DeviceMemory use_;
 };
 
 }  // namespace weft::backend::cuda

@@ -4,6 +4,7 @@
 
 #include "backend/cuda/driver.h"
 #include "backend/cuda/memory_pool.h"
+#include "backend/cuda/pinned.h"
 #include "backend/cuda/program.h"
 #include "backend/cuda/run.h"
 #include "core/str.h"
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <mutex>
 #include <utility>
@@ -24,7 +26,12 @@ namespace {
 using ir::Storage;
 
 // Attributes of a device.
-constexpr int kMultiprocessors = 16, kMajor = 75, kMinor = 76;
+constexpr int kWarpSize = 10, kMultiprocessors = 16, kL2Cache = 38, kThreads = 39, kMajor = 75, kMinor = 76,
+              kShared = 81;
+constexpr int kOldestCapability = 80;  // compute capability
+
+constexpr std::uintptr_t kDefaultStream = 1,
+                         kLastOfDefault = 2;  // of the process, and of a thread; both wait for each other
 
 class Cuda;
 
@@ -101,11 +108,16 @@ public:
     ~Recorded() { driver().destroy_event(event_); }
     Recorded(const Recorded&) = delete;
     Recorded& operator=(const Recorded&) = delete;
-    std::int64_t nanoseconds_after(const Recorded& before) const {
+    void wait() const { require(driver().synchronize_event(event_), "running kernels"); }
+    bool reached() const {
+        const Result result = driver().query_event(event_);
+        if (result != Result::NotReady) require(result, "running kernels");
+        return result == Result::Success;
+    }
+    float milliseconds_after(const Recorded& before) const {
         float milliseconds = 0;
-        require(driver().synchronize_event(event_), "running kernels");
         require(driver().elapsed(&milliseconds, before.event_, event_), "timing kernels");
-        return static_cast<std::int64_t>(1e6 * milliseconds);
+        return milliseconds;
     }
 
 private:
@@ -123,19 +135,14 @@ class Cuda final : public device::DeviceRuntime {
 public:
     Cuda(int index, TargetRef (*host)())
         : number_(Device("cuda:" + std::to_string(index)).number()), process_(::getpid()), host_(host) {
+        const GpuProperties found = properties(index);
+        capability_ = 10 * found.major + found.minor;
+        multiprocessors_ = found.multiprocessors;
         require(driver().device_get(&device_, index), "opening the device");
         require(driver().retain_context(&context_, device_), "making a context");
         enter();
-        int major = 0, minor = 0;
-        require(driver().device_attribute(&major, kMajor, device_), "asking for the compute capability");
-        require(driver().device_attribute(&minor, kMinor, device_), "asking for the compute capability");
-        require(driver().device_attribute(&multiprocessors_, kMultiprocessors, device_),
-                "asking for the multiprocessors");
-        capability_ = 10 * major + minor;
-        if (capability_ < 80)
-            throw ValueError(str("the device cuda:", index, " has compute capability ", major, ".", minor,
-                                 "; Weft needs 8.0 or newer"));
         require(driver().create_stream(&stream_, 1), "making a stream");
+        require(driver().create_event(&turn_, 2), "making an event");  // that keeps no time
         memory_.open(device_, stream_, Device::of_number(number_).name());
         checks_.open(memory_.allocate(kRecordBytes), stream_);
         restoring_ = std::make_unique<CudaProgram>("restore", restoring_module(), Module{}, capability_);
@@ -168,13 +175,17 @@ public:
     void write(const Storage& to, std::int64_t offset, const void* host, std::size_t bytes) override {
         if (bytes == 0) return;
         enter();
+        after_others();
         require(driver().copy_to_device(at(to, offset), host, bytes, stream_),
                 str("copying ", bytes, " bytes to the device"));
-        if (is_pinned(host)) require(driver().synchronize_stream(stream_), "copying to the device");
+        if (pinned_.holds(host)) pinned_.copied(host, stream_);
+        else if (is_page_locked(host)) wait();  // somebody else's, who may write there when this returns
+        before_others();
     }
     void read(const Storage& from, std::int64_t offset, void* host, std::size_t bytes) override {
         if (bytes == 0) return;
         enter();
+        after_others();
         require(driver().copy_to_host(host, at(from, offset), bytes, stream_),
                 str("copying ", bytes, " bytes from the device"));
         synchronise();
@@ -183,8 +194,10 @@ public:
               std::size_t bytes) override {
         if (bytes == 0) return;
         enter();
+        after_others();
         require(driver().copy(at(to, to_offset), at(from, from_offset), bytes, stream_),
                 str("copying ", bytes, " bytes on the device"));
+        before_others();
     }
 
     void prepare(const Program& program) override {
@@ -193,6 +206,7 @@ public:
     }
     std::unique_ptr<device::DeviceRun> begin_run(std::unique_ptr<device::PlanState>& state) override {
         enter();
+        after_others();
         if (!state) state = std::make_unique<PlanGraph>();
         return std::make_unique<CudaRun>(*this, static_cast<PlanGraph&>(*state));
     }
@@ -206,8 +220,55 @@ public:
     void synchronise() override {
         enter();
         if (checks_.any()) checks_.look();
-        else require(driver().synchronize_stream(stream_), "running kernels");
+        else wait();
     }
+
+    std::unique_ptr<device::Event> record() override {
+        enter();
+        return std::make_unique<CudaEvent>(*this);
+    }
+    bool is_idle() override {
+        enter();
+        const Result result = driver().query_stream(stream_);
+        if (result != Result::NotReady) require(result, "running kernels");
+        return result == Result::Success;
+    }
+    DeviceMemory memory_use() override {
+        enter();
+        return memory_.use();
+    }
+    void reset_most_used() override { memory_.reset_most(); }
+    void release_memory() override {
+        enter();
+        memory_.release_all();
+        pinned_.release_all();
+    }
+
+    std::shared_ptr<void> allocate_pinned(std::size_t bytes) override {
+        enter();
+        return {pinned_.allocate(bytes), [this](void* start) {
+                    if (::getpid() == process_) pinned_.free(start);
+                }};
+    }
+    bool is_pinned(const void* address) override { return pinned_.holds(address); }
+
+    std::uintptr_t stream() override { return reinterpret_cast<std::uintptr_t>(stream_); }
+    void run_after(std::uintptr_t other) override {
+        enter();
+        require(take_turns(reinterpret_cast<Stream>(other), stream_), "waiting for another stream");
+    }
+    void run_before(std::uintptr_t other) override {
+        enter();
+        require(take_turns(stream_, reinterpret_cast<Stream>(other)), "letting another stream wait");
+    }
+    // Streams of their own may be gone by now: then all the work of the device is waited for.
+    void take_back(std::uintptr_t other) noexcept override {
+        if (other == stream() || ::getpid() != process_) return;
+        if (driver().set_context(context_) != Result::Success) return;  // the program ends
+        if (other <= kLastOfDefault) take_turns(reinterpret_cast<Stream>(kDefaultStream), stream_);
+        else driver().synchronize_context();
+    }
+    void note_shared(int change) noexcept override { shared_ += change; }
 
     std::unique_ptr<device::Moment> mark() override {
         enter();
@@ -230,10 +291,29 @@ private:
         explicit CudaMoment(const Cuda& cuda) : owner(cuda), anchor(cuda.anchor_), event(cuda.stream_) {}
         std::int64_t time() override {
             owner.enter();
-            return anchor->host + event.nanoseconds_after(anchor->event);
+            event.wait();
+            return anchor->host + static_cast<std::int64_t>(1e6 * event.milliseconds_after(anchor->event));
         }
         const Cuda& owner;
         const std::shared_ptr<const Anchor> anchor;
+        const Recorded event;
+    };
+
+    struct CudaEvent final : device::Event {
+        explicit CudaEvent(const Cuda& cuda) : owner(cuda), event(cuda.stream_) {}
+        bool reached() const override {
+            owner.enter();
+            return event.reached();
+        }
+        void wait() const override {
+            owner.enter();
+            event.wait();
+        }
+        double milliseconds_after(const device::Event& before) const override {
+            owner.enter();
+            return event.milliseconds_after(static_cast<const CudaEvent&>(before).event);
+        }
+        const Cuda& owner;
         const Recorded event;
     };
 
@@ -287,6 +367,7 @@ private:
                 cuda_.checks_.sent();
                 graph_.launch(std::move(launches_), cuda_.context_, cuda_.stream_);
             } else flush();
+            cuda_.before_others();
             free_scratch();
             if (wait ? cuda_.checks_.any() : cuda_.checks_.many()) cuda_.checks_.look();
             cuda_.checks_.end(checks_);
@@ -313,12 +394,6 @@ private:
         bool finished_ = false;
     };
 
-    // The driver copies pageable memory in the call, and reads later what another library has pinned.
-    static bool is_pinned(const void* host) {
-        constexpr int kMemoryType = 2;
-        unsigned type = 0;
-        return driver().pointer_attribute(&type, kMemoryType, reinterpret_cast<Address>(host)) == Result::Success;
-    }
     static Address at(const Storage& storage, std::int64_t offset) {
         return storage.address + static_cast<std::uint64_t>(offset);
     }
@@ -328,6 +403,29 @@ private:
         if (::getpid() != process_) throw BackendError("cuda: " + driver_problem());
         require(driver().set_context(context_), "entering the context");
     }
+    void wait() const { require(driver().synchronize_stream(stream_), "running kernels"); }
+
+    // What comes into `second` from now on waits for what is in `first`.
+    Result take_turns(Stream first, Stream second) const {
+        const std::lock_guard lock(turns_);
+        const Result result = driver().record_event(turn_, first);
+        return result == Result::Success ? driver().wait_for_event(second, turn_, 0) : result;
+    }
+    void after_others() {
+        if (shared_ > 0) run_after(kDefaultStream);
+    }
+    void before_others() {
+        if (shared_ > 0) run_before(kDefaultStream);
+    }
+
+    // The driver copies pageable memory in the call, and reads later what another library has pinned.
+    static bool is_page_locked(const void* host) {
+        constexpr int kMemoryType = 2;  // an attribute of pointers
+        constexpr unsigned kHost = 1;
+        unsigned type = 0;
+        return driver().pointer_attribute(&type, kMemoryType, reinterpret_cast<Address>(host)) == Result::Success &&
+               type == kHost;
+    }
 
     const std::uint8_t number_;
     const pid_t process_;
@@ -335,7 +433,11 @@ private:
     int device_ = 0, capability_ = 0, multiprocessors_ = 0;
     Context context_ = nullptr;
     Stream stream_ = nullptr;
+    Event turn_ = nullptr;
+    mutable std::mutex turns_;
+    std::atomic<int> shared_ = 0;  // memory of other libraries in use here
     MemoryPool memory_;
+    PinnedPool pinned_;
     Checks checks_;
     std::unique_ptr<const CudaProgram> restoring_;
     std::shared_ptr<Anchor> anchor_;  // of marks
@@ -347,12 +449,49 @@ CudaStorage::~CudaStorage() { owner.free(address, bytes); }
 
 }  // namespace
 
-std::unique_ptr<device::DeviceRuntime> open(int index, TargetRef (*host)()) {
+GpuProperties properties(int index) {
     const int count = device_count();
     if (index >= count)
-        throw ValueError(
-            str("there is no device cuda:", index, ": ",
-                count ? str("the driver finds ", count, count == 1 ? " GPU" : " GPUs") : driver_problem()));
+        throw ValueError(str("there is no device cuda:", index, ": ",
+                             count == 0   ? driver_problem()
+                             : count == 1 ? "the driver finds 1 GPU, cuda:0"
+                                          : str("the driver finds ", count, " GPUs, cuda:0 to cuda:", count - 1)));
+    int device = 0;
+    require(driver().device_get(&device, index), "opening the device");
+    const auto attribute = [&](int number) {
+        int value = 0;
+        require(driver().device_attribute(&value, number, device), "asking for the device's properties");
+        return value;
+    };
+    std::array<char, 256> name{};
+    std::size_t memory = 0;
+    require(driver().device_name(name.data(), static_cast<int>(name.size()), device), "asking for the device's name");
+    require(driver().device_memory(&memory, device), "asking for the device's memory");
+    return {.name = name.data(),
+            .major = attribute(kMajor),
+            .minor = attribute(kMinor),
+            .multiprocessors = attribute(kMultiprocessors),
+            .warp_size = attribute(kWarpSize),
+            .threads_per_multiprocessor = attribute(kThreads),
+            .memory = static_cast<std::int64_t>(memory),
+            .l2_cache = attribute(kL2Cache),
+            .shared_memory_per_multiprocessor = attribute(kShared)};
+}
+
+namespace {
+
+std::string too_old(const GpuProperties& found) {
+    if (10 * found.major + found.minor >= kOldestCapability) return {};
+    return str(found.name, " has compute capability ", found.major, ".", found.minor, "; Weft needs 8.0 or newer");
+}
+
+}  // namespace
+
+std::string problem() { return device_count() == 0 ? driver_problem() : too_old(properties(0)); }
+
+std::unique_ptr<device::DeviceRuntime> open(int index, TargetRef (*host)()) {
+    if (const std::string reason = too_old(properties(index)); !reason.empty())
+        throw ValueError(str("there is no device cuda:", index, ": ", reason));
     return std::make_unique<Cuda>(index, host);
 }
 

@@ -11,7 +11,7 @@ from collections import deque
 
 from ... import _weft
 from ..._tensor import Tensor
-from ..._trees import tensors_in
+from ..._trees import mapped, tensors_in
 from .dataset import Dataset, IterableDataset, Subset, TensorDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
@@ -162,7 +162,8 @@ class DataLoader:
     >>> for images, labels in DataLoader(TensorDataset(x, y), batch_size=128, shuffle=True):
     ...     …
 
-    With a `generator` the order is the same whatever else is random in the program.
+    With a `generator` the order is the same whatever else is random in the program. With `pin_memory` batches of the CPU are in page-locked
+    memory where there is a GPU, which copies them while the program goes on.
     """
 
     def __init__(self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None, sampler: Iterable[Any] | None = None,
@@ -219,6 +220,10 @@ class DataLoader:
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)
 
     def __iter__(self) -> Iterator[Any]:
+        batches = self._batches()
+        return map(_pinned, batches) if self.pin_memory and not _weft._cuda_problem() else batches
+
+    def _batches(self) -> Iterator[Any]:
         table = None if self._own_collate or not self._batched else _table(self.dataset)
         if table is not None:
             return self._rows(*table)
@@ -318,6 +323,13 @@ class DataLoader:
     def __del__(self) -> None:
         for worker in getattr(self, "_workers", ()):
             worker.stop()
+
+
+def _pinned(batch: Any) -> Any:
+    """A batch whose tensors of the CPU are in page-locked memory."""
+    if not isinstance(batch, (Tensor, dict, list, tuple)) and hasattr(batch, "pin_memory"):
+        return batch.pin_memory()  # a class of the program
+    return mapped(batch, lambda tensor: tensor.pin_memory() if tensor.is_cpu else tensor)
 
 
 class _End:
