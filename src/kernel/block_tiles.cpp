@@ -269,7 +269,7 @@ Body BlockTiles::epilogue_in_registers() {
 
 // An expensive epilogue is written once, in a loop: the sums pass through shared memory.
 Body BlockTiles::epilogue_in_memory() {
-    const std::int64_t pitch = tile_.columns + kPad;
+    const std::int64_t pitch = tile_.columns + pad_;
     const int sums = local("sums", nest_.accumulate, tile_.rows * pitch, Buffer::MemoryType::Shared);
     Body body{threads([&](const NodeRef& y, const NodeRef& x) {
         Body stores;
@@ -280,7 +280,9 @@ Body BlockTiles::epilogue_in_memory() {
         return stores;
     })};
     body.push_back(threads([&](const NodeRef& y, const NodeRef& x) {
-        const std::int64_t each = columns_together() ? group_ : 1, groups = tile_.columns / each;
+        std::int64_t each = most_together_;
+        while (product(n_) % each || tile_.rows * tile_.columns / each % thread_count()) each /= 2;
+        const std::int64_t groups = tile_.columns / each;
         const NodeRef q = kernel_.new_var(tile_.rows * groups / thread_count());
         const NodeRef number = plus(times(q, thread_count()), plus(times(y, wide_), x));
         const NodeRef row = quotient(number, groups), first = times(remainder(number, groups), each);

@@ -65,6 +65,8 @@ protected:
     const std::vector<NodeRef> m_, n_, batch_;
     std::int64_t high_ = 0, wide_ = 0;  // threads of a block
     std::int64_t group_ = 1;            // columns of a thread that are neighbours
+    std::int64_t most_together_ = 4;    // elements of a row that a thread takes from shared memory
+    std::int64_t pad_ = 4;              // between rows of sums in shared memory: they begin in other banks
     NodeRef first_row_, first_column_;  // of the block's tile
     int total_ = -1;
 

@@ -77,7 +77,6 @@ std::optional<BlockTile> choose_tensor(const ContractionNest& nest, const Target
     }
     constexpr std::int64_t kColumns = 4;  // of threads
     BlockTile tile{statement, shape->rows, shape->columns, 2, shape->columns / kColumns, shape->depth, shape->slices};
-    tile.epilogue_in_registers = true;
     tile.tensor = true;
     return tile;
 }

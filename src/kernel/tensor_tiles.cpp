@@ -20,6 +20,7 @@ public:
         high_ = tile.rows / kThreadRows;
         wide_ = kThreadColumns;
         group_ = 2;
+        most_together_ = pad_ = kPiece;
         total_ = per_thread("acc");
         left_ = side("left", nest.left->sources[0], m_, tile.rows);
         right_ = side("right", nest.right->sources[0], n_, tile.columns);

@@ -89,7 +89,8 @@ Sync needed(const Access& a, const Access& b) {
 
 class Walk {
 public:
-    Walk(const kernel::Kernel& kernel, Barriers& barriers) : kernel_(kernel), barriers_(barriers) {
+    Walk(const kernel::Kernel& kernel, Barriers& barriers, std::span<const SharedPlace> places)
+        : kernel_(kernel), barriers_(barriers), places_(places) {
         find_stored(kernel.body);
     }
 
@@ -117,11 +118,17 @@ private:
         collect(nest.threads->body, nest, here);
         Sync sync = Sync::None;
         for (const Access& a : recent_)
-            for (const Access& b : here) sync = std::max(sync, needed(a, b));
+            for (const Access& b : here) sync = std::max(sync, share_bytes(a, b) ? Sync::Block : needed(a, b));
         Sync& noted = barriers_[&loop];
         noted = std::max(noted, sync);
         if (noted == Sync::Block) recent_.clear();
         recent_.insert(recent_.end(), here.begin(), here.end());
+    }
+
+    // Different locals in the same place.
+    bool share_bytes(const Access& a, const Access& b) const {
+        return a.buffer != b.buffer && (a.store || b.store) &&
+               places_[static_cast<std::size_t>(a.buffer)].meets(places_[static_cast<std::size_t>(b.buffer)]);
     }
 
     void collect(const Body& body, const Nest& nest, std::vector<Access>& accesses) {
@@ -170,15 +177,17 @@ private:
 
     const kernel::Kernel& kernel_;
     Barriers& barriers_;
+    const std::span<const SharedPlace> places_;
     std::vector<Access> recent_;  // since the last barrier of the block
     std::set<int> stored_;
 };
 
 }  // namespace
 
-Barriers barriers_of(const kernel::Kernel& kernel, const Loop& block, std::int64_t threads) {
+Barriers barriers_of(const kernel::Kernel& kernel, const Loop& block, std::int64_t threads,
+                     std::span<const SharedPlace> places) {
     Barriers barriers;
-    Walk(kernel, barriers).body(block.body);
+    Walk(kernel, barriers, places).body(block.body);
     if (threads <= kWarp)
         for (auto& [loop, sync] : barriers)
             if (sync == Sync::Block) sync = Sync::Warp;

@@ -3,8 +3,10 @@
 // group wait for that alone.
 #pragma once
 
+#include "backend/cuda/shared_memory.h"
 #include "backend/expand.h"
 
+#include <span>
 #include <unordered_map>
 
 namespace weft::backend::cuda {
@@ -20,6 +22,7 @@ enum class Sync : std::uint8_t {
 
 // By the outermost Thread loop of each nest in a block.
 using Barriers = std::unordered_map<const kernel::Loop*, Sync>;
-Barriers barriers_of(const kernel::Kernel& kernel, const kernel::Loop& block, std::int64_t threads);
+Barriers barriers_of(const kernel::Kernel& kernel, const kernel::Loop& block, std::int64_t threads,
+                     std::span<const SharedPlace> places);
 
 }  // namespace weft::backend::cuda

@@ -93,27 +93,20 @@ Module Writer::run() {
 // The largest locals of a block that do not fit into its shared memory lie in global memory.
 void Writer::place_locals() {
     homes_.resize(kernel_.buffers.size());
-    std::vector<std::size_t> shared;
-    std::int64_t total = 0;
+    places_ = place_in_shared_memory(kernel_, expanded_, most_shared(options_.capability));
     for (std::size_t b = 0; b < kernel_.buffers.size(); ++b) {
         const Buffer& buffer = kernel_.buffers[b];
         const LoweredBuffer& lowered = expanded_.buffers[b];
         if (buffer.role != Buffer::Role::Local) homes_[b] = {Space::Global, str("%b", b)};
-        else if (buffer.memory == Buffer::MemoryType::Shared) {
-            if (lowered.used) shared.push_back(b), total += (bytes_of(buffer) + 15) / 16 * 16;
-        } else if (lowered.form == LoweredBuffer::Scalars) homes_[b] = {Space::Registers, str("%v", b, "_")};
-        else homes_[b] = {Space::Local, str("%local", b)};
-    }
-    std::ranges::stable_sort(shared, {}, [&](std::size_t b) { return -bytes_of(kernel_.buffers[b]); });
-    for (const std::size_t b : shared) {
-        const std::int64_t bytes = (bytes_of(kernel_.buffers[b]) + 15) / 16 * 16;
-        if (total > most_shared(options_.capability)) {
+        else if (buffer.memory != Buffer::MemoryType::Shared)
+            homes_[b] = lowered.form == LoweredBuffer::Scalars ? Home{Space::Registers, str("%v", b, "_")}
+                                                              : Home{Space::Local, str("%local", b)};
+        else if (places_[b].offset != SharedPlace::kNone) {
+            homes_[b] = {Space::Shared, "%shared", places_[b].offset};
+            module_.shared_bytes = std::max(module_.shared_bytes, places_[b].offset + places_[b].bytes);
+        } else if (lowered.used) {
             homes_[b] = {Space::Global, "%scratch", module_.scratch_bytes};
-            module_.scratch_bytes += bytes;
-            total -= bytes;
-        } else {
-            homes_[b] = {Space::Shared, "%shared", module_.shared_bytes};
-            module_.shared_bytes += bytes;
+            module_.scratch_bytes += places_[b].bytes;
         }
     }
 }
@@ -136,7 +129,7 @@ void Writer::write_entry(const Stmt* statement) {
             blocks.push_back(loop);
         for (std::size_t i = 0; i < blocks.size(); ++i) entry.blocks[i] = blocks[blocks.size() - 1 - i]->extent();
         entry.threads = threads_ = most_threads(blocks.back()->body);
-        barriers_ = barriers_of(kernel_, *blocks.back(), threads_);
+        barriers_ = barriers_of(kernel_, *blocks.back(), threads_, places_);
         for (std::size_t i = 0; i < blocks.size(); ++i)
             vars_[blocks[i]->id()] = {str("%block", blocks.size() - 1 - i), true};
         write_blocks(*statement->loop());

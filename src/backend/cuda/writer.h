@@ -6,6 +6,7 @@
 
 #include "backend/cuda/barriers.h"
 #include "backend/cuda/ptx.h"
+#include "backend/cuda/shared_memory.h"
 #include "backend/cuda/vector_access.h"
 #include "backend/placement.h"
 #include "core/str.h"
@@ -138,6 +139,7 @@ private:
     const std::string_view ftz_;  // ".ftz", where subnormals are flushed
     std::vector<Scope> scopes_;
     std::vector<Home> homes_;                         // by buffer
+    std::vector<SharedPlace> places_;                 // … in shared memory
     std::map<std::string, int, std::less<>> counts_;  // of registers, by kind
     std::unordered_map<int, Value> vars_;             // of loops, by id
     std::unordered_map<const Node*, bool> fits_;
