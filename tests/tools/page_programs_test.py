@@ -32,12 +32,12 @@ def source_of(page, line, block):
     return f"#include <weft/weft.h>\nusing namespace weft;\nint main() {{\n{block['setup'] or ''}{code}}}\n"
 
 
-def problem(compiler, library, folder, page, line, block):
+def problem(compiler, library, flags, folder, page, line, block):
     """What is wrong with a block; None: nothing."""
     program = "int main" in block["code"]
     file = folder / "block.cpp"
     file.write_text(source_of(page, line, block))
-    command = [compiler, "-std=c++20", "-Wall", "-Werror", f"-I{ROOT / 'include'}", f"-I{ROOT / 'src'}", str(file)]
+    command = [compiler, *flags.split(), "-std=c++20", "-Wall", "-Werror", f"-I{ROOT / 'include'}", f"-I{ROOT / 'src'}", str(file)]
     output = ["-o", str(folder / "block"), library, f"-Wl,-rpath,{Path(library).parent}"] if program else ["-fsyntax-only"]
     done = subprocess.run(command + output, capture_output=True, text=True)
     if done.returncode or not program:
@@ -50,11 +50,11 @@ def problem(compiler, library, folder, page, line, block):
     return None
 
 
-def main(compiler, library):
+def main(compiler, library, flags):
     found = 0
     with tempfile.TemporaryDirectory() as folder:
         for page, line, block in blocks():
-            what = problem(compiler, library, Path(folder), page, line, block)
+            what = problem(compiler, library, flags, Path(folder), page, line, block)
             print(f"{page.relative_to(ROOT)}:{line}: {what or 'as it says'}")
             found += what is not None
     return 1 if found else 0
