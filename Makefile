@@ -84,12 +84,15 @@ gpu:  ## on a machine with an NVIDIA GPU: suites of the engine and the Python te
 	$(call say,setting up)
 	@tools/setup.sh build python
 	$(call say,building (release))
-	@$(call build,release) --target weft_python weft_package $(gpu_suites:%=weft_test_%)
+	@$(call build,release) --target weft_python weft_package weft_test_fuzz $(gpu_suites:%=weft_test_%)
 	@PYTHONPATH=build/release/python .venv/bin/python -c 'import weft; weft.cuda.init(); print(weft.cuda.get_device_properties())'
 	$(call say,testing)
 	@for suite in $(gpu_suites); do echo "==> $$suite"; WEFT_TEST_DEVICE=cuda build/release/bin/weft_test_$$suite; done
+	@WEFT_FUZZ_DEVICE=cuda WEFT_FUZZ_COUNT=400 build/release/bin/weft_test_fuzz
 	@PYTHONPATH=build/release/python .venv/bin/python -m pytest -q -p no:cacheprovider python/tests/test_cuda.py
-	@if [ -f bench/gpu.py ]; then PYTHONPATH=build/release/python .venv/bin/python bench/gpu.py $(ARGS); fi
+	@PYTHONPATH=build/release/python .venv/bin/python bench/gpu.py --bits
+	$(call say,measuring)
+	@PYTHONPATH=build/release/python .venv/bin/python bench/gpu.py $(ARGS)
 
 compare: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 compare:  ## set up PyTorch and JAX (in .venv-peers), build, and measure Weft beside them (ARGS="--only matmul --json FILE")

@@ -6,12 +6,15 @@
 #include "kernel/optimise.h"
 #include "tests/support/backends.h"
 
+#include <cstdlib>
+
 namespace weft::testing::fuzz {
 
 std::string to_string(const Configuration& c) {
     return str("WEFT_BACKEND=", c.backend, c.cpu == "native" ? "" : " WEFT_CPU=", c.cpu == "native" ? "" : c.cpu,
                " WEFT_THREADS=", c.threads, c.off.empty() ? "" : " WEFT_OPT=", c.off,
-               c.ptx ? " WEFT_TEST_DEVICE=simulated WEFT_TEST_PTX=1" : "");
+               c.ptx ? " WEFT_TEST_DEVICE=simulated WEFT_TEST_PTX=1" : "", c.device.empty() ? "" : " WEFT_FUZZ_DEVICE=",
+               c.device);
 }
 
 Configuration random_configuration(Rng& rng) {
@@ -24,7 +27,9 @@ Configuration random_configuration(Rng& rng) {
     if (off < 0.25) chosen.off = rng.pick(kernel::pass_names());
     else if (off < 0.30) chosen.off = "donate";
     else if (off < 0.36) chosen.off = "all";
-    chosen.ptx = rng.chance(0.15);
+    const char* const device = std::getenv("WEFT_FUZZ_DEVICE");
+    chosen.device = device ? device : "";
+    chosen.ptx = rng.chance(0.15) && !device;
     return chosen;
 }
 
@@ -35,6 +40,7 @@ ConfigurationScope::ConfigurationScope(const Configuration& c) {
     config().threads = c.threads;
     if (!c.off.empty()) config().off.insert(c.off);
     config().donate = !config().switched_off("donate");
+    if (!c.device.empty()) device_.emplace(Device(c.device));
     if (!c.ptx) return;
     device_.emplace("simulated");
     ptx_.emplace(ptx::Order::Shuffled);

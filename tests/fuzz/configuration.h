@@ -16,6 +16,7 @@ struct Configuration {
     int threads = 1;
     std::string off;   // a pass, "donate", "all", or nothing
     bool ptx = false;  // on the simulated device
+    std::string device;  // WEFT_FUZZ_DEVICE: all programs run there
 };
 
 std::string to_string(const Configuration& configuration);  // as environment variables
