@@ -5,6 +5,7 @@
 #include "core/checked.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace weft::ir {
 namespace {
@@ -150,6 +151,11 @@ Wide range_of(const Node& node, std::span<const Wide> sources) {
                 if (value(0).low == 1) return sources[1];
                 if (value(0).high == 0) return sources[2];
                 return {std::min(value(1).low, value(2).low), std::max(value(1).high, value(2).high)};
+            case Op::Xor: {  // as many bits as the larger has
+                const Wide a = sources[0], b = sources[1];
+                if (!a.fits() || !b.fits() || a.low < 0 || b.low < 0) return {};
+                return {0, Int128{std::bit_ceil(static_cast<std::uint64_t>(std::max(a.high, b.high)) + 1)} - 1};
+            }
             case Op::Cast: return on_integers ? sources[0] : integer_range(node.source().dtype);
             default: return {};
         }

@@ -68,9 +68,9 @@ private:
             case Op::CmpLt:
             case Op::CmpLe:
             case Op::CmpEq: return node.source(0).dtype == DType::I64;
+            case Op::Xor: return is_bool(node.dtype) || node.dtype == DType::I64;
             case Op::And:
-            case Op::Or:
-            case Op::Xor: return is_bool(node.dtype);
+            case Op::Or: return is_bool(node.dtype);
             default: return is_ratio(node);
         }
     }

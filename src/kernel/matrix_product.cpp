@@ -28,26 +28,17 @@ private:
 
 }  // namespace
 
-std::int64_t piece_stride_along_sum(const MatrixProduct::Operand& operand, std::int64_t) {
-    return operand.along_sum ? operand.width * kPiece + kPiece : kPiece * kPiece;
-}
-
-std::int64_t piece_stride_across(const MatrixProduct::Operand& operand, std::int64_t depth) {
-    return operand.along_sum ? kPiece * kPiece : depth * kPiece + kPiece;
-}
-
-std::int64_t slice_size(const MatrixProduct::Operand& operand, std::int64_t depth) {
-    return operand.along_sum ? depth / kPiece * piece_stride_along_sum(operand, depth)
-                             : operand.width / kPiece * piece_stride_across(operand, depth);
-}
-
-NodeRef place_in_slice(const Kernel& kernel, const MatrixProduct::Operand& operand, std::int64_t depth,
-                       const NodeRef& at, const NodeRef& step) {
+NodeRef place_in_slice(const Kernel& kernel, const MatrixProduct::Operand& operand, const NodeRef& at,
+                       const NodeRef& step) {
     const Indices k(kernel);
-    const NodeRef piece = k.times(k.quotient(step, kPiece), piece_stride_along_sum(operand, depth));
-    if (operand.along_sum) return k.plus(k.plus(piece, k.times(at, kPiece)), k.remainder(step, kPiece));
-    return k.plus(k.plus(piece, k.times(k.quotient(at, kPiece), piece_stride_across(operand, depth))),
-                  k.plus(k.times(k.remainder(step, kPiece), kPiece), k.remainder(at, kPiece)));
+    // Element `inside` of a row.
+    const auto in_row = [&](const NodeRef& row, const NodeRef& inside) {
+        const NodeRef piece = kernel.binary(Op::Xor, k.quotient(inside, kPiece), k.remainder(row, kPiece));
+        return k.plus(k.plus(k.times(row, kSliceSteps), k.times(piece, kPiece)), k.remainder(inside, kPiece));
+    };
+    if (operand.along_sum) return in_row(at, step);
+    return k.plus(k.times(k.quotient(at, kSliceSteps), kSliceSteps * kSliceSteps),
+                  in_row(step, k.remainder(at, kSliceSteps)));
 }
 
 NodeRef tensor_row(const Kernel& kernel, const NodeRef& y, std::int64_t i) {
@@ -63,9 +54,9 @@ NodeRef tensor_column(const Kernel& kernel, const NodeRef& x, std::int64_t j) {
 Body steps_of(const Kernel& kernel, const MatrixProduct& product, const NodeRef& step) {
     const Indices k(kernel);
     const Buffer& acc = kernel.buffers[static_cast<std::size_t>(product.acc)];
-    const std::int64_t columns = acc.size / 2, depth = step->as<ir::LoopArg>().extent;
+    const std::int64_t columns = acc.size / 2;
     const auto factor = [&](const MatrixProduct::Operand& operand, const NodeRef& at) {
-        const NodeRef place = k.plus(operand.first, place_in_slice(kernel, operand, depth, at, step));
+        const NodeRef place = k.plus(operand.first, place_in_slice(kernel, operand, at, step));
         return kernel.cast(kernel.load(operand.local, place), acc.dtype);
     };
     Body body;

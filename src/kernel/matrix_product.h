@@ -1,20 +1,19 @@
-// kernel/matrix_product.h: products of slices in shared memory, as tensor cores want them. A slice lies in pieces of eight times eight elements: eight
-// rows of 16 bytes, one behind the other. Between groups of pieces there are 16 bytes, so that copies go to other banks.
+// kernel/matrix_product.h: products of slices in shared memory, as tensor cores want them. Rows of 128 bytes lie below each other: 64 steps of the sum,
+// or, where memory runs across, 64 rows of a factor. The eight pieces of 16 bytes in a row are swapped, by its number: so those of eight rows below each
+// other are in different banks.
 #pragma once
 
 #include "kernel/kernel.h"
 
 namespace weft::kernel {
 
-inline constexpr std::int64_t kPiece = 8;
+inline constexpr std::int64_t kPiece = 8;        // elements of 16 bytes
+inline constexpr std::int64_t kSliceSteps = 64;  // … of 128: the depth of a slice
 
-std::int64_t slice_size(const MatrixProduct::Operand& operand, std::int64_t depth);  // in elements
+inline std::int64_t slice_size(const MatrixProduct::Operand& operand) { return operand.width * kSliceSteps; }
 // Where element (at, step) of a slice is: at a row of the left factor or a column of the right one.
-NodeRef place_in_slice(const Kernel& kernel, const MatrixProduct::Operand& operand, std::int64_t depth,
-                       const NodeRef& at, const NodeRef& step);
-// In elements, between pieces that follow each other along the sum, and along rows or columns.
-std::int64_t piece_stride_along_sum(const MatrixProduct::Operand& operand, std::int64_t depth);
-std::int64_t piece_stride_across(const MatrixProduct::Operand& operand, std::int64_t depth);
+NodeRef place_in_slice(const Kernel& kernel, const MatrixProduct::Operand& operand, const NodeRef& at,
+                       const NodeRef& step);
 
 // Element (i, j) of thread (y, x): two rows, and pairs of columns.
 NodeRef tensor_row(const Kernel& kernel, const NodeRef& y, std::int64_t i);

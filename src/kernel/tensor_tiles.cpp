@@ -42,8 +42,8 @@ private:
                                          are_neighbours(load, nest_.inner, kPiece)
                                    : are_neighbours(load, counters, kPiece))
             side.together = kPiece;
-        side.operand.local = local(std::move(name), load->dtype, tile_.slices * slice_size(side.operand, tile_.depth),
-                                   Buffer::MemoryType::Shared);
+        side.operand.local =
+            local(std::move(name), load->dtype, tile_.slices * slice_size(side.operand), Buffer::MemoryType::Shared);
         kernel_.buffers.back().late = ahead();
         kernel_.buffers.back().slices = tile_.slices;
         return side;
@@ -91,7 +91,7 @@ private:
         const NodeRef slot = remainder(s, tile_.slices), step = kernel_.new_var(tile_.depth);
         MatrixProduct product{.acc = total_, .left = left_.operand, .right = right_.operand, .y = y, .x = x};
         for (MatrixProduct::Operand* operand : {&product.left, &product.right})
-            operand->first = times(slot, slice_size(*operand, tile_.depth));
+            operand->first = times(slot, slice_size(*operand));
         Loop loop{step, LoopKind::Tensor, steps_of(kernel_, product, step), false, nullptr};
         loop.product = std::make_shared<const MatrixProduct>(std::move(product));
         return Body{std::move(loop)};
@@ -131,8 +131,8 @@ private:
                 for (const Substitution& more :
                      {counted(kernel_, side.side, plus(position, p)), counted(kernel_, nest_.inner, plus(first, k))})
                     with.insert(with.end(), more.begin(), more.end());
-                const NodeRef to = plus(times(slot, slice_size(operand, tile_.depth)),
-                                        place_in_slice(kernel_, operand, tile_.depth, plus(at, p), plus(step, k)));
+                const NodeRef to = plus(times(slot, slice_size(operand)),
+                                        place_in_slice(kernel_, operand, plus(at, p), plus(step, k)));
                 stores.emplace_back(
                     Store{operand.local, to, gated(substitute(kernel_, in_bounds(side.load), with), gate)});
             }

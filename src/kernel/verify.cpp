@@ -332,6 +332,9 @@ private:
         require(y.kind == LoopKind::Thread && x.kind == LoopKind::Thread && y.var == product.y && x.var == product.x &&
                     x.extent() == kColumns && y.extent() % kGroup == 0 && product.left.width == 2 * y.extent(),
                 "one that not all threads reach");
+        require(loop.extent() == kSliceSteps && product.left.width % kSliceSteps == 0 &&
+                    product.right.width % kSliceSteps == 0,
+                "one of slices of another size");
         require(!ir::depends_on(product.left.first, y.id()) && !ir::depends_on(product.left.first, x.id()) &&
                     !ir::depends_on(product.right.first, y.id()) && !ir::depends_on(product.right.first, x.id()),
                 "one whose threads have different slices");

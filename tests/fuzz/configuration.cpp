@@ -13,8 +13,8 @@ namespace weft::testing::fuzz {
 std::string to_string(const Configuration& c) {
     return str("WEFT_BACKEND=", c.backend, c.cpu == "native" ? "" : " WEFT_CPU=", c.cpu == "native" ? "" : c.cpu,
                " WEFT_THREADS=", c.threads, c.off.empty() ? "" : " WEFT_OPT=", c.off,
-               c.ptx ? " WEFT_TEST_DEVICE=simulated WEFT_TEST_PTX=1" : "", c.device.empty() ? "" : " WEFT_FUZZ_DEVICE=",
-               c.device);
+               c.ptx ? " WEFT_TEST_DEVICE=simulated WEFT_TEST_PTX=1" : "",
+               c.device.empty() ? "" : " WEFT_FUZZ_DEVICE=", c.device);
 }
 
 Configuration random_configuration(Rng& rng) {

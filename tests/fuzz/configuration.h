@@ -14,8 +14,8 @@ namespace weft::testing::fuzz {
 struct Configuration {
     std::string backend = "x86", cpu = "native";
     int threads = 1;
-    std::string off;   // a pass, "donate", "all", or nothing
-    bool ptx = false;  // on the simulated device
+    std::string off;     // a pass, "donate", "all", or nothing
+    bool ptx = false;    // on the simulated device
     std::string device;  // WEFT_FUZZ_DEVICE: all programs run there
 };
 

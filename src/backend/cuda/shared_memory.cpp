@@ -15,7 +15,7 @@ using kernel::LoopKind;
 using kernel::Stmt;
 
 constexpr std::int64_t kReused = 48 * 1024;  // bytes in all, from which on it is worth a barrier to share them
-constexpr std::int64_t kAligned = 16;
+constexpr std::int64_t kAligned = 16, kSwizzled = 1024;  // what tensor cores read, by rows that are swizzled
 
 // The statements of blocks, numbered in their order.
 class Lifetimes {
@@ -78,8 +78,10 @@ std::vector<SharedPlace> place_in_shared_memory(const kernel::Kernel& kernel, co
     for (std::size_t b = 0; b < places.size(); ++b) {
         const Buffer& buffer = kernel.buffers[b];
         if (buffer.memory != Buffer::MemoryType::Shared || !expanded.buffers[b].used) continue;
-        const std::int64_t bytes = std::max<std::int64_t>(1, buffer.size) * static_cast<std::int64_t>(size_of(buffer.dtype));
-        places[b].bytes = (bytes + kAligned - 1) / kAligned * kAligned;
+        const std::int64_t bytes =
+            std::max<std::int64_t>(1, buffer.size) * static_cast<std::int64_t>(size_of(buffer.dtype));
+        const std::int64_t aligned = is_half(buffer.dtype) ? kSwizzled : kAligned;
+        places[b].bytes = (bytes + aligned - 1) / aligned * aligned;
         wanted.push_back(b);
     }
     Lifetimes(places).walk(expanded.body);

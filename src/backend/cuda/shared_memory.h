@@ -14,11 +14,13 @@ struct SharedPlace {
     std::int64_t bytes = 0;
     int first = 0, last = -1;  // statements of the block that use it
     bool meets(const SharedPlace& other) const {
-        return offset != kNone && other.offset != kNone && offset < other.offset + other.bytes && other.offset < offset + bytes;
+        return offset != kNone && other.offset != kNone && offset < other.offset + other.bytes &&
+               other.offset < offset + bytes;
     }
 };
 
 // By buffer. The largest are left out until the others fit.
-std::vector<SharedPlace> place_in_shared_memory(const kernel::Kernel& kernel, const Expanded& expanded, std::int64_t most);
+std::vector<SharedPlace> place_in_shared_memory(const kernel::Kernel& kernel, const Expanded& expanded,
+                                                std::int64_t most);
 
 }  // namespace weft::backend::cuda

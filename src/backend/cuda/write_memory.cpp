@@ -149,8 +149,7 @@ bool Writer::write_copy(std::span<const kernel::Stmt> stores) {
     }
     const std::string to = address(first.buffer, first.index, innermost()),
                       source = address(from, load->sources[0], innermost());
-    // By way of the first cache: past it (.cg), neighbours of 16 bytes fetch their sector of 32 twice.
-    std::string copy = str("cp.async.ca.shared.global ", to, ", ", source, ", ", bytes);
+    std::string copy = str("cp.async.", bytes == 16 ? "cg" : "ca", ".shared.global ", to, ", ", source, ", ", bytes);
     if (load->sources.size() > 1)
         copy += str(", ", op("r", innermost(), "selp.b32", str(bytes), std::string("0"), value(load->source(1)).text));
     line(copy);

@@ -1,5 +1,5 @@
 // backend/cuda/write_products.cpp: products by tensor cores: wgmma, of compute capability 9.0. Four warps compute 64 rows; both factors are read from
-// shared memory. A product is under way while threads go on: the next one waits for the one before the last, and who uses the sums for all.
+// shared memory. A product is under way while threads go on: at the end of their loop they wait for the one before it, and who uses the sums for all.
 #include "backend/cuda/types.h"
 #include "backend/cuda/writer.h"
 #include "kernel/matrix_product.h"
@@ -16,6 +16,7 @@ using kernel::Stmt;
 namespace {
 
 constexpr std::int64_t kRows = 64, kSteps = 16, kGroup = 128;  // of one instruction; threads that run it together
+constexpr std::int64_t kRowBytes = 128;                        // in shared memory
 
 bool has_product(const kernel::Body& body) {
     return std::ranges::any_of(body, [](const Stmt& stmt) { return stmt.loop() && stmt.loop()->product; });
@@ -23,22 +24,22 @@ bool has_product(const kernel::Body& body) {
 
 }  // namespace
 
-// Where a factor lies, as the instruction wants it: address, distances between pieces along the sum and across, in units of 16 bytes.
-std::string Writer::matrix_descriptor(const MatrixProduct::Operand& operand, std::int64_t depth, bool is_left) {
+// Where a factor lies, as the instruction wants it: address and distances in units of 16 bytes, and that rows of 128 bytes are swizzled. Along the
+// sum there is one row; else there are groups of eight rows (along the sum), and of 64 columns.
+std::string Writer::matrix_descriptor(const MatrixProduct::Operand& operand, bool is_left) {
     const Home& home = homes_[static_cast<std::size_t>(operand.local)];
     const Value first = value(*operand.first);
     std::string at =
         op("r", innermost(), "mad.lo.s32", as_register(cut(first, innermost()), "r", innermost()), "2", home.base);
     if (home.offset) at = op("r", innermost(), "add.s32", at, str(home.offset));
-    const std::int64_t across = 2 * kernel::piece_stride_across(operand, depth),
-                       along = 2 * kernel::piece_stride_along_sum(operand, depth);
     if (is_left && threads_ > kGroup) {
         const std::string group = op("r", innermost(), "div.u32", std::string("%thread"), str(kGroup));
-        at = op("r", innermost(), "mad.lo.s32", group, str(kRows / kernel::kPiece * across), at);
+        at = op("r", innermost(), "mad.lo.s32", group, str(kRows * kRowBytes), at);
     }
     at = op("r", innermost(), "shr.u32", at, "4");
-    const std::uint64_t shape = static_cast<std::uint64_t>(along / 16) << 16 | static_cast<std::uint64_t>(across / 16)
-                                                                                   << 32;
+    constexpr std::uint64_t kSwizzled = std::uint64_t{1} << 62, kGroupOfRows = kRowBytes * kernel::kPiece / 16,
+                            kGroupOfColumns = kRowBytes * kernel::kSliceSteps / 16;
+    const std::uint64_t shape = kSwizzled | kGroupOfRows << 32 | (operand.along_sum ? 1 : kGroupOfColumns) << 16;
     return op("l", innermost(), "add.s64", op("l", innermost(), "cvt.u64.u32", at), str(shape));
 }
 
@@ -50,13 +51,13 @@ void Writer::write_product(const Loop& loop) {
     std::string sums;  // element (i, j) of a thread is number j / 2 * 4 + i * 2 + j % 2 of the instruction
     for (std::int64_t q = 0; q < columns / 2; ++q)
         sums += str(q ? ", " : "", variable(product.acc, q / 2 % 2 * (columns / 4) + q / 4 * 2 + q % 2));
-    const std::string left = matrix_descriptor(product.left, depth, true),
-                      right = matrix_descriptor(product.right, depth, false), yes = fresh("p");
+    const std::string left = matrix_descriptor(product.left, true), right = matrix_descriptor(product.right, false),
+                      yes = fresh("p");
     line(str("setp.eq.u32 ", yes, ", 0, 0"));
     line("wgmma.fence.sync.aligned");
     for (std::int64_t step = 0; step < depth; step += kSteps) {
         const auto moved = [&](const std::string& descriptor, const MatrixProduct::Operand& operand) {
-            const std::int64_t bytes = 2 * step / kernel::kPiece * kernel::piece_stride_along_sum(operand, depth);
+            const std::int64_t bytes = operand.along_sum ? 2 * step : step * kRowBytes;
             return step ? op("l", innermost(), "add.s64", descriptor, str(bytes / 16)) : descriptor;
         };
         const std::string a = moved(left, product.left), b = moved(right, product.right);
@@ -64,7 +65,7 @@ void Writer::write_product(const Loop& loop) {
                  b, ", ", yes, ", 1, 1, ", product.left.along_sum ? 0 : 1, ", ", product.right.along_sum ? 0 : 1));
     }
     line("wgmma.commit_group.sync.aligned");
-    line("wgmma.wait_group.sync.aligned 1");
+    products_ = true;
     forget(bit_of(product.acc));
 }
 

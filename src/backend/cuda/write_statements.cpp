@@ -84,8 +84,9 @@ Module Writer::run() {
     if (!blocks) write_entry(nullptr);
     else
         for (const Stmt& stmt : expanded_.body) write_entry(&stmt);
-    module_.text = str(".version 8.1\n.target ", sums_.empty() ? "sm_80" : "sm_90a", "\n.address_size 64\n\n",
-                       is_dynamic() ? ".extern .shared .align 16 .b8 shared[];\n\n" : "", module_.text);
+    module_.text =
+        str(".version 8.1\n.target ", sums_.empty() ? "sm_80" : "sm_90a", "\n.address_size 64\n\n",
+            is_dynamic() ? str(".extern .shared .align ", alignment(), " .b8 shared[];\n\n") : "", module_.text);
     for (Entry& entry : module_.entries) entry.dynamic_shared = is_dynamic() ? module_.shared_bytes : 0;
     return std::move(module_);
 }
@@ -100,7 +101,7 @@ void Writer::place_locals() {
         if (buffer.role != Buffer::Role::Local) homes_[b] = {Space::Global, str("%b", b)};
         else if (buffer.memory != Buffer::MemoryType::Shared)
             homes_[b] = lowered.form == LoweredBuffer::Scalars ? Home{Space::Registers, str("%v", b, "_")}
-                                                              : Home{Space::Local, str("%local", b)};
+                                                               : Home{Space::Local, str("%local", b)};
         else if (places_[b].offset != SharedPlace::kNone) {
             homes_[b] = {Space::Shared, "%shared", places_[b].offset};
             module_.shared_bytes = std::max(module_.shared_bytes, places_[b].offset + places_[b].bytes);
@@ -364,10 +365,11 @@ void Writer::write_threads(const Loop& loop) {
         scopes_.emplace_back();
         placement_.enter(*nest[n], true);
     }
-    copies_ = false;
+    copies_ = products_ = false;
     std::string text = inside(*nest.back(), true, nest.back()->body);
     if (copies_)
         text += "    cp.async.commit_group;\n";  // also of threads that copy nothing this time: groups are counted
+    if (products_) text += "    wgmma.wait_group.sync.aligned 1;\n";
     for (std::size_t n = 0; n + 1 < nest.size(); ++n) {
         placement_.leave();
         text = scopes_.back().text + text;

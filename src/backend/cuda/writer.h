@@ -61,10 +61,11 @@ private:
     void write_serial(const kernel::Loop& loop);
     void write_condition(const kernel::Loop& loop);
     void write_product(const kernel::Loop& loop);  // by tensor cores
-    std::string matrix_descriptor(const kernel::MatrixProduct::Operand& operand, std::int64_t depth, bool is_left);
+    std::string matrix_descriptor(const kernel::MatrixProduct::Operand& operand, bool is_left);
     void wait_for_products(const kernel::Body& body);
     std::string parameters() const;
-    bool is_dynamic() const;  // shared memory is asked for at the launch
+    bool is_dynamic() const;                                     // shared memory is asked for at the launch
+    int alignment() const { return sums_.empty() ? 16 : 1024; }  // of shared memory
     bool two_blocks() const;
     std::string prologue();
     std::string declarations() const;
@@ -150,7 +151,7 @@ private:
     VectorAccess vectors_;
     std::int64_t threads_ = 0;  // of the blocks of the entry in hand
     int labels_ = 0;
-    bool copies_ = false;  // are under way when the threads' loop ends
+    bool copies_ = false, products_ = false;  // are under way when the threads' loop ends
 };
 
 }  // namespace weft::backend::cuda
