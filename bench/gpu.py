@@ -36,6 +36,7 @@ def row(name, unit=None, amount=0.0):
 def torch():
     import torch as module
 
+    module.backends.cudnn.allow_tf32 = False  # f32 on both sides
     return module
 
 
@@ -158,7 +159,7 @@ def _tf32():
 
     def by_choice(library, call):
         def run():
-            library.set_float32_matmul_precision("high")
+            library.set_float32_matmul_precision("high")  # of products: cuDNN has a switch of its own
             try:
                 return call()
             finally:

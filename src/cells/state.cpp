@@ -5,6 +5,7 @@
 #include "backend/device.h"
 #include "cells/companions.h"
 #include "core/leaf_mutex.h"
+#include "device/pool.h"
 #include "device/threads.h"
 #include "ir/build.h"
 #include "ir/custom.h"
