@@ -111,9 +111,17 @@ TEST_CASE("simulated: long rows, whose sums are computed in blocks at the same t
         check_bits("softmax", [&](const Device& d) { return softmax(x.to(d), 1); });
         check_bits("variance", [&](const Device& d) { return var(x.to(d), {1}); });
     }
-    Tensor zeros = some({3, 9000});
+    Tensor zeros = some({5, 70'001});
     zeros = where(zeros < 0, full_like(zeros, -0.0), full_like(zeros, 0.0)).realize();
+    const Tensor added = some({3, 700});
+    check_bits("added in place", [&](const Device& d) {  // one thread stores what all have loaded
+        Tensor total = some({1}, 5).to(d).realize();
+        for (int i = 0; i < 3; ++i) total.add_(added.to(d)[i].sum()).mul_(0.5).realize();
+        return total;
+    });
     check_bits("signs of zeros", [&](const Device& d) { return max(zeros.to(d), {1}); });
+    check_bits("signs of zeros beside a sum",
+               [&](const Device& d) { return max(zeros.to(d), {1}) * (zeros.to(d) + 1).sum({1}); });
     for (const std::int64_t columns : {1, 40, 200}) {
         const Tensor x = some({1500, columns});
         check_bits("columns", [&](const Device& d) { return x.to(d).sum({0}) * 2; });

@@ -23,7 +23,10 @@ Tensor factor(std::int64_t batch, std::int64_t rows, std::int64_t columns, bool 
     return x;
 }
 
-void check(const Case& c, DType t) {
+using Orders = std::vector<testing::ptx::Order>;
+const Orders kAll{testing::ptx::Order::Forward, testing::ptx::Order::Backward, testing::ptx::Order::Shuffled};
+
+void check(const Case& c, DType t, const Orders& orders = kAll) {
     CAPTURE(c.m);
     CAPTURE(c.n);
     CAPTURE(c.k);
@@ -36,8 +39,7 @@ void check(const Case& c, DType t) {
     };
     const Tensor here = product(a, b, bias).to(f32);
     const auto there = [](const Tensor& x) { return x.to(Device("simulated:1")); };
-    for (const auto order :
-         {testing::ptx::Order::Forward, testing::ptx::Order::Backward, testing::ptx::Order::Shuffled}) {
+    for (const auto order : orders) {
         const testing::PtxScope scope(order);
         const Tensor result = product(there(a), there(b), there(bias)).to(f32);
         CHECK(explain(result).text("schedule").find("by tensor cores") != std::string::npos);
@@ -59,4 +61,6 @@ TEST_CASE("products of halves by tensor cores") {
     check({1, 64, 64, 1096}, bf16);  // blocks of the sum, the last one shorter
     check({1, 64, 64, 1061, true, true}, f16);
     check({3, 65, 130, 200, true, false}, bf16);
+    check({116, 128, 128, 384}, bf16,
+          {testing::ptx::Order::Shuffled});  // larger tiles, of which each warpgroup has a half
 }
