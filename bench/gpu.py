@@ -214,7 +214,7 @@ class Step:
         return loss
 
 
-def steps(make_network, make_data, compile=False):
+def steps(make_network, make_data):
     ours, theirs = Step(weft, make_network, make_data), Step(torch(), make_network, make_data)
     captured = weft.jit(ours.__call__)
     side = torch().cuda.Stream()

@@ -333,6 +333,8 @@ def test_dlpack_with_pytorch():
     with torch.cuda.stream(side):
         b = torch.from_dlpack(data(1000).cuda() * 2)
         assert b.sum().item() == pytest.approx((data(1000) * 2).sum().item(), rel=1e-5)
+    with pytest.raises(TypeError, match="read only"):  # PyTorch takes no read-only memory by __cuda_array_interface__; from_dlpack() does
+        torch.as_tensor(data(3).cuda(), device="cuda")
 
 
 # ---- files and processes ------------------------------------------------------------------------------------------------

@@ -237,8 +237,7 @@ def test_explain_a_function_and_a_tensor():
     weft.realize(*layer.parameters())
     with weft.profile():
         layer(x).realize()
-    text = weft.explain(layer, x)._repr_html_()
-    assert "% of the limit" in text or "in the caches" in text  # the limit is measured, too: on a busy machine it may be too low
+    assert "% of the limit" in weft.explain(layer, x)._repr_html_()
     y = weft.rand(20).realize().exp()
     assert weft.explain(y, stage="loops") and "exp" in weft.explain(y, stage="graph")
     with weft.inspection():

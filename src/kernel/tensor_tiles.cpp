@@ -55,11 +55,8 @@ private:
     // Whether the last block of the sum, which may be shorter, ends with a piece.
     bool rows_are_whole() const {
         if (!nest_.inner_count) return true;
-        const auto last = [&](std::int64_t piece) {
-            const Substitution at = counted(kernel_, nest_.outer, kernel_.index(piece));
-            return simplified(substitute(kernel_, nest_.inner_count, at));
-        };
-        const NodeRef count = last(product(nest_.outer) - 1);
+        const Substitution last = counted(kernel_, nest_.outer, kernel_.index(product(nest_.outer) - 1));
+        const NodeRef count = simplified(substitute(kernel_, nest_.inner_count, last));
         return count->op == Op::Const && static_cast<std::int64_t>(count->as<ir::ConstArg>().value) % kPiece == 0;
     }
 

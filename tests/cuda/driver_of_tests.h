@@ -2,6 +2,7 @@
 #pragma once
 
 #include "fake/fake.h"
+#include "support/error_of.h"
 
 #include <weft/device.h>
 #include <weft/ops.h>
@@ -58,15 +59,6 @@ private:
 using Floats = std::vector<float>;
 inline Floats values(const Tensor& x) { return x.to_vector<float>(); }
 
-template <class E, class F>
-std::string error_of(F&& call) {
-    try {
-        call();
-    } catch (const E& error) {
-        return error.what();
-    }
-    return "";
-}
 inline bool says(const std::string& text, const std::string& part) {
     if (text.find(part) != std::string::npos) return true;
     MESSAGE("`" << text << "` does not say `" << part << "`");

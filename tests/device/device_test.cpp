@@ -1,4 +1,6 @@
 // Devices as a user sees them: where tensors are made, computed and moved, with "guarded", whose memory the host cannot touch.
+#include "support/error_of.h"
+
 #include <weft/nn.h>
 #include <weft/optim.h>
 #include <weft/shared_memory.h>
@@ -13,19 +15,11 @@ using namespace weft;
 
 namespace {
 
+using testing::error_of;
+
 const Device& guarded() {
     static const Device device("guarded");
     return device;
-}
-
-template <class E, class F>
-std::string error_of(F&& call) {
-    try {
-        call();
-    } catch (const E& error) {
-        return error.what();
-    }
-    return "";
 }
 
 using Floats = std::vector<float>;

@@ -12,13 +12,6 @@ using namespace weft::testing::ptx;
 
 namespace {
 
-void check_complaint(const Snippet& snippet, const std::string& what) {
-    CAPTURE(snippet.body);
-    const std::string found = complaint(snippet);
-    CAPTURE(found);
-    CHECK(found.find(what) != std::string::npos);
-}
-
 std::vector<std::uint32_t> counting(std::size_t count) {
     std::vector<std::uint32_t> result(count);
     std::iota(result.begin(), result.end(), 0u);

@@ -4,6 +4,8 @@
 #include "core/str.h"
 #include "support/ptx_machine.h"
 
+#include <doctest/doctest.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -62,6 +64,13 @@ inline std::string complaint(const Snippet& snippet, std::size_t results = 256) 
         }
     }
     return {};
+}
+
+inline void check_complaint(const Snippet& snippet, const std::string& what) {
+    CAPTURE(snippet.body);
+    const std::string found = complaint(snippet);
+    CAPTURE(found);
+    CHECK(found.find(what) != std::string::npos);
 }
 
 }  // namespace weft::testing::ptx

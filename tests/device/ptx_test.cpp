@@ -392,17 +392,6 @@ TEST_CASE("ptx: barriers of some warps, and lanes that wait for each other") {
 
 // ---- complaints ------------------------------------------------------------------------------------------------------
 
-namespace {
-
-void check_complaint(const Snippet& snippet, const std::string& what) {
-    CAPTURE(snippet.body);
-    const std::string found = complaint(snippet);
-    CAPTURE(found);
-    CHECK(found.find(what) != std::string::npos);
-}
-
-}  // namespace
-
 TEST_CASE("ptx: accesses outside of memory, or not aligned, are found") {
     check_complaint({"ld.global.u32 %r0, [%in+1024];"}, "outside of the memory of the launch");
     check_complaint({"ld.global.u32 %r0, [%in+-4];"}, "outside of the memory of the launch");

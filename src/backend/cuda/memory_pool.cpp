@@ -42,13 +42,7 @@ Address MemoryPool::allocate(std::size_t bytes) {
     } else {
         Result result = ask(address, size);
         if (result == Result::OutOfMemory) {
-            for (auto& [each, addresses] : free_) {
-                for (const Address unused : addresses) driver().free(unused, stream_);
-                use_.reserved -= static_cast<std::int64_t>(each * addresses.size());
-                addresses.clear();
-            }
-            require(driver().synchronize_stream(stream_), "running kernels");
-            driver().trim_pool(pool_, 0);
+            release_unused();
             result = ask(address, size);
         }
         if (result == Result::OutOfMemory) {
@@ -75,6 +69,10 @@ void MemoryPool::free(Address address, std::size_t bytes) {
 
 void MemoryPool::release_all() {
     const std::lock_guard lock(mutex_);
+    release_unused();
+}
+
+void MemoryPool::release_unused() {
     for (auto& [size, addresses] : free_) {
         for (const Address address : addresses) driver().free(address, stream_);
         use_.reserved -= static_cast<std::int64_t>(size * addresses.size());

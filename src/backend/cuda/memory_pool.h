@@ -28,6 +28,7 @@ public:
 
 private:
     Result ask(Address& address, std::size_t bytes);
+    void release_unused();  // the lock is held
 
     Pool pool_ = nullptr;
     Stream stream_ = nullptr;

@@ -263,7 +263,7 @@ std::string Writer::declarations() const {
         text +=
             str("    .shared .align 16 .b8 tables[", static_cast<std::int64_t>(tables_.size()) * kTableBytes, "];\n");
     if (module_.shared_bytes > 0 && !is_dynamic())
-        text += str("    .shared .align 16 .b8 shared[", module_.shared_bytes, "];\n");
+        text += str("    .shared .align ", alignment(), " .b8 shared[", module_.shared_bytes, "];\n");
     return text;
 }
 
