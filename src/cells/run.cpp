@@ -152,7 +152,8 @@ private:
         cell.run = number_;
         cell.item = -1;
         const ir::NodeRef node = current_node(cell);
-        if (const ir::NodeRef buffer = stored_value(node)) {
+        const ir::NodeRef stored = stored_value(node), buffer = stored ? stored : viewed_memory(node);
+        if (buffer) {
             bind(cell, buffer);
             state().take_back(cell);
             return;
@@ -163,6 +164,13 @@ private:
         cell.item = static_cast<int>(items_.size());
         request_.roots.push_back(stripped(node));
         items_.push_back({std::move(weak), node, entry && is_ours(*entry)});
+    }
+
+    // A view of memory is memory, too: there is nothing to evaluate.
+    ir::NodeRef viewed_memory(const ir::NodeRef& node) const {
+        const ir::NodeRef buffer = pipeline::viewed_memory(node);
+        if (buffer) remember(stripped(node), buffer, sliced_);
+        return buffer;
     }
 
     std::uint64_t find_donatable() const {

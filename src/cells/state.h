@@ -88,7 +88,7 @@ std::uint64_t this_thread();  // a number of its own for each thread, never 0
 // what holds more memory than it takes is computed.
 inline constexpr std::size_t kPendingNodes = 100'000;
 inline constexpr std::int64_t kPendingBytes = std::int64_t{256} << 20;
-inline constexpr std::uint32_t kPendingDepth = 8192;
+inline constexpr std::uint32_t kPendingDepth = 1024;  // longer pieces cost more to plan, and run no faster
 
 // ---- values ----------------------------------------------------------------------------------------------------------
 

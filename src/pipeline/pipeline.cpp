@@ -68,6 +68,12 @@ bool refuse_unproven(const CachedPlan& made, std::vector<int>& refused) {
 
 void replace_evaluator(Evaluator evaluator) { replacement() = std::move(evaluator); }
 
+ir::NodeRef viewed_memory(const ir::NodeRef& node) {
+    if (replacement()) return nullptr;
+    const std::optional<schedule::StorageView> view = schedule::memory_of(node);
+    return view ? schedule::buffer_of(*view) : nullptr;
+}
+
 schedule::Plan make_plan(const Captured& captured, std::vector<int> run_time_constants,
                          const schedule::PlanOptions& options) {
     const schedule::SimplifiedGraph graph = schedule::simplified(captured, std::move(run_time_constants));

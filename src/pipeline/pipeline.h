@@ -33,6 +33,9 @@ struct Result {
 using Evaluator = std::function<Result(const Request&)>;
 void replace_evaluator(Evaluator evaluator);
 
+// The Buffer that a node is whose ops only view memory; null for others, and for all where an oracle evaluates: it follows views by itself.
+ir::NodeRef viewed_memory(const ir::NodeRef& node);
+
 // Throws what a user may see (IndexError of a Check, MemoryError, BackendError, Interrupted); then nothing has changed.
 // The caller holds the run lock, and the graph lock once, by `graph`: it is let go while kernels run.
 Result evaluate(const Request& request, std::unique_lock<std::recursive_mutex>& graph);

@@ -34,6 +34,22 @@ TEST_CASE("a handle that is read 200 times launches its producer once") {
     CHECK(sum == 7 * 200);
 }
 
+TEST_CASE("a view of memory is memory: reading it keeps its history, and it sees later writes") {
+    Tensor x = counted({6, 4});
+    const Tensor view = unflatten(transpose(x, 0, 1)[1].slice(0, {1, 5}), 0, {2, 2});
+    Tensor w = counted({3}).set_requires_grad(true);
+    const Tensor of_leaf = w[2];
+    const CounterScope count;
+    const std::vector<float> all = x.to_vector<float>();
+    CHECK(view.to_vector<float>() == (std::vector<float>{all[5], all[9], all[13], all[17]}));
+    CHECK(of_leaf.item() == doctest::Approx(0.02));
+    CHECK(count.runs() == 0);
+    x.add_(1.0);
+    CHECK(view.to_vector<float>()[0] == doctest::Approx(1.05f));
+    (of_leaf * 2.0).backward();
+    CHECK(w.grad().to_vector<float>() == (std::vector<float>{0, 0, 2}));
+}
+
 TEST_CASE("what a run computes on the way is stored if a handle sees it, and computed again by nobody") {
     const Tensor x = counted({64, 32}), w = counted({32, 16});
     const Tensor logits = matmul(x, w), loss = logits.mean(), top = logits.sum(1);
