@@ -5,6 +5,7 @@
 #include <weft/tensor.h>
 
 #include <memory>
+#include <optional>
 
 namespace WEFT_API weft {
 
@@ -17,6 +18,13 @@ namespace WEFT_API weft {
 //     x += 1;                         // array[0] is one more
 Tensor from_shared_memory(void* elements, const Shape& shape, const Dims& strides, DType dtype,
                           std::shared_ptr<void> owner, Device device = cpu);
+
+// The memory of x, computed, for another library that may write it. For as long as somebody holds the result, x and the tensors that it
+// shares memory with are over shared memory, as above. What was recorded before keeps the values that it saw. None: the elements have no
+// place of their own there (an expanded tensor), or they are not the CPU's.
+//
+//     { const auto memory = lend_memory(x); static_cast<float*>(const_cast<void*>(memory->data))[0] = 1; }   // x[0] is 1
+std::optional<MemoryView> lend_memory(const Tensor& x);
 
 // The tensor that x is a view of, or x itself. Two tensors share memory, so that writing one may change the other, exactly if the cells
 // of their bases are the same.

@@ -70,14 +70,16 @@ def test_memory_is_shared_out():
         assert other == mine.data_ptr()
     view = mine.reshape(2, 3).t()[1:]
     assert np.from_dlpack(view).ctypes.data == mine.data_ptr() + 4 and torch.from_dlpack(view).stride() == (1, 3)
-    assert not np.from_dlpack(mine).flags.writeable and not mine.numpy().flags.writeable
+    assert not np.from_dlpack(mine).flags.writeable and mine.numpy().flags.writeable
 
 
-def test_what_was_handed_out_does_not_change():
+def test_what_was_handed_out_sees_later_writes():
     mine = weft.arange(4.0)
-    out = torch.from_dlpack(mine)
+    out, before = torch.from_dlpack(mine), mine + 1
     mine *= 10
-    assert mine.tolist() == [0, 10, 20, 30] and out.tolist() == [0, 1, 2, 3]
+    assert mine.tolist() == [0, 10, 20, 30] and out.tolist() == [0, 10, 20, 30] and before.tolist() == [1, 2, 3, 4]
+    out += 1  # PyTorch does not ask whether it may
+    assert mine.tolist() == [1, 11, 21, 31] and (mine * 2).tolist() == [2, 22, 42, 62]
 
 
 def test_a_copy_is_a_copy():

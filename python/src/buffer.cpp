@@ -98,20 +98,24 @@ int export_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
         view->obj = nullptr;
         return -1;
     };
-    if (flags & PyBUF_WRITABLE) return refuse("a tensor's memory is read-only; write to the tensor, or to a copy");
     auto result = std::make_unique<Export>();
+    bool writable = false;
     if (!guarded([&] {
             const Tensor tensor = tensor_in(self);
             if (tensor.device() != cpu)
                 raise(PyExc_TypeError,
                       "a tensor on " + tensor.device().name() + " has no memory that NumPy can read; use cpu() first");
-            result->memory = without_gil([&] { return tensor.memory(); });
+            const std::optional<MemoryView> lent = without_gil([&] { return lend_memory(tensor); });
+            writable = lent.has_value();
+            result->memory = lent ? *lent : without_gil([&] { return tensor.memory(); });
             return Py_None;
         })) {
         view->obj = nullptr;
         return -1;
     }
     const MemoryView& memory = result->memory;
+    if ((flags & PyBUF_WRITABLE) && !writable)
+        return refuse("elements of this tensor share their places in memory, so it is read-only; write to a copy");
     const char* format = format_of(memory.dtype);
     if (!format) return refuse("bfloat16 has no buffer format; convert with .float() first");
     const auto item = static_cast<Py_ssize_t>(size_of(memory.dtype));
@@ -125,7 +129,7 @@ int export_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
     view->buf = const_cast<void*>(memory.data);
     view->itemsize = item;
     view->len = numel(memory.shape) * item;
-    view->readonly = 1;
+    view->readonly = !writable;
     view->ndim = static_cast<int>(memory.shape.size());
     view->format = flags & PyBUF_FORMAT ? const_cast<char*>(format) : nullptr;
     view->shape = flags & PyBUF_ND ? result->shape.data() : nullptr;

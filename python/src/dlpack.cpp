@@ -90,7 +90,8 @@ template <class M>
 nb::object capsule_of(const Tensor& tensor, bool is_copy, std::int64_t stream, const char* name,
                       PyCapsule_Destructor destructor) {
     auto result = std::make_unique<Export<M>>();
-    result->memory = without_gil([&] { return tensor.memory(); });
+    const std::optional<MemoryView> lent = without_gil([&] { return lend_memory(tensor); });  // NumPy may write it, too
+    result->memory = lent ? *lent : without_gil([&] { return tensor.memory(); });
     result->stream = stream;
     if (tensor.device() != cpu && stream != kNoStream)
         cuda::run_before(tensor.device(), static_cast<std::uintptr_t>(stream));

@@ -185,7 +185,7 @@ void bind_values(nb::class_<Tensor>& tensor) {
     method(tensor, "tolist", "", "The values as nested lists. Runs the graph.",
            [](const Tensor& self) { return values_of(self); });
     method(tensor, "numpy", "*, force=False",
-           "A read-only NumPy array over the same memory, without a copy; `force` detaches, and copies from a GPU. "
+           "A NumPy array over the same memory, which both may write; `force` detaches, and copies from a GPU. "
            "Runs the graph.",
            [](nb::handle self, bool force) { return numpy_of(self, force); });
     method(tensor, "__array__", "dtype=None, copy=None", "For numpy.asarray().",

@@ -1,6 +1,7 @@
 """Memory shared with NumPy and with anything that speaks the buffer protocol or DLPack, both ways."""
 
 import gc
+import struct
 import weakref
 
 import numpy as np
@@ -150,18 +151,76 @@ def test_the_array_is_kept_alive_and_let_go():
     assert alive() is None
 
 
-def test_numpy_is_read_only_and_shares_memory():
+def test_numpy_shares_memory_that_both_may_write():
     t = weft.arange(6.0).reshape(2, 3)
-    a, b = t.numpy(), t.numpy()
-    assert not a.flags.writeable and np.shares_memory(a, b)
-    with pytest.raises(ValueError, match="read-only"):
-        a[0, 0] = 1
-    t += 1  # takes other memory: what numpy() gave stays
-    assert a[0, 0] == 0 and t.numpy()[0, 0] == 1
-    del t, b
+    a, b, row = t.numpy(), t.numpy(), t[1]
+    assert a.flags.writeable and np.shares_memory(a, b)
+    a[1] = [7, 8, 9]
+    assert t.tolist() == [[0, 1, 2], [7, 8, 9]] and row.tolist() == [7, 8, 9] and b[1, 0] == 7
+    assert (t * 2)[1].tolist() == [14, 16, 18] and row.sum().item() == 24
+    t += 1
+    row.mul_(2)
+    assert a.tolist() == [[1, 2, 3], [16, 18, 20]] and t.T[0].tolist() == [1, 16]
+    del t, b, row
     gc.collect()
-    assert a.sum() == 15
+    assert a.sum() == 60
     assert np.shares_memory(a, weft.from_numpy(a).T.numpy())
+
+
+def test_what_was_recorded_does_not_see_what_is_written_to_the_array():
+    t = weft.arange(4.0).realize()
+    before = t * 2
+    a = t.numpy()
+    after = t * 3
+    a[:] = 1
+    assert before.tolist() == [0, 2, 4, 6] and after.tolist() == [0, 3, 6, 9] and (t * 4).tolist() == [4] * 4
+    w = weft.tensor([1.0, 2.0], requires_grad=True)
+    loss = (w * w).sum()
+    b = w.detach().numpy()
+    b += 10
+    loss.backward()
+    assert w.tolist() == [11, 12] and w.grad.tolist() == [2, 4] and b.tolist() == [11, 12]
+    out = w * 3
+    c = out.detach().numpy()
+    c[0] = 0
+    assert out.tolist() == [0, 36] and (out * 2).tolist() == [0, 72]
+    (g,) = weft.autograd.grad((out * 2).sum(), w)
+    assert g.tolist() == [6, 6]
+    with weft.no_grad():
+        out.detach().mul_(2)
+    assert c.tolist() == [0, 72]
+
+
+def test_an_optimiser_trains_what_numpy_looks_at():
+    model = weft.nn.Linear(3, 2)
+    weights = model.weight.detach().numpy()
+    step = weft.optim.SGD(model.parameters(), lr=0.5)
+    for _ in range(3):
+        step.zero_grad()
+        before = weights.copy()
+        model(weft.ones(1, 3)).sum().backward()
+        step.step()
+        np.testing.assert_allclose(weights, before - 0.5, rtol=1e-5)
+    weights[:] = 0
+    assert model(weft.ones(1, 3)).tolist() == [model.bias.tolist()]
+
+
+def test_numpy_is_read_only_where_elements_share_a_place():
+    wide = weft.arange(3.0).expand(2, 3).numpy()
+    assert not wide.flags.writeable
+    with pytest.raises(ValueError, match="read-only"):
+        wide[0, 0] = 1
+    fixed = np.arange(3.0)
+    fixed.flags.writeable = False
+    assert not weft.from_numpy(fixed).numpy().flags.writeable and not weft.from_numpy(fixed)[1:].numpy().flags.writeable
+    t = weft.zeros(3)
+    struct.pack_into("f", t, 4, 2.5)
+    assert t.tolist() == [0, 2.5, 0]
+    with pytest.raises((BufferError, TypeError)):
+        struct.pack_into("f", t.expand(2, 3), 4, 2.5)
+    reversed_ = t.flip(0).numpy()
+    reversed_[0] = 1
+    assert reversed_.tolist() == [1, 2.5, 0]
 
 
 def test_numpy_functions():

@@ -6,6 +6,8 @@
 
 #include "ir/build.h"
 
+#include <weft/shared_memory.h>
+
 #include <cstring>
 
 namespace weft::cells {
@@ -86,6 +88,16 @@ void store(const StorageView& from, const StorageView& to) {
     runtime.write(*to.storage, 0, target.data(), target.size());
 }
 
+// All memory from its first element in memory to its last, as one axis.
+StorageView span_of(const StorageView& view) {
+    std::int64_t first = view.offset, last = view.offset;
+    for (std::size_t d = 0; d < view.shape.size(); ++d) {
+        if (view.shape[d] == 0) return {{{0}, view.offset, {1}}, view.storage, view.dtype};
+        (view.strides[d] < 0 ? first : last) += view.strides[d] * (view.shape[d] - 1);
+    }
+    return {{{last - first + 1}, first, {1}}, view.storage, view.dtype};
+}
+
 ir::NodeRef copy_of(Cell& cell, const StorageView& view) {
     if (!on_host(view)) {  // as it lies there: in one piece
         const ir::Storage& memory = *view.storage;
@@ -94,16 +106,71 @@ ir::NodeRef copy_of(Cell& cell, const StorageView& view) {
         runtime_of(view).copy(memory, 0, *copy.storage, 0, memory.bytes);
         return schedule::buffer_of(copy);
     }
-    const std::int64_t bytes = numel(view.shape) * static_cast<std::int64_t>(size_of(view.dtype));
-    if (!cell.snapshot || !equals(view, ir::host_bytes(*cell.snapshot))) {
+    // What lies close together is copied as it lies there, with its strides: a transposed matrix is one piece then, not one per element.
+    const StorageView span = span_of(view);
+    const bool close = span.shape[0] <= 2 * numel(view.shape);
+    const StorageView& part = close ? span : view;
+    const std::int64_t bytes = numel(part.shape) * static_cast<std::int64_t>(size_of(part.dtype));
+    if (!cell.snapshot || !equals(part, ir::host_bytes(*cell.snapshot))) {
         cell.snapshot = device::runtime_of(kCpu).allocate(bytes);
-        load(view, ir::host_bytes(*view.storage), ir::host_bytes(*cell.snapshot));
+        load(part, ir::host_bytes(*part.storage), ir::host_bytes(*cell.snapshot));
         state().with_snapshot.push_back(cell.weak_from_this());
     }
-    return ir::buffer(cell.snapshot, view.dtype, view.shape, 0, row_major_strides(view.shape));
+    if (!close) return ir::buffer(cell.snapshot, view.dtype, view.shape, 0, row_major_strides(view.shape));
+    return ir::buffer(cell.snapshot, view.dtype, view.shape, view.offset - span.offset, view.strides);
+}
+
+// Whether the cell alone holds the memory of its value: no node, view, plan or array beside it does.
+bool holds_alone(const Cell& cell, const ir::Node& buffer) {
+    const bool leaf = cell.requires_grad && cell.node->use_count() == 1;
+    return (leaf || cell.node.get() == &buffer) && buffer.use_count() == 1 &&
+           buffer.as<ir::BufferArg>().storage.use_count() == 1;
+}
+
+// Its views are derived anew when they are next used.
+void forget_views(const Cell& base) {
+    for (Cell* cell = state().first_view(); cell; cell = cell->next)
+        if (cell->view->base.get() == &base) cell->node = nullptr;
+}
+
+// From now on the cell's memory may be written by others. What reads it beside the cell keeps the values that it saw: then the cell
+// gets a copy. False if the value is not in memory of the CPU's, or in memory that is not ours to write.
+bool lend(Cell& cell) {
+    const ir::Node* const buffer = stored_value(cell.node).get();
+    if (!buffer || buffer->device != kCpu || buffer->as<ir::BufferArg>().storage->foreign) return false;
+    forget_views(cell);
+    const bool alone = holds_alone(cell, *buffer);
+    const StorageView view = schedule::view_of(*buffer);
+    if (alone && ir::is_dense(view)) {
+        cell.shared = ir::NodeRef(buffer);
+    } else {
+        const std::int64_t bytes = numel(view.shape) * static_cast<std::int64_t>(size_of(view.dtype));
+        const ir::StorageRef copy = device::runtime_of(kCpu).allocate(bytes);
+        load(view, ir::host_bytes(*view.storage), ir::host_bytes(*copy));
+        cell.shared = ir::buffer(copy, view.dtype, view.shape, 0, row_major_strides(view.shape));
+    }
+    if (cell.requires_grad) cell.node = ir::leaf(cell.id, cell.shared);
+    else cell.node = cell.node->needs_grad ? keeping_history(cell.shared, cell.node) : cell.shared;
+    ++cell.binding;
+    return true;
 }
 
 }  // namespace
+
+// Memory that a cell has lent: when the last borrower lets go of it, it is the cell's alone again.
+struct Loan {
+    std::weak_ptr<Cell> cell;
+    ir::StorageRef memory;
+
+    ~Loan() {
+        const std::lock_guard lock(ir::graph_lock());
+        const std::shared_ptr<Cell> lender = cell.lock();
+        if (lender && lender->loan.expired() && is_lent(*lender)) lender->shared = nullptr;
+    }
+    bool is_lent(const Cell& lender) const {
+        return lender.shared && lender.shared->as<ir::BufferArg>().storage == memory;
+    }
+};
 
 void drop_snapshots() {
     for (const std::weak_ptr<Cell>& weak : state().with_snapshot)
@@ -144,11 +211,33 @@ ir::NodeRef snapshot_of(Cell& cell) {
     const ir::NodeRef node = current_node(cell);
     if (!cell.view) {
         const ir::NodeRef copy = cells::copy_of(cell, schedule::view_of(*cell.shared));
-        return cell.requires_grad ? ir::leaf(cell.id, copy) : copy;
+        if (cell.requires_grad) return ir::leaf(cell.id, copy);
+        return node->needs_grad ? keeping_history(copy, node) : copy;
     }
     if (!node->needs_grad)  // of a part, only that
         if (const auto view = schedule::memory_of(node)) return cells::copy_of(cell, *view);
     return cell.view->read(snapshot_of(*cell.view->base));
+}
+
+std::optional<MemoryView> lend_memory(const Tensor& x) {
+    const Tensor base = base_of(x.realize());
+    base.realize();
+    const std::lock_guard lock(ir::graph_lock());
+    Cell& lender = *base.cell();
+    std::shared_ptr<cells::Loan> loan = lender.loan.lock();
+    if (!lender.shared) {
+        if (!cells::lend(lender)) return std::nullopt;
+        const ir::StorageRef& memory = lender.shared->as<ir::BufferArg>().storage;
+        loan.reset(new cells::Loan{base.cell(), memory});
+        lender.loan = loan;
+    }
+    if (!reads_shared(*x.cell()) || !cells::can_write_memory(*x.cell())) return std::nullopt;
+    const std::optional<schedule::StorageView> view = schedule::memory_of(current_node(*x.cell()));
+    if (view->storage != lender.shared->as<ir::BufferArg>().storage || !cells::on_host(*view)) return std::nullopt;
+    std::shared_ptr<const void> owner = view->storage;
+    if (loan) owner = std::move(loan);
+    return MemoryView{std::move(owner), ir::host_bytes(*view->storage) + cells::first_byte(*view), view->dtype,
+                      view->shape,      view->strides,                                             x.device()};
 }
 
 }  // namespace weft

@@ -86,7 +86,7 @@ bool writes_shared(const Cell& cell) {
 bool goes_to_memory(Cell& cell, const ir::Node& value) {
     const Cell& base = cell.view ? *cell.view->base : cell;
     if (!base.shared || !writes_shared(cell) || !reads_shared(cell)) return false;
-    if (grad_enabled() && (value.needs_grad || (base.requires_grad && !(cell.view && cell.view->detached()))))
+    if (grad_enabled() && (value.needs_grad || (base.node->needs_grad && !(cell.view && cell.view->detached()))))
         return false;
     return cells::can_write_memory(cell);
 }

@@ -133,7 +133,8 @@ ir::NodeRef node_under_lock(const Tensor& tensor) {
 bool reads_shared(const Cell& cell) {
     const Cell& base = cell.view ? *cell.view->base : cell;
     if (!base.shared || (capturing && base.made_in != capturing->id)) return false;
-    return base.node == base.shared || (base.node->op == ir::Op::Leaf && base.node->sources[0] == base.shared);
+    const bool marked = base.node->op == ir::Op::Leaf || base.node->op == ir::Op::WithGrad;
+    return base.node == base.shared || (marked && base.node->sources[0] == base.shared);
 }
 
 Tensor make_selection(const Tensor& x, const std::function<ir::NodeRef(const ir::NodeRef& x)>& select) {

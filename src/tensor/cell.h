@@ -46,6 +46,9 @@ struct ViewOf {
 ir::NodeRef keeping_history(const ir::NodeRef& value, const ir::NodeRef& history);
 
 struct CellHooks;
+namespace cells {
+struct Loan;
+}
 
 struct Cell : std::enable_shared_from_this<Cell> {
     ir::NodeRef
@@ -64,6 +67,7 @@ struct Cell : std::enable_shared_from_this<Cell> {
     // written and the value is not computed yet; null: none. And the copy that ops have used since the last run, of it or of a view of it.
     ir::NodeRef shared;
     ir::StorageRef snapshot;
+    std::weak_ptr<cells::Loan> loan;  // of memory that is shared because it was lent
     // Bookkeeping of src/cells: the list of views or that of cells that are not yet computed, and the place in the outbox.
     enum class Listed : std::uint8_t { No, Pending, View };
     Cell *previous = nullptr, *next = nullptr;

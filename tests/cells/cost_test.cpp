@@ -5,9 +5,11 @@
 #include "ir/node.h"
 #include "pipeline/plan_cache.h"
 #include "pipeline/programs.h"
+#include "tensor/cell.h"
 
 #include <weft/debug.h>
 #include <weft/ops.h>
+#include <weft/shared_memory.h>
 #include <weft/weft.h>
 
 #include <doctest/doctest.h>
@@ -48,6 +50,43 @@ TEST_CASE("a view of memory is memory: reading it keeps its history, and it sees
     CHECK(view.to_vector<float>()[0] == doctest::Approx(1.05f));
     (of_leaf * 2.0).backward();
     CHECK(w.grad().to_vector<float>() == (std::vector<float>{0, 0, 2}));
+}
+
+TEST_CASE("memory that was lent is the tensor's own again when nobody holds it") {
+    Tensor x = (counted({4, 3}) + 0.0).realize();  // no view
+    const Tensor row = x[1], before = x * 2.0;
+    (void)row.to_vector<float>();
+    auto whole = lend_memory(x), part = lend_memory(row);
+    REQUIRE((whole && part));
+    CHECK(whole->data != part->data);
+    CHECK(x.cell()->shared);
+    static_cast<float*>(const_cast<void*>(part->data))[2] = 100;
+    CHECK(row.to_vector<float>()[2] == 100);
+    CHECK((x * 2.0).to_vector<float>()[5] == 200);
+    CHECK(before.to_vector<float>()[5] == doctest::Approx(0.1));
+    whole.reset();
+    CHECK(x.cell()->shared);
+    x.add_(1.0);
+    CHECK(static_cast<const float*>(part->data)[2] == 101);
+    part.reset();
+    CHECK_FALSE(x.cell()->shared);
+    CHECK((x * 1.0).to_vector<float>()[5] == 101);
+    CHECK_FALSE(lend_memory(expand(x[0], {5, 3})));
+    CHECK_FALSE(x.cell()->shared);
+    float read_only[] = {1, 2};
+    CHECK_FALSE(lend_memory(from_memory(read_only, {2}, {1}, f32, nullptr)));
+}
+
+TEST_CASE("a transposed view of shared memory is copied as it lies there") {
+    std::vector<float> memory(12);
+    for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<float>(i);
+    const Tensor x = from_shared_memory(memory.data(), {3, 4}, {4, 1}, f32, nullptr);
+    const Tensor turned = transpose(x, 0, 1), reversed = flip(x, {0, 1}), far = x.slice(1, {0, 4, 3});
+    const Tensor sum = turned + 0.0, back = reversed + 0.0, few = far + 0.0;
+    memory.assign(12, 0);
+    CHECK(sum.to_vector<float>() == (std::vector<float>{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}));
+    CHECK(back.to_vector<float>() == (std::vector<float>{11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}));
+    CHECK(few.to_vector<float>() == (std::vector<float>{0, 3, 4, 7, 8, 11}));
 }
 
 TEST_CASE("what a run computes on the way is stored if a handle sees it, and computed again by nobody") {
