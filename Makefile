@@ -7,6 +7,7 @@ export JOBS ?= $(shell nproc)
 
 started := $(shell date +%s)
 say = @s=$$(($$(date +%s) - $(started))); printf '==> %d:%02d %s\n' $$((s / 60)) $$((s % 60)) "$(1)"
+comma := ,
 build = cmake --preset $(1) $(options) --log-level=WARNING >/dev/null && cmake --build --preset $(1) -j $(JOBS)
 
 .PHONY: help setup demo test parity fuzz mutants bench gpu compare docs format lint asan tsan clean
@@ -21,10 +22,12 @@ demo: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/p
 demo: export MPLCONFIGDIR = $(CURDIR)/build/matplotlib
 demo:  ## set up, build, and train a small network on MNIST in Python; draws build/demo.png, and build/demo.html shows where the time went (DEVICE=cuda)
 	$(call say,setting up)
-	@tools/setup.sh build python
+	@tools/setup.sh build
+	$(call say,building the library$(comma) while Python's packages are installed)
+	@{ tools/setup.sh python && { tools/setup.sh demo; .venv/bin/python -c 'import matplotlib.font_manager' 2>/dev/null || true; }; } & packages=$$!; \
+	cmake --preset release --log-level=WARNING >/dev/null && cmake --build --preset release -j $(JOBS) --target weft && wait $$packages
 	$(call say,building the Python package)
-	@{ tools/setup.sh demo; .venv/bin/python -c 'import matplotlib.font_manager' 2>/dev/null || true; } & extras=$$!; \
-	$(call build,release) --target weft_python weft_package && wait $$extras
+	@$(call build,release) --target weft_python weft_package
 	$(call say,running examples/python/mnist_mlp.py)
 	@PYTHONPATH=build/release/python .venv/bin/python examples/python/mnist_mlp.py --device $(or $(DEVICE),cpu) --picture build/demo.png --page build/demo.html
 

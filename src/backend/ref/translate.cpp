@@ -20,7 +20,7 @@ using ir::NodeRef;
 using ir::Op;
 
 // constant + sum of factor * variable, all modulo 2^64, by variable slot
-struct Linear {
+struct SlotSum {
     Word constant = 0;
     std::map<int, Word> factors;
 };
@@ -95,7 +95,7 @@ private:
         linear_.clear();
         step.first = static_cast<int>(code_.instructions.size());
         for (const Node* node : ir::topological_order(roots)) {
-            if (std::optional<Linear> linear = as_linear(*node)) linear_.emplace(node, *std::move(linear));
+            if (std::optional<SlotSum> linear = as_linear(*node)) linear_.emplace(node, *std::move(linear));
             else slots_.emplace(node, translate(*node));
         }
         std::vector<int> result;
@@ -135,14 +135,14 @@ private:
         return i.result;
     }
 
-    std::optional<Linear> as_linear(const Node& node) {
+    std::optional<SlotSum> as_linear(const Node& node) {
         if (node.dtype != DType::I64) return {};
-        if (node.op == Op::LoopVar) return Linear{0, {{var_slot(node.as<ir::LoopArg>().id), 1}}};
-        if (node.op == Op::Const) return Linear{node.as<ir::ConstArg>().value, {}};
+        if (node.op == Op::LoopVar) return SlotSum{0, {{var_slot(node.as<ir::LoopArg>().id), 1}}};
+        if (node.op == Op::Const) return SlotSum{node.as<ir::ConstArg>().value, {}};
         if (node.op != Op::Add && node.op != Op::Sub && node.op != Op::Mul) return {};
         const auto left = linear_.find(&node.source(0)), right = linear_.find(&node.source(1));
         if (left == linear_.end() || right == linear_.end()) return {};
-        Linear a = left->second, b = right->second;
+        SlotSum a = left->second, b = right->second;
         if (node.op == Op::Mul) {
             if (!a.factors.empty()) std::swap(a, b);
             if (!a.factors.empty()) return {};
@@ -151,7 +151,7 @@ private:
         return plus_multiple(std::move(a), b, node.op == Op::Add ? 1 : ~Word(0));
     }
 
-    static Linear plus_multiple(Linear sum, const Linear& other, Word factor) {
+    static SlotSum plus_multiple(SlotSum sum, const SlotSum& other, Word factor) {
         sum.constant += other.constant * factor;
         for (const auto& [var, by] : other.factors) sum.factors[var] += by * factor;
         return sum;
@@ -159,7 +159,7 @@ private:
 
     int slot_of(const Node& node) {
         if (const auto found = slots_.find(&node); found != slots_.end()) return found->second;
-        const Linear& linear = linear_.at(&node);
+        const SlotSum& linear = linear_.at(&node);
         int slot = 0;
         if (linear.factors.empty()) slot = constant_slot(linear.constant);
         else if (node.op == Op::LoopVar) slot = var_slot(node.as<ir::LoopArg>().id);
@@ -205,7 +205,7 @@ private:
     std::unordered_map<int, int> vars_;  // by loop variable id
     std::unordered_map<Word, int> constants_;
     std::unordered_map<const Node*, int> slots_;      // of the statement in hand
-    std::unordered_map<const Node*, Linear> linear_;  // likewise
+    std::unordered_map<const Node*, SlotSum> linear_;  // likewise
 };
 
 }  // namespace

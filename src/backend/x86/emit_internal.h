@@ -8,6 +8,7 @@
 namespace weft::backend::x86 {
 
 inline bool is_plain_float(DType t) { return t == DType::F32 || t == DType::F64; }
+inline bool is_constant(const ir::Node& node) { return node.op == ir::Op::Const; }
 
 namespace Id = asmjit::x86::Inst;
 

@@ -9,7 +9,6 @@ namespace weft::backend::x86 {
 
 namespace {
 
-bool is_constant(const ir::Node& node) { return node.op == ir::Op::Const; }
 std::int64_t number_of(const ir::Node& node) { return static_cast<std::int64_t>(node.as<ir::ConstArg>().value); }
 
 }  // namespace

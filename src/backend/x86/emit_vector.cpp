@@ -14,7 +14,6 @@ namespace weft::backend::x86 {
 namespace {
 
 bool is_bit_op(ir::Op op) { return op == ir::Op::And || op == ir::Op::Or || op == ir::Op::Xor; }
-bool is_constant(const ir::Node& node) { return node.op == ir::Op::Const; }
 
 // The bits by which x << by | x >> (all - by) turns an unsigned x; 0: it is something else.
 int rotation(const ir::Node& node) {
