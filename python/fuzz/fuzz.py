@@ -80,7 +80,8 @@ def verdict(text: str, settings: dict[str, str]) -> str:
     apart = re.sub(r"^(\s*\w+\[[^=]*\] [-+*/]= )(\w+)$", r"\1\2.clone()", text, flags=re.MULTILINE)
     if found and apart != text and sides.difference(reference(apart, dtype), exact, rounded, unit):
         return ""
-    if found and dtype in sides.HALVES:  # where the last place of a half decides (a relu at 0), nothing is determined
+    # Where the last place of a half decides (a relu at 0), or training has diverged, nothing is determined.
+    if found and (dtype in sides.HALVES or sides.has_diverged(exact)):
         nudged = (reference(text, dtype, nudge) for nudge in range(1, 6))
         if any(sides.difference(other, exact, rounded, unit) for other in nudged):
             return ""

@@ -22,7 +22,7 @@ def is_tied(x: np.ndarray, axis: int) -> bool:
 def namespace(torch, dtype: str, shown: list, captured: bool = True, stored: str = "float32", nudge: int = 0) -> dict:
     """`dtype` is the type of the run; `stored`, of the data: a reference in f64 starts from the same rounded numbers.
 
-    A `nudge` moves halves by up to one place, each number differently for each nudge.
+    A `nudge` moves numbers by up to one place, each number differently for each nudge.
     """
     rng = np.random.default_rng(7)
     noise = np.random.default_rng(nudge)
@@ -31,7 +31,7 @@ def namespace(torch, dtype: str, shown: list, captured: bool = True, stored: str
     def data(*shape, scale=1.0):
         numbers = torch.tensor((rng.standard_normal(shape) * scale).astype("float32")).to(getattr(torch, stored))
         if nudge:
-            numbers = numbers.float() * torch.tensor((1 + HALVES[stored] * noise.uniform(-1, 1, shape)).astype("float32"))
+            numbers = numbers.float() * torch.tensor((1 + HALVES.get(stored, 2.0**-24) * noise.uniform(-1, 1, shape)).astype("float32"))
         return numbers.to(getattr(torch, dtype))
 
     def ints(high, *shape):
@@ -89,6 +89,10 @@ def run(torch, text: str, dtype: str = "float32", captured: bool = True, nudge: 
     stored = "float32" if own == "float64" else own
     exec(compile(text, "<program>", "exec"), namespace(torch, dtype, shown, captured, stored, nudge))
     return shown
+
+
+def has_diverged(values: list) -> bool:
+    return any(v is not None and v.size and np.nanmax(np.abs(v.astype("f8"))) > 1e12 for v in values)
 
 
 def difference(got: list, exact: list, rounded: list, unit: float, factor: float = 30.0, padded: bool = False) -> str:

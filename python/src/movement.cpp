@@ -47,9 +47,9 @@ void bind_views(nb::module_& m, nb::handle t) {
     method(
         t, "view", "*shape",
         "The same elements in another shape; view(dtype): their bits as another type of that size.",
-        [](const Tensor& x, const ShapeOrType& as) { return as.dtype ? bit_view(x, *as.dtype) : x.reshape(as.shape); });
+        [](const Tensor& x, const ShapeOrType& as) { return as.dtype ? bit_view(x, *as.dtype) : x.view(as.shape); });
     method(t, "view_as", "other", "The same elements in the other tensor's shape.",
-           [](const Tensor& x, const Tensor& other) { return x.reshape(other.shape()); });
+           [](const Tensor& x, const Tensor& other) { return x.view(other.shape()); });
     method(t, "reshape_as", "other", "The same elements in the other tensor's shape.",
            [](const Tensor& x, const Tensor& other) { return x.reshape(other.shape()); });
     function(m, "permute", "input, dims", "The axes in another order.",

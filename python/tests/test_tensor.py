@@ -189,3 +189,13 @@ def test_explain_and_counters():
     assert weft.counters()["kernels_launched"] > before
     weft.set_num_threads(2)
     assert weft.get_num_threads() == 2
+
+
+def test_view_always_shares_values():
+    v = (weft.arange(6.0).reshape(2, 3).t() + 1).t()
+    flat = v.view(-1)
+    v.add_(10)
+    flat[0] = 0
+    assert flat.tolist() == [0, 12, 13, 14, 15, 16] and v.tolist() == [[0, 12, 13], [14, 15, 16]]
+    with pytest.raises(weft.ShapeError, match=r"^view\("):
+        v.view(4, 2)

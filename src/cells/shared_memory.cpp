@@ -135,8 +135,7 @@ void forget_views(const Cell& base) {
 
 // From now on the cell's memory may be written by others. What reads it beside the cell keeps the values that it saw: then the cell
 // gets a copy. False if the value is not in memory of the CPU's, or in memory that is not ours to write.
-bool lend(Cell& cell) {
-    const ir::Node* const buffer = stored_value(cell.node).get();
+bool lend(Cell& cell, const ir::Node* buffer) {
     if (!buffer || buffer->device != kCpu || buffer->as<ir::BufferArg>().storage->foreign) return false;
     forget_views(cell);
     const bool alone = holds_alone(cell, *buffer);
@@ -221,12 +220,16 @@ ir::NodeRef snapshot_of(Cell& cell) {
 
 std::optional<MemoryView> lend_memory(const Tensor& x) {
     const Tensor base = base_of(x.realize());
-    base.realize();
-    const std::lock_guard lock(ir::graph_lock());
     Cell& lender = *base.cell();
+    const std::uint64_t version = lender.version;
+    ir::NodeRef value = cells::run(std::span(&base, 1)).front();
+    const std::lock_guard lock(ir::graph_lock());
+    if (lender.version != version) return std::nullopt;  // another thread has written it meanwhile
     std::shared_ptr<cells::Loan> loan = lender.loan.lock();
     if (!lender.shared) {
-        if (!cells::lend(lender)) return std::nullopt;
+        const ir::Node* const buffer = value.get();
+        if (cells::stored_value(lender.node) == value) value = nullptr;  // so that the cell may hold it alone
+        if (!cells::lend(lender, buffer)) return std::nullopt;
         const ir::StorageRef& memory = lender.shared->as<ir::BufferArg>().storage;
         loan.reset(new cells::Loan{base.cell(), memory});
         lender.loan = loan;

@@ -202,6 +202,11 @@ Tensor Tensor::reshape(const Shape& shape) const {
     return reshaped(*this, with_inferred_size(check, shape, numel()));
 }
 
+Tensor Tensor::view(const Shape& shape) const {
+    const Checker check("view", {{"x", *this}, {"shape", shape}});
+    return reshaped_view(*this, with_inferred_size(check, shape, numel()));
+}
+
 Tensor Tensor::squeeze() const {
     Shape kept;
     for (const std::int64_t size : shape())
