@@ -117,7 +117,7 @@ public:
     Tensor operator[](std::initializer_list<Index> index) const { return index_by({index.begin(), index.size()}); }
     Tensor index_by(std::span<const Index> index) const;
     Tensor reshape(const Shape& shape) const;  // one size may be -1
-    Tensor view(const Shape& shape) const;     // the same, and always a view: what is written to one is seen in the other
+    Tensor view(const Shape& shape) const;  // the same, and always a view: what is written to one is seen in the other
     Tensor permute(const Dims& axes) const;
     Tensor transpose(int a, int b) const;
     Tensor t() const { return transpose(-2, -1); }

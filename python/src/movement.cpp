@@ -44,10 +44,9 @@ void bind_views(nb::module_& m, nb::handle t) {
              [](const Tensor& x, const Dims& shape) { return x.reshape(shape); });
     method(t, "reshape", "*shape", "The same elements in another shape; one size may be -1.",
            [](const Tensor& x, const Dims& shape) { return x.reshape(shape); });
-    method(
-        t, "view", "*shape",
-        "The same elements in another shape; view(dtype): their bits as another type of that size.",
-        [](const Tensor& x, const ShapeOrType& as) { return as.dtype ? bit_view(x, *as.dtype) : x.view(as.shape); });
+    method(t, "view", "*shape",
+           "The same elements in another shape; view(dtype): their bits as another type of that size.",
+           [](const Tensor& x, const ShapeOrType& as) { return as.dtype ? bit_view(x, *as.dtype) : x.view(as.shape); });
     method(t, "view_as", "other", "The same elements in the other tensor's shape.",
            [](const Tensor& x, const Tensor& other) { return x.view(other.shape()); });
     method(t, "reshape_as", "other", "The same elements in the other tensor's shape.",

@@ -149,7 +149,7 @@ bool lend(Cell& cell, const ir::Node* buffer) {
         cell.shared = ir::buffer(copy, view.dtype, view.shape, 0, row_major_strides(view.shape));
     }
     if (cell.requires_grad) cell.node = ir::leaf(cell.id, cell.shared);
-    else cell.node = cell.node->needs_grad ? keeping_history(cell.shared, cell.node) : cell.shared;
+    else cell.node = cell.node->needs_grad ? keeping_history(cell.shared, history_of(cell.node)) : cell.shared;
     ++cell.binding;
     return true;
 }
@@ -221,7 +221,10 @@ ir::NodeRef snapshot_of(Cell& cell) {
 std::optional<MemoryView> lend_memory(const Tensor& x) {
     const Tensor base = base_of(x.realize());
     Cell& lender = *base.cell();
-    const std::uint64_t version = lender.version;
+    const std::uint64_t version = [&] {
+        const std::lock_guard lock(ir::graph_lock());
+        return lender.version;
+    }();
     ir::NodeRef value = cells::run(std::span(&base, 1)).front();
     const std::lock_guard lock(ir::graph_lock());
     if (lender.version != version) return std::nullopt;  // another thread has written it meanwhile
@@ -239,8 +242,9 @@ std::optional<MemoryView> lend_memory(const Tensor& x) {
     if (view->storage != lender.shared->as<ir::BufferArg>().storage || !cells::on_host(*view)) return std::nullopt;
     std::shared_ptr<const void> owner = view->storage;
     if (loan) owner = std::move(loan);
-    return MemoryView{std::move(owner), ir::host_bytes(*view->storage) + cells::first_byte(*view), view->dtype,
-                      view->shape,      view->strides,                                             x.device()};
+    return MemoryView{std::move(owner), ir::host_bytes(*view->storage) + cells::first_byte(*view),
+                      view->dtype,      view->shape,
+                      view->strides,    x.device()};
 }
 
 }  // namespace weft

@@ -80,11 +80,24 @@ const ViewStep* ViewOf::detached() const {
     return nullptr;
 }
 
-ir::NodeRef keeping_history(const ir::NodeRef& value, const ir::NodeRef& history) {
-    static const auto& pass = *new std::shared_ptr<const ir::GradRuleObject>(std::make_shared<ir::GradRuleObject>(
+namespace {
+
+const std::shared_ptr<const ir::GradRuleObject>& hands_on() {
+    static const auto& rule = *new std::shared_ptr<const ir::GradRuleObject>(std::make_shared<ir::GradRuleObject>(
         ir::GradRuleObject{"written in place", [](const ir::NodeRef&, const ir::NodeRef& g) { return ir::Grads{g}; }}));
+    return rule;
+}
+
+}  // namespace
+
+ir::NodeRef keeping_history(const ir::NodeRef& value, const ir::NodeRef& history) {
     const ir::NodeRef inputs[] = {history};
-    return ir::with_grad(value, inputs, pass);
+    return ir::with_grad(value, inputs, hands_on());
+}
+
+const ir::NodeRef& history_of(const ir::NodeRef& node) {
+    const bool kept = node->op == ir::Op::WithGrad && node->as<ir::WithGradArg>().rule == hands_on();
+    return kept ? node->sources[1] : node;
 }
 
 constinit thread_local Capturing* capturing = nullptr;

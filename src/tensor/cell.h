@@ -44,6 +44,7 @@ struct ViewOf {
 
 // A value with the history of another one: what PyTorch has where memory is shared and gradients are not.
 ir::NodeRef keeping_history(const ir::NodeRef& value, const ir::NodeRef& history);
+const ir::NodeRef& history_of(const ir::NodeRef& node);  // that it was made with; a node that was not is its own
 
 struct CellHooks;
 namespace cells {

@@ -71,6 +71,14 @@ TEST_CASE("memory that was lent is the tensor's own again when nobody holds it")
     part.reset();
     CHECK_FALSE(x.cell()->shared);
     CHECK((x * 1.0).to_vector<float>()[5] == 101);
+    Tensor w = counted({3}).set_requires_grad(true);
+    const Tensor out = w * 2.0;
+    (void)lend_memory(out.detach());
+    const std::size_t nodes = ir::live_nodes();
+    for (int i = 0; i < 10; ++i) (void)lend_memory(out.detach());
+    CHECK(ir::live_nodes() == nodes);  // its history does not grow
+    out.sum().backward();
+    CHECK(w.grad().to_vector<float>() == std::vector<float>(3, 2));
     CHECK_FALSE(lend_memory(expand(x[0], {5, 3})));
     CHECK_FALSE(x.cell()->shared);
     float read_only[] = {1, 2};

@@ -204,7 +204,7 @@ private:
     Code code_;
     std::unordered_map<int, int> vars_;  // by loop variable id
     std::unordered_map<Word, int> constants_;
-    std::unordered_map<const Node*, int> slots_;      // of the statement in hand
+    std::unordered_map<const Node*, int> slots_;       // of the statement in hand
     std::unordered_map<const Node*, SlotSum> linear_;  // likewise
 };
 
