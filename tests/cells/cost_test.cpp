@@ -37,6 +37,7 @@ TEST_CASE("a handle that is read 200 times launches its producer once") {
 }
 
 TEST_CASE("a view of memory is memory: reading it keeps its history, and it sees later writes") {
+    const DeviceScope host(cpu);  // the host copies others' memory
     Tensor x = counted({6, 4});
     const Tensor view = unflatten(transpose(x, 0, 1)[1].slice(0, {1, 5}), 0, {2, 2});
     Tensor w = counted({3}).set_requires_grad(true);
@@ -53,6 +54,7 @@ TEST_CASE("a view of memory is memory: reading it keeps its history, and it sees
 }
 
 TEST_CASE("memory that was lent is the tensor's own again when nobody holds it") {
+    const DeviceScope host(cpu);  // only its memory is lent
     Tensor x = (counted({4, 3}) + 0.0).realize();  // no view
     const Tensor row = x[1], before = x * 2.0;
     (void)row.to_vector<float>();
