@@ -91,8 +91,8 @@ TEST_CASE("a transposed view of shared memory is copied as it lies there") {
     std::vector<float> memory(12);
     for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<float>(i);
     const Tensor x = from_shared_memory(memory.data(), {3, 4}, {4, 1}, f32, nullptr);
-    const Tensor turned = transpose(x, 0, 1), reversed = flip(x, {0, 1}), far = x.slice(1, {0, 4, 3});
-    const Tensor sum = turned + 0.0, back = reversed + 0.0, few = far + 0.0;
+    const Tensor transposed = transpose(x, 0, 1), reversed = flip(x, {0, 1}), far = x.slice(1, {0, 4, 3});
+    const Tensor sum = transposed + 0.0, back = reversed + 0.0, few = far + 0.0;
     memory.assign(12, 0);
     CHECK(sum.to_vector<float>() == (std::vector<float>{0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11}));
     CHECK(back.to_vector<float>() == (std::vector<float>{11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}));
