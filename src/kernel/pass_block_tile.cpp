@@ -81,6 +81,15 @@ std::optional<BlockTile> choose_tensor(const ContractionNest& nest, const Target
     return tile;
 }
 
+// A slice of whole windows, where several loops count the sum's steps (channels, then the window of a convolution): each step of a slice is then at a
+// place of the window that is known here, and what depends on it alone is computed once.
+std::int64_t depth_of(const ContractionNest& nest, const TileShape& shape) {
+    const std::int64_t window = product(nest.inner) / extent_of(nest.inner[0]);
+    const std::int64_t windows = (shape.depth + window / 2) / window, depth = windows * window;
+    const bool all_share = depth * shape.rows % shape.threads() == 0 && depth * shape.columns % shape.threads() == 0;
+    return windows > 0 && extent_of(nest.inner[0]) % windows == 0 && all_share ? depth : shape.depth;
+}
+
 std::optional<BlockTile> choose(const ContractionNest& nest, const Target& target, int statement) {
     if (is_for_tensor_cores(nest, target))
         if (std::optional<BlockTile> tile = choose_tensor(nest, target, statement)) return tile;
@@ -96,7 +105,8 @@ std::optional<BlockTile> choose(const ContractionNest& nest, const Target& targe
         shape = &each;
         break;
     }
-    BlockTile tile{statement, shape->rows, shape->columns, shape->thread_rows, shape->thread_columns, shape->depth};
+    BlockTile tile{statement, shape->rows, shape->columns, shape->thread_rows, shape->thread_columns,
+                   depth_of(nest, *shape)};
     tile.slices = 3;
     tile.epilogue_in_registers = ops_of(nest.epilogue) <= kCheapEpilogue;
     return tile;

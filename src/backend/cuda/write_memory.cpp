@@ -134,7 +134,8 @@ std::string Writer::stored_value(const kernel::Store& store) {
 bool Writer::write_copy(std::span<const kernel::Stmt> stores) {
     const kernel::Store& first = *stores[0].store();
     const NodeRef& load = first.value;
-    if (kernel_.buffers[static_cast<std::size_t>(first.buffer)].late == 0 || load->op != Op::Load) return false;
+    const kernel::Buffer& buffer = kernel_.buffers[static_cast<std::size_t>(first.buffer)];
+    if ((buffer.late == 0 && !(pipeline_ && buffer.slices > 0)) || load->op != Op::Load) return false;
     const int from = load->as<ir::LoadArg>().buffer;
     const auto bytes = static_cast<std::int64_t>(stores.size() * size_of(load->dtype));
     if (homes_[static_cast<std::size_t>(first.buffer)].space != Space::Shared ||

@@ -121,6 +121,7 @@ void Writer::write_entry(const Stmt* statement) {
     scopes_.assign(1, {});
     tables_.clear();
     threads_ = 1;
+    pipeline_.reset();
     if (!statement) {
         write(expanded_.body);
     } else {
@@ -129,7 +130,8 @@ void Writer::write_entry(const Stmt* statement) {
              loop = loop->body.size() == 1 ? loop->body[0].loop() : nullptr)
             blocks.push_back(loop);
         for (std::size_t i = 0; i < blocks.size(); ++i) entry.blocks[i] = blocks[blocks.size() - 1 - i]->extent();
-        entry.threads = threads_ = most_threads(blocks.back()->body);
+        pipeline_ = pipeline_of(kernel_, blocks.back()->body);
+        entry.threads = threads_ = most_threads(blocks.back()->body) + (pipeline_ ? pipeline_->copies->extent() : 0);
         barriers_ = barriers_of(kernel_, *blocks.back(), threads_, places_);
         for (std::size_t i = 0; i < blocks.size(); ++i)
             vars_[blocks[i]->id()] = {str("%block", blocks.size() - 1 - i), true};
@@ -262,6 +264,7 @@ std::string Writer::declarations() const {
     if (!tables_.empty())
         text +=
             str("    .shared .align 16 .b8 tables[", static_cast<std::int64_t>(tables_.size()) * kTableBytes, "];\n");
+    if (pipeline_) text += str("    .shared .align 8 .b8 pipeline[", pipeline_->barrier_bytes(), "];\n");
     if (module_.shared_bytes > 0 && !is_dynamic())
         text += str("    .shared .align ", alignment(), " .b8 shared[", module_.shared_bytes, "];\n");
     return text;
@@ -322,6 +325,7 @@ void Writer::write(const Loop& loop) {
         case LoopKind::Thread: write_threads(loop); break;
         case LoopKind::Tensor: write_product(loop); break;
         default:
+            if (pipeline_ && pipeline_->loop == &loop) return write_pipeline(loop);
             if (loop.extent() == 1 && loop.count) write_condition(loop);
             else write_serial(loop);
     }
@@ -340,17 +344,18 @@ std::string Writer::inside(const Loop& loop, bool guarded, const kernel::Body& b
 
 void Writer::write_blocks(const Loop& loop) { scopes_.back().text += inside(loop, false, loop.body); }
 
-// Threads beyond the loop's extent wait at the next barrier. What threads load is loaded after the barrier before them.
-void Writer::write_threads(const Loop& loop) {
-    std::vector<const Loop*> nest{&loop};
+// The loops of a nest of threads, outermost first.
+std::vector<const Loop*> Writer::thread_nest(const Loop& outer) {
+    std::vector<const Loop*> nest{&outer};
     while (nest.back()->body.size() == 1 && nest.back()->body[0].loop() &&
            nest.back()->body[0].loop()->kind == LoopKind::Thread)
         nest.push_back(nest.back()->body[0].loop());
-    std::int64_t all = 1;
-    for (const Loop* each : nest) all *= each->extent();
-    forget(stored_in(loop.body));
-    std::string number = "%thread";
-    for (std::size_t n = nest.size(); n-- > 0;) {  // the innermost one runs fastest
+    return nest;
+}
+
+// Which iteration of each loop the thread with this number has. The innermost one runs fastest.
+void Writer::number_threads(const std::vector<const Loop*>& nest, std::string number) {
+    for (std::size_t n = nest.size(); n-- > 0;) {
         if (n == 0) {
             vars_[nest[n]->id()] = {number, true};
             break;
@@ -361,6 +366,9 @@ void Writer::write_threads(const Loop& loop) {
         vars_[nest[n]->id()] = {at, true};
         number = left;
     }
+}
+
+std::string Writer::inside_threads(const std::vector<const Loop*>& nest) {
     for (std::size_t n = 0; n + 1 < nest.size(); ++n) {
         scopes_.emplace_back();
         placement_.enter(*nest[n], true);
@@ -375,6 +383,17 @@ void Writer::write_threads(const Loop& loop) {
         text = scopes_.back().text + text;
         scopes_.pop_back();
     }
+    return text;
+}
+
+// Threads beyond the loop's extent wait at the next barrier. What threads load is loaded after the barrier before them.
+void Writer::write_threads(const Loop& loop) {
+    const std::vector<const Loop*> nest = thread_nest(loop);
+    std::int64_t all = 1;
+    for (const Loop* each : nest) all *= each->extent();
+    forget(stored_in(loop.body));
+    number_threads(nest, "%thread");
+    const std::string text = inside_threads(nest);
     wait_for_copies(nest.back()->body);
     wait_for_products(nest.back()->body);
     wait_for(barriers_.at(&loop), *nest.back());

@@ -1,10 +1,11 @@
 // backend/cuda/writer.h: writes the entries of a module. An expression is computed once, at the outermost loop where all its variables
 // are known and nothing that it loads is stored to (backend/placement.h). Statements are in write_statements.cpp, expressions in
 // write_expressions.cpp, conversions in write_casts.cpp, loads and stores in
-// write_memory.cpp, tensor cores in write_products.cpp.
+// write_memory.cpp, tensor cores in write_products.cpp, threads that copy for others in write_pipeline.cpp.
 #pragma once
 
 #include "backend/cuda/barriers.h"
+#include "backend/cuda/pipeline.h"
 #include "backend/cuda/ptx.h"
 #include "backend/cuda/shared_memory.h"
 #include "backend/cuda/vector_access.h"
@@ -12,6 +13,7 @@
 #include "core/str.h"
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -58,6 +60,10 @@ private:
     std::string inside(const kernel::Loop& loop, bool guarded, const kernel::Body& body);
     void write_blocks(const kernel::Loop& loop);
     void write_threads(const kernel::Loop& loop);
+    static std::vector<const kernel::Loop*> thread_nest(const kernel::Loop& outer);
+    void number_threads(const std::vector<const kernel::Loop*>& nest, std::string number);
+    std::string inside_threads(const std::vector<const kernel::Loop*>& nest);
+    void write_pipeline(const kernel::Loop& loop);
     void write_serial(const kernel::Loop& loop);
     void write_condition(const kernel::Loop& loop);
     void write_product(const kernel::Loop& loop);  // by tensor cores
@@ -148,6 +154,7 @@ private:
     std::set<int> sums_;                // of tensor cores
     std::vector<const float*> tables_;  // that the entry in hand looks up, in their order in shared memory
     Barriers barriers_;
+    std::optional<Pipeline> pipeline_;  // of the entry in hand
     VectorAccess vectors_;
     std::int64_t threads_ = 0;  // of the blocks of the entry in hand
     int labels_ = 0;
