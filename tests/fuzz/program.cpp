@@ -46,8 +46,18 @@ std::string filled_in(std::string_view row, const Statement& s, const Operands& 
     return text;
 }
 
-bool is_product(std::string_view text) {
-    return text.find("matmul") != std::string_view::npos || text.find("linear") != std::string_view::npos;
+// Ops that compute much more than their results have elements: products, and values that are written to the places of an index.
+bool is_too_large(const OpRow& row, const Operands& o, std::int64_t most_elements) {
+    const auto calls = [&](std::string_view name) { return row.text.find(name) != std::string_view::npos; };
+    if (o.x.rank() == 0) return false;
+    if (calls("matmul") || calls("linear")) {
+        const std::int64_t longest = std::max(o.x.size(-1), o.x.size(0));
+        const std::int64_t other = row.operands > 1 ? o.y.numel() : o.x.numel();
+        return o.x.numel() * std::max<std::int64_t>(1, other / std::max<std::int64_t>(1, longest)) > 15 * most_elements;
+    }
+    if ((calls("index_add") || calls("index_put")) && o.y.rank() > 0)
+        return o.x.numel() / std::max<std::int64_t>(1, o.x.size(0)) * o.y.size(0) > 15 * most_elements;
+    return false;
 }
 
 class Run {
@@ -149,13 +159,7 @@ private:
         const OpRow& row = ops()[static_cast<std::size_t>(s.row)];
         Operands o;
         if (!operands(s, row.operands, o)) return true;
-        if (is_product(row.text) && o.x.rank() > 0) {
-            const std::int64_t longest = std::max(o.x.size(-1), o.x.size(0));
-            const std::int64_t other = row.operands > 1 ? o.y.numel() : o.x.numel();
-            if (o.x.numel() * std::max<std::int64_t>(1, other / std::max<std::int64_t>(1, longest)) >
-                15 * program_.most_elements)
-                return false;
-        }
+        if (is_too_large(row, o, program_.most_elements)) return false;
         const Tensor result = row.apply(o);
         if (result.numel() > program_.most_elements) return false;
         at(s.to) = result;
@@ -180,13 +184,17 @@ private:
         if (!operands(s, 2, o)) return true;
         o.x = o.x.detach();  // inputs are values: jit refuses those that require a gradient
         o.y = o.y.detach();
-        const auto function = [&first, &second, o](const Tensor& x, const Tensor& y) {
+        const auto apply = [most = program_.most_elements](const OpRow& row, const Operands& own) {
+            if (is_too_large(row, own, most)) throw ValueError("too large");  // the draft draws another statement
+            return row.apply(own);
+        };
+        const auto function = [&first, &second, &apply, o](const Tensor& x, const Tensor& y) {
             Operands own = o;
             own.x = x;
             own.y = own.z = y;
-            const Tensor t = first.apply(own);
+            const Tensor t = apply(first, own);
             own.y = t;
-            return std::pair(t, second.apply(own));
+            return std::pair(t, apply(second, own));
         };
         std::pair<Tensor, Tensor> result;
         if (options_.plain) {
