@@ -65,8 +65,9 @@ void check_optimisation(std::string_view name, std::string_view where) {
         if (name == known) return;
         list += str(known, ", ");
     }
-    if (name == "donate" || name == "all") return;
-    throw ValueError(str(where, ": there is no optimisation \"", name, "\"; must be among ", list, "donate, all"));
+    if (name == "donate" || name == "split_sums" || name == "all") return;
+    throw ValueError(
+        str(where, ": there is no optimisation \"", name, "\"; must be among ", list, "donate, split_sums, all"));
 }
 
 Config read_environment() {

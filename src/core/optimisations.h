@@ -1,5 +1,5 @@
 // core/optimisations.h: what WEFT_OPT and OptScope can switch off, by name: the passes of kernel/optimise.cpp, which checks that they are
-// these and in this order, and donation (schedule/plan.cpp). "all" is every one.
+// these and in this order, donation (schedule/plan.cpp), and sums that are split (schedule/split_sums.h). "all" is every one.
 #pragma once
 
 #include <string_view>

@@ -39,6 +39,7 @@ struct Target {
     std::int64_t most_threads() const { return std::int64_t{multiprocessors} * 2048; }  // … at a time
     Numerics numerics;
     bool donate = true;                      // outputs may take over memory whose last use is in the run
+    bool split_sums = true;                  // Gpu: blocks of a long sum may be computed at the same time
     std::bitset<std::size(kPassNames)> off;  // passes that are left out, by their place in kPassNames
 
     bool is_off(std::string_view pass) const;

@@ -38,6 +38,7 @@ Target make(const Config& c, int threads) {
     target.threads = threads;
     target.numerics.keep_subnormals = c.keep_denormals;
     target.donate = c.donate && !c.switched_off("donate");
+    target.split_sums = !c.switched_off("split_sums");
     for (std::size_t i = 0; i < std::size(kPassNames); ++i) target.off[i] = c.switched_off(kPassNames[i]);
     return target;
 }

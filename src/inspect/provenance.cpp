@@ -59,7 +59,8 @@ PlanItems items_of(const schedule::Captured& captured, const pipeline::CachedPla
     }
     {
         const ir::OriginScope scope(table, {}, true);
-        pipeline::make_plan(captured, plan.run_time_constants, {.donate = cached.target->donate});
+        pipeline::make_plan(captured, plan.run_time_constants,
+                            {.donate = cached.target->donate, .target = cached.target.get()});
     }
 
     std::unordered_set<const Node*> stored;

@@ -109,6 +109,15 @@ SumOrder sum_order(Op op, const Node& source, const Dims& axes) {
     return order;
 }
 
+InnerBlock inner_block(std::span<const std::int64_t> extents, std::int64_t limit) {
+    InnerBlock block{.whole = extents.size()};
+    while (block.whole > 0 && extents[block.whole - 1] <= limit) limit /= extents[--block.whole];
+    if (block.whole == 0 || limit < 2) return block;
+    const std::int64_t extent = extents[block.whole - 1];
+    block.length = ceil_div(extent, ceil_div(extent, limit));
+    return block;
+}
+
 std::uint64_t bits_of(const SumOrder& order) {
     return static_cast<std::uint64_t>(order.kind) | std::uint64_t{order.lane_axes} << 8 |
            static_cast<std::uint64_t>(order.chunks) << 16 | static_cast<std::uint64_t>(order.first) << 32 |
@@ -116,7 +125,7 @@ std::uint64_t bits_of(const SumOrder& order) {
 }
 
 std::string to_string(const SumOrder& order) {
-    constexpr std::string_view kKinds[] = {"", " in lanes", " contracted"};
+    constexpr std::string_view kKinds[] = {"", " in lanes", " contracted", " in sequence"};
     return str(kKinds[static_cast<int>(order.kind)], order.chunks > 1 ? str(" in ", order.chunks, " chunks") : "");
 }
 

@@ -8,6 +8,7 @@
 #include <weft/shape.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace weft::ir {
@@ -19,9 +20,10 @@ class Node;
 //   c is sum_lanes() times 4, 2 or 1 (n of at least 4 or 2 times as many); the chains are folded as a tree (see kernel/reduce.cpp).
 // - Contraction: one chain of fused multiply-adds, in blocks (kUnblockedContraction).
 // In each of them a chain of roundings has a limit (kernel/reduce.h): longer ones are cut into blocks, and block sums are added in order.
+// - Sequence: a chain without that limit: its terms are the block sums of a contraction, which are added one after the other.
 // With `chunks` > 1 the axes first … last, as one axis, are first cut into so many equal parts: a sum per part, then the sum of those.
 struct SumOrder {
-    enum class Kind : std::uint8_t { Chain, Lanes, Contraction };
+    enum class Kind : std::uint8_t { Chain, Lanes, Contraction, Sequence };
     Kind kind = Kind::Chain;
     std::uint8_t lane_axes = 0;  // Lanes: how many of the reduced axes, counted from the last
     std::int32_t chunks = 1;
@@ -38,6 +40,17 @@ SumOrder sum_order(Op op, const Node& source, const Dims& axes);
 
 // … of a sum that is no contraction and is not cut; `windows`: the axes are those of sliding windows, which memory does not run through.
 SumOrder plain_order(const Node& source, const Dims& axes, bool windows);
+
+// The blocks of a contraction's sum: one chain up to kUnblockedContraction terms, else blocks of at most kContractionBlock.
+inline constexpr std::int64_t kContractionBlock = 512, kUnblockedContraction = 1024;
+
+// A block of at most `limit` steps of loops with these extents, outermost first: all of the loops from `whole` on, inside `length` steps of
+// the loop before them. The last block of that loop may be shorter. whole = 0: all loops are in one block.
+struct InnerBlock {
+    std::size_t whole = 0;
+    std::int64_t length = 1;
+};
+InnerBlock inner_block(std::span<const std::int64_t> extents, std::int64_t limit);
 
 std::uint64_t bits_of(const SumOrder& order);  // for hashes and keys: different for different orders
 std::string to_string(const SumOrder& order);  // " in lanes", or nothing for a plain chain

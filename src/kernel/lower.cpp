@@ -361,7 +361,8 @@ private:
 
     // One chain, or blocks of the innermost loops inside one more loop nest.
     ChainGroups split_sums(const std::vector<NodeRef>& sums, Substitution& cut) {
-        if (product(sums) > kUnblockedContraction) return split_chains(kernel_, sums, kContractionBlock, cut, true);
+        if (product(sums) > ir::kUnblockedContraction)
+            return split_chains(kernel_, sums, ir::kContractionBlock, cut, true);
         return {.groups = {sums}, .counts = {}};
     }
 

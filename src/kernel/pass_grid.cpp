@@ -21,7 +21,8 @@
 namespace weft::kernel {
 namespace {
 
-constexpr std::int64_t kThreads = 256;             // of a block whose threads have iterations of their own
+constexpr std::int64_t kThreads = 256;  // of a block whose threads have iterations of their own
+constexpr std::int64_t kFewestThreads = 32;
 constexpr std::int64_t kUnrolled = 4;              // iterations of a thread, of which all loads come first
 constexpr std::int64_t kManyIterations = 1 << 20;  // from there on threads have several
 constexpr std::int64_t kManyTransposed = 1 << 14;  // from there on loads across memory pass through shared memory
@@ -110,7 +111,11 @@ GridSchedule schedule_for(const Kernel& kernel, const Target& target, const Body
         return *columns;
     }
     chosen.loops = std::move(vars);
-    chosen.threads = std::min(kThreads, std::max<std::int64_t>(1, iterations));
+    chosen.threads = kThreads;
+    if (contains_loops(*body))  // few long iterations: every multiprocessor shall have some
+        while (chosen.threads > kFewestThreads && iterations < 2 * target.multiprocessors * chosen.threads)
+            chosen.threads /= 2;
+    chosen.threads = std::min(chosen.threads, std::max<std::int64_t>(1, iterations));
     if (iterations >= kManyIterations && !contains_loops(*body) && !reads_stored(*body) &&
         local_bytes(kernel, *body) == 0) {
         chosen.each = kUnrolled;

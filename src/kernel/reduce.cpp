@@ -105,7 +105,9 @@ private:
     std::int64_t longest_chain(const ir::SumOrder& order, const std::vector<NodeRef>& chain) const {
         const std::int64_t terms = product(chain);
         switch (order.kind) {
-            case ir::SumOrder::Kind::Contraction: return terms <= kUnblockedContraction ? terms : kContractionBlock;
+            case ir::SumOrder::Kind::Contraction:
+                return terms <= ir::kUnblockedContraction ? terms : ir::kContractionBlock;
+            case ir::SumOrder::Kind::Sequence: return terms;
             case ir::SumOrder::Kind::Chain: return terms <= kUnblockedChain ? terms : kLongestChain;
             case ir::SumOrder::Kind::Lanes: break;
         }
@@ -458,17 +460,13 @@ ChainGroups split_chains(Kernel& kernel, const std::vector<NodeRef>& vars, std::
             result.groups.insert(result.groups.begin(), pending);
             break;
         }
-        std::vector<NodeRef> group;
-        std::int64_t size = 1;
-        while (!pending.empty() && extent_of(pending.back()) <= limit / size) {
-            size *= extent_of(pending.back());
-            group.insert(group.begin(), pending.back());
-            pending.pop_back();
-        }
-        if (!pending.empty() && limit / size > 1) {  // cut the next loop: its blocks stay outside, a block comes in
+        std::vector<std::int64_t> extents;
+        for (const NodeRef& var : pending) extents.push_back(extent_of(var));
+        const auto [whole, length] = ir::inner_block(extents, limit);
+        std::vector<NodeRef> group(pending.begin() + static_cast<std::ptrdiff_t>(whole), pending.end());
+        pending.resize(whole);
+        if (!pending.empty() && length > 1) {  // cut the next loop: its blocks stay outside, a block comes in
             const NodeRef var = pending.back();
-            const std::int64_t blocks = ceil_div(extent_of(var), limit / size),
-                               length = ceil_div(extent_of(var), blocks);
             const NodeRef outer = kernel.new_var(ceil_div(extent_of(var), length)), inner = kernel.new_var(length);
             const NodeRef start = kernel.mul(outer, kernel.index(length));
             const Substitution cut{{id_of(var), kernel.add(start, inner)}};

@@ -12,8 +12,6 @@ namespace weft::kernel {
 // in lanes.
 inline constexpr std::int64_t kLongestChain = 64, kUnblockedChain = 128;  // the latter: without lanes, of a whole sum
 inline constexpr std::int64_t kBlocks = 16;
-inline constexpr std::int64_t kContractionBlock = 512;
-inline constexpr std::int64_t kUnblockedContraction = 1024;  // the longest chain of one contraction without blocks
 
 // A reduction to emit: result = op over the loops of value (or of left * right, fused, for a sum of products).
 struct Reduction {

@@ -76,7 +76,8 @@ ir::NodeRef viewed_memory(const ir::NodeRef& node) {
 
 schedule::Plan make_plan(const Captured& captured, std::vector<int> run_time_constants,
                          const schedule::PlanOptions& options) {
-    const schedule::SimplifiedGraph graph = schedule::simplified(captured, std::move(run_time_constants));
+    const schedule::SimplifiedGraph graph =
+        schedule::simplified(captured, std::move(run_time_constants), options.target);
     if (config().debug >= 3) std::clog << "-- graph, simplified\n" << ir::print_graph(graph.simple.roots);
     const schedule::StoredRoots roots = schedule::choose_stored_roots(captured, graph.canonical, graph.simple, options);
     schedule::Schedule kernels = schedule::fuse(roots.nodes, roots.boxes);
@@ -85,7 +86,7 @@ schedule::Plan make_plan(const Captured& captured, std::vector<int> run_time_con
     // donated.
     constexpr double kLongest = 0.1;
     if (!options.donate || schedule::seconds_after_donation(plan) <= kLongest) return plan;
-    return make_plan(captured, graph.run_time_constants, {});
+    return make_plan(captured, graph.run_time_constants, {.target = options.target});
 }
 
 TargetRef target_of(std::uint8_t device) { return device::runtime_of(device).target(); }
@@ -96,7 +97,7 @@ std::shared_ptr<const CachedPlan> plan_for(const Captured& captured, const Targe
     const std::int64_t start = now();
     auto made = std::make_shared<CachedPlan>();
     made->target = target;
-    schedule::PlanOptions options{.donate = target->donate};
+    schedule::PlanOptions options{.donate = target->donate, .target = target.get()};
     do {
         made->plan = make_plan(captured, found.run_time_constants, options);
         compile_steps(*made, graph);  // lower, optimise, compile: pipeline/programs.cpp

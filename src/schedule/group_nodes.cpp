@@ -258,7 +258,11 @@ private:
             store_expensive_operand(*contraction->left);
             store_expensive_operand(*contraction->right);
         }
-        Group& g = groups_.open(node, KernelGraph::Kind::Rows, contraction ? "a contraction" : "a reduction");
+        const bool of_blocks = node.as<ir::ReduceArg>().order.kind == ir::SumOrder::Kind::Sequence;
+        Group& g = groups_.open(node, KernelGraph::Kind::Rows,
+                                contraction ? "a contraction"
+                                : of_blocks ? "adds the blocks of a contraction's sum"
+                                            : "a reduction");
         g.contraction = contraction.has_value();
         g.reduces = 1;
         groups_.settle(g, node);

@@ -15,6 +15,12 @@ namespace {
 
 constexpr std::int64_t kLongestRow = 1 << 20, kSmallWork = 1 << 17;
 
+// Neighbouring results are added by neighbouring threads: what joins them is elementwise, as behind the contraction that they were.
+bool adds_blocks(const Group& group) {
+    return group.anchor->op == Op::Reduce &&
+           group.anchor->as<ir::ReduceArg>().order.kind == ir::SumOrder::Kind::Sequence;
+}
+
 }  // namespace
 
 std::size_t Groups::position(const Node& node) const {
@@ -156,7 +162,7 @@ bool Groups::merge(int a, int b) {
 
 bool spread(Group& group, const Node& expand) {
     const std::int64_t inner = numel(expand.shape) / std::max<std::int64_t>(1, group.row_count);
-    if (group.contraction || group.row_count == 0 || inner == 0) return false;
+    if (group.contraction || adds_blocks(group) || group.row_count == 0 || inner == 0) return false;
     const bool one_row = group.row_count == 1;
     if (group.inner_count == inner || (one_row && inner < group.inner_count)) return true;
     if (group.inner_count != 1 && (!one_row || group.stores_full)) return false;

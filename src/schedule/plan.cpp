@@ -9,6 +9,7 @@
 #include "schedule/donation.h"
 #include "schedule/share_kernels.h"
 #include "schedule/simplify.h"
+#include "schedule/split_sums.h"
 #include "schedule/step_order.h"
 #include "schedule/stored_roots.h"
 #include "schedule/verify_plan.h"
@@ -192,7 +193,18 @@ private:
 
 }  // namespace
 
-SimplifiedGraph simplified(const Captured& captured, std::vector<int> run_time_constants) {
+namespace {
+
+// What the graph became, once more.
+void follow(ir::Rewritten& simple, ir::Rewritten&& next) {
+    for (auto& [node, value] : simple.became)
+        if (const auto found = next.became.find(value.get()); found != next.became.end()) value = found->second;
+    simple.roots = std::move(next.roots);
+}
+
+}  // namespace
+
+SimplifiedGraph simplified(const Captured& captured, std::vector<int> run_time_constants, const Target* target) {
     SimplifiedGraph graph{.run_time_constants = std::move(run_time_constants)};
     graph.canonical = canonical_graph(captured, graph.run_time_constants);
     ir::verify_graph(graph.canonical.outputs, "capture");
@@ -204,12 +216,13 @@ SimplifiedGraph simplified(const Captured& captured, std::vector<int> run_time_c
     if (const std::vector<BlockSchedule> blocks =
             kept ? std::vector<BlockSchedule>() : choose_blocks(graph.simple.roots);
         !blocks.empty()) {
-        ir::Rewritten cut = simplify(in_blocks(graph.simple.roots, blocks));
-        for (auto& [node, value] : graph.simple.became)
-            if (const auto found = cut.became.find(value.get()); found != cut.became.end()) value = found->second;
-        graph.simple.roots = std::move(cut.roots);
+        follow(graph.simple, simplify(in_blocks(graph.simple.roots, blocks)));
         graph.blocks = true;
         ir::verify_graph(graph.simple.roots, "blocks");
+    }
+    if (target && target->processor == Processor::Gpu && target->split_sums) {
+        follow(graph.simple, split_sums(graph.simple.roots, *target));
+        ir::verify_graph(graph.simple.roots, "split sums");
     }
     return graph;
 }
