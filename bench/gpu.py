@@ -153,9 +153,8 @@ def _products():
 _products()
 
 
-@row("matmul 4096 tf32", "TFLOP/s", 2 * 4096**3 / 1e12)
-def _tf32():
-    ours, calls = both(lambda t, a, b: a @ b, normal(4096, 4096), normal(4096, 4096), compile=False)
+def _tf32(make):
+    """The same on both sides with products of f32 as tf32."""
 
     def by_choice(library, call):
         def run():
@@ -167,7 +166,17 @@ def _tf32():
 
         return run
 
-    return by_choice(weft, ours), {"eager": by_choice(torch(), calls["eager"])}
+    def rows():
+        ours, calls = make()
+        return by_choice(weft, ours), {"eager": by_choice(torch(), calls["eager"])}
+
+    return rows
+
+
+for _name, _product in {"matmul": lambda t, a, b: a @ b, "linear": lambda t, a, b: t.nn.functional.linear(a, b)}.items():  # across, along the sum
+    row(f"{_name} 4096 tf32", "TFLOP/s", 2 * 4096**3 / 1e12)(
+        _tf32(lambda product=_product: both(product, normal(4096, 4096), normal(4096, 4096), compile=False))
+    )
 
 
 @row("conv 3x3 256x64x56 f32", "TFLOP/s", 2 * 9 * 64 * 64 * 256 * 56 * 56 / 1e12)

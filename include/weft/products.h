@@ -24,6 +24,11 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 Tensor dot(const Tensor& a, const Tensor& b);    // of two 1-d tensors of one length
 Tensor outer(const Tensor& a, const Tensor& b);  // of two 1-d tensors: [n] and [m] give [n, m]
 
+// Products of matrices of f32 on a GPU: exact, which is the default, or of factors that are rounded to tf32 (10 bits behind the point, as many as
+// f16 has) and summed in f32. Tensor cores multiply those many times as fast. What is called afterwards follows, and its gradients do as it did.
+void set_tf32_products(bool on);
+bool tf32_products();
+
 // ---- linear maps ----------------------------------------------------------------------------------------------------
 
 // x times weight transposed, plus bias: x is […, in], weight [out, in], bias [out].

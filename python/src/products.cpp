@@ -77,6 +77,9 @@ void bind_linear(nb::module_& f) {
 }  // namespace
 
 void bind_products(nb::module_& m, nb::module_& f, nb::handle t) {
+    function(m, "_set_tf32_products", "on", "Whether factors of matrices on a GPU are rounded to tf32.",
+             [](bool on) { set_tf32_products(on); });
+    function(m, "_tf32_products", "", "What _set_tf32_products() was given.", [] { return tf32_products(); });
     both(m, t, "matmul", "other", "The matrix product of the last two axes; the axes before them broadcast.",
          [](const Tensor& a, const Tensor& b) { return matmul(a, b); });
     both(m, t, "dot", "tensor", "The product of two 1-d tensors.",

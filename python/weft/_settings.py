@@ -15,16 +15,22 @@ _warn_only = False
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Takes "highest", "high" or "medium". Products of f32 are exact on the CPU whatever is chosen, as PyTorch's are."""
+    """Takes "highest" (products of f32 are exact), "high" or "medium": on a GPU, factors of matrices are rounded to tf32 and summed in f32.
+
+    Tensor cores multiply those many times as fast. The CPU's products are exact whatever is chosen, as PyTorch's are.
+    """
     global _precision
     if precision not in ("highest", "high", "medium"):
         raise ValueError(f'set_float32_matmul_precision(): argument \'precision\' must be "highest", "high" or "medium", not {precision!r}')
     _precision = precision
+    _weft._set_tf32_products(precision != "highest")
 
 
 def get_float32_matmul_precision() -> str:
-    """What set_float32_matmul_precision() was given."""
-    return _precision
+    """What set_float32_matmul_precision() was given; "high" after backends.cuda.matmul.allow_tf32 = True."""
+    if not _weft._tf32_products():
+        return "highest"
+    return "high" if _precision == "highest" else _precision
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:

@@ -363,7 +363,8 @@ constexpr Row kRules[] = {
     {Op::Part, grad_custom},  // for the sources of its Custom
     {Op::ToDevice, [](N out, N g) { return Grads{to_device(g, out->source().device == kAnyDevice ? kCpu : out->source().device)}; }},
 
-    {Op::Param, kNone}, {Op::ScalarParam, kNone}, {Op::LoopVar, kNone}, {Op::Load, kNone}, {Op::Fma, kNone}, {Op::Scale, kNone}, {Op::Lookup, kNone},
+    {Op::Param, kNone}, {Op::ScalarParam, kNone}, {Op::LoopVar, kNone}, {Op::Load, kNone}, {Op::Fma, kNone}, {Op::Scale, kNone}, {Op::RoundTf32, kNone},
+    {Op::Lookup, kNone},
 };
 // clang-format on
 

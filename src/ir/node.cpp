@@ -40,7 +40,7 @@ bool equal(const Arg& a, const Arg& b) {
             using T = std::decay_t<decltype(x)>;
             const T& y = std::get<T>(b);
             if constexpr (std::is_same_v<T, std::monostate> || std::is_same_v<T, RareArg>) return true;
-            else if constexpr (std::is_same_v<T, FusedArg>) return x.windows == y.windows;
+            else if constexpr (std::is_same_v<T, FusedArg>) return x.windows == y.windows && x.tf32 == y.tf32;
             else if constexpr (std::is_same_v<T, ConstArg>) return x.value == y.value;
             else if constexpr (std::is_same_v<T, VarArg>) return x.id == y.id;
             else if constexpr (std::is_same_v<T, BufferArg>)
@@ -100,7 +100,7 @@ std::uint64_t hash_of(const Arg& arg) {
                        },
                        [](const LoadArg& x) { return static_cast<std::uint64_t>(x.buffer); },
                        [](const RareArg&) { return std::uint64_t{1}; },
-                       [](const FusedArg& x) { return std::uint64_t{2} + x.windows; },
+                       [](const FusedArg& x) { return std::uint64_t{2} + x.windows + 2 * x.tf32; },
                        [](const TableArg& x) { return pointer_bits(x.entries); },
                        [](const WithGradArg& x) { return pointer_bits(x.rule.get()); },
                        [](const CustomArg& x) { return pointer_bits(x.function.get()); },
@@ -130,7 +130,7 @@ std::string to_string(const Arg& arg, DType dtype) {
             [](const LoopArg& x) { return str("i", x.id, " < ", x.extent); },
             [](const LoadArg& x) { return str("buffer ", x.buffer); },
             [](const RareArg&) { return std::string("rare"); },
-            [](const FusedArg&) { return std::string("fused"); },
+            [](const FusedArg& x) { return std::string(x.tf32 ? "fused tf32" : "fused"); },
             [](const TableArg& x) { return str("table ", x.entries[0], ", ", x.entries[1], " …"); },
             [](const WithGradArg& x) { return x.rule->name; },
             [](const CustomArg& x) {

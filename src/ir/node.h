@@ -66,8 +66,9 @@ struct AxesArg { Dims axes; };                              // Permute: out axis
 struct BoxArg { Dims starts; };                             // Shrink, Insert: where the box starts. Pad: what goes before
 struct SkewArg { int axis = 0, window = 0; std::int64_t stride = 1, dilation = 1; };  // Skew, Unskew
 struct ReduceArg { Op op = Op::Add; Dims axes; SumOrder order; };  // Reduce (axes ascending, kept with size 1); Scan (one axis)
-// Mul: a term of a sum of products, rounded with the addition; `windows`: of a convolution, whose axes do not lie densely in each other
-struct FusedArg { bool windows = false; };
+// Mul: a term of a sum of products, rounded with the addition; `windows`: of a convolution, whose axes do not lie densely in each other; `tf32`: of
+// factors that are rounded to tf32 first (RoundTf32)
+struct FusedArg { bool windows = false, tf32 = false; };
 struct IndexArg { int axis = 0; Op mode = Op::Add; };       // Gather; Scatter (Add, Mul, Max, Min; Where means "set", last one wins)
 struct CheckArg { std::int64_t low = 0, high = 0; std::string what; };  // Check: low <= value < high, else `what` is raised
 struct LeafArg { std::uint64_t cell = 0; };                 // Leaf: the cell whose gradient is collected here

@@ -30,7 +30,7 @@ enum class Op : std::uint8_t {
     // markers
     Contiguous, Leaf, Detach, WithGrad, Custom, Part, ToDevice,
     // only inside kernels
-    Param, ScalarParam, LoopVar, Load, Fma, Scale, Lookup,
+    Param, ScalarParam, LoopVar, Load, Fma, Scale, RoundTf32, Lookup,
 };
 // clang-format on
 inline constexpr int kOpCount = static_cast<int>(Op::Lookup) + 1;

@@ -209,6 +209,15 @@ struct EvalScale {
     }
 };
 
+// To the nearest number with 10 bits behind the point, ties away from zero: what tensor cores multiply as tf32. An f64 stays as it is.
+struct EvalRoundTf32 {
+    template <class T>
+    T operator()(T a) const {
+        if constexpr (!std::is_same_v<T, float>) return a;
+        else return a != a ? a : std::bit_cast<float>((std::bit_cast<std::uint32_t>(a) + 0x1000u) & ~0x1fffu);
+    }
+};
+
 enum Types { kFloats = 1, kInts = 2, kBools = 4 };
 
 template <class F, int Allowed, int Arity>
@@ -320,6 +329,7 @@ constexpr OpInfo kOps[] = {
     {.op = Op::Load, .name = "load", .kind = Kernel, .arity = -1},
     {.op = Op::Fma, .name = "fma", .kind = Kernel, .arity = 3, .dtype = R::FloatOnly, .c = "fma($0, $1, $2)", .eval = eval_fma},
     {.op = Op::Scale, .name = "scale", .kind = Kernel, .arity = 2, .dtype = R::FloatOnly, .eval = eval<EvalScale, kFloats, 2>},
+    {.op = Op::RoundTf32, .name = "round_tf32", .kind = Kernel, .arity = 1, .dtype = R::FloatOnly, .eval = eval<EvalRoundTf32, kFloats, 1>},
     {.op = Op::Lookup, .name = "lookup", .kind = Kernel, .arity = 1, .dtype = R::Explicit},
 };
 // clang-format on

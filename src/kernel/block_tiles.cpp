@@ -181,6 +181,17 @@ bool BlockTiles::are_neighbours(const NodeRef& factor, const std::vector<NodeRef
            });
 }
 
+bool BlockTiles::sum_comes_in_pieces(const NodeRef& factor, std::int64_t piece) const {
+    if (product(nest_.inner) % piece) return false;
+    if (nest_.inner_count) {  // the last block may be shorter
+        if (nest_.inner.size() > 1) return false;
+        const Substitution last = counted(kernel_, nest_.outer, kernel_.index(product(nest_.outer) - 1));
+        const NodeRef count = simplified(substitute(kernel_, nest_.inner_count, last));
+        if (count->op != Op::Const || static_cast<std::int64_t>(count->as<ir::ConstArg>().value) % piece) return false;
+    }
+    return are_neighbours(factor, nest_.inner, piece);
+}
+
 // Loads with gates, of padded images: the lowered kernel has a proof that they stay inside where the gate holds, but it speaks of loops over
 // rows and columns, not of a number that counts through both. Elsewhere the address does not matter: it is moved inside. So are those of
 // steps beyond the last block of a sum, if several loops count them.

@@ -58,6 +58,8 @@ protected:
     bool runs_along_sum(const NodeRef& factor, const std::vector<NodeRef>& side) const;
     // Whether so many that follow each other, as these loops count, from a multiple of that on, are neighbours in memory.
     bool are_neighbours(const NodeRef& factor, const std::vector<NodeRef>& counters, std::int64_t count) const;
+    // … for steps of the sum, of which each block has a multiple of that.
+    bool sum_comes_in_pieces(const NodeRef& factor, std::int64_t piece) const;
 
     Kernel& kernel_;
     const ContractionNest& nest_;
@@ -90,6 +92,7 @@ std::vector<NodeRef> of_side(const ContractionNest& nest, LoopRole side);
 
 // Products by fused multiply-adds, in the order of the plain loops; by tensor cores, in theirs.
 Stmt multiply_add_tiles(Kernel& kernel, const ContractionNest& nest, const BlockTile& tile);
-Stmt tensor_tiles(Kernel& kernel, const ContractionNest& nest, const BlockTile& tile);
+Stmt tensor_tiles(Kernel& kernel, const ContractionNest& nest, const BlockTile& tile);  // of halves
+Stmt tf32_tiles(Kernel& kernel, const ContractionNest& nest, const BlockTile& tile);  // of f32 that are rounded to tf32
 
 }  // namespace weft::kernel

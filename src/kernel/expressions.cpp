@@ -30,6 +30,11 @@ NodeRef in_range(const Kernel& kernel, const NodeRef& index, std::int64_t size) 
     return kernel.binary(Op::Max, kernel.index(0), kernel.binary(Op::Min, index, kernel.index(size - 1)));
 }
 
+NodeRef as_factor(const Kernel& kernel, const ir::Node& product, const NodeRef& value) {
+    const auto* const fused = std::get_if<ir::FusedArg>(&product.arg);
+    return fused && fused->tf32 ? kernel.unary(Op::RoundTf32, value) : value;
+}
+
 void Elements::bind(const Node& reduce, const IndexList& index, int local) { bound_[&reduce] = {index, local}; }
 
 NodeRef Elements::both(const NodeRef& a, const NodeRef& b) const {
@@ -218,7 +223,8 @@ NodeRef Elements::combine(const Request& request, const std::vector<NodeRef>& op
         return expand_threefry(kernel_, node.op, operands[0], operands[1], operands[2]);
     if (node.op == Op::Where) return kernel_.where(operands[0], operands[1], operands[2]);
     if (!ir::is_elementwise(node.op)) throw InternalError(str("lowering meets ", ir::print_line(node), " in a kernel"));
-    ir::Sources sources(operands.begin(), operands.end());
+    ir::Sources sources;
+    for (const NodeRef& operand : operands) sources.push_back(as_factor(kernel_, node, operand));
     return kernel_.make(node.op, node.dtype, std::move(sources));
 }
 

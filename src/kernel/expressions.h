@@ -15,6 +15,9 @@ using ir::IndexList;
 // An index that is data: the index itself, if its checks keep it below `size`; else (a custom function has computed it) clamped to that.
 NodeRef in_range(const Kernel& kernel, const NodeRef& index, std::int64_t size);
 
+// A factor as this product takes it: rounded to tf32 if it says so.
+NodeRef as_factor(const Kernel& kernel, const ir::Node& product, const NodeRef& value);
+
 // Lowers elements of a KernelGraph's nodes into a kernel. Memoised by (node, index, gate): equal elements are one expression.
 class Elements {
 public:

@@ -189,8 +189,9 @@ private:
     Reduction lower_reduction(const Node& reduce, const IndexList& index) {
         Reduction r{.op = reduce.as<ir::ReduceArg>().op, .dtype = reduce.dtype};
         if (is_product(reduce)) {
-            r.left = elements_.value(*reduce.source().sources[0], index);
-            r.right = elements_.value(*reduce.source().sources[1], index);
+            const Node& product = reduce.source();
+            r.left = as_factor(kernel_, product, elements_.value(product.source(0), index));
+            r.right = as_factor(kernel_, product, elements_.value(product.source(1), index));
         } else {
             r.value = elements_.value(reduce.source(), index);
         }

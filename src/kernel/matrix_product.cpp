@@ -31,14 +31,14 @@ private:
 NodeRef place_in_slice(const Kernel& kernel, const MatrixProduct::Operand& operand, const NodeRef& at,
                        const NodeRef& step) {
     const Indices k(kernel);
+    const std::int64_t each = operand.piece, size = row_size(operand);
     // Element `inside` of a row.
     const auto in_row = [&](const NodeRef& row, const NodeRef& inside) {
-        const NodeRef piece = kernel.binary(Op::Xor, k.quotient(inside, kPiece), k.remainder(row, kPiece));
-        return k.plus(k.plus(k.times(row, kSliceSteps), k.times(piece, kPiece)), k.remainder(inside, kPiece));
+        const NodeRef piece = kernel.binary(Op::Xor, k.quotient(inside, each), k.remainder(row, kPieces));
+        return k.plus(k.plus(k.times(row, size), k.times(piece, each)), k.remainder(inside, each));
     };
     if (operand.along_sum) return in_row(at, step);
-    return k.plus(k.times(k.quotient(at, kSliceSteps), kSliceSteps * kSliceSteps),
-                  in_row(step, k.remainder(at, kSliceSteps)));
+    return k.plus(k.times(k.quotient(at, size), size * size), in_row(step, k.remainder(at, size)));
 }
 
 NodeRef tensor_row(const Kernel& kernel, const NodeRef& y, std::int64_t i) {

@@ -51,14 +51,21 @@ const ir::Node* half_load(const NodeRef& factor) {
     return load.op == Op::Load && is_half(load.dtype) ? &load : nullptr;
 }
 
+// … and these, rounded.
+bool is_tf32(const ContractionNest& nest) {
+    return nest.accumulate == DType::F32 && nest.left->op == Op::RoundTf32 && nest.right->op == Op::RoundTf32;
+}
+
 struct TensorShape {
     std::int64_t rows, columns, depth, slices;
 };
 constexpr std::array kTensorShapes = {TensorShape{128, 256, 64, 4}, TensorShape{128, 128, 64, 4},
                                       TensorShape{64, 128, 64, 4}, TensorShape{64, 64, 64, 4}};
+constexpr std::int64_t kTf32Depth = 32;  // as many bytes
 
 bool is_for_tensor_cores(const ContractionNest& nest, const Target& target) {
     if (!target.tensor_cores || nest.accumulate != DType::F32) return false;
+    if (is_tf32(nest)) return true;
     const ir::Node *const left = half_load(nest.left), *const right = half_load(nest.right);
     return left && right && left->dtype == right->dtype;
 }
@@ -67,7 +74,8 @@ std::optional<BlockTile> choose_tensor(const ContractionNest& nest, const Target
     const std::int64_t m = product(of_side(nest, LoopRole::M)), n = product(of_side(nest, LoopRole::N)),
                        batches = product(of_side(nest, LoopRole::Batch)), steps = product(nest.inner);
     const TensorShape* shape = &kTensorShapes.back();
-    if (m <= shape->rows / 2 || n <= shape->columns / 2 || steps < shape->depth / 2 || has_inner_loops(nest.epilogue))
+    const std::int64_t depth = is_tf32(nest) ? kTf32Depth : shape->depth;
+    if (m <= shape->rows / 2 || n <= shape->columns / 2 || steps < depth / 2 || has_inner_loops(nest.epilogue))
         return {};
     for (const TensorShape& each : kTensorShapes) {
         const std::int64_t tiles = batches * ceil_div(m, each.rows) * ceil_div(n, each.columns);
@@ -76,7 +84,7 @@ std::optional<BlockTile> choose_tensor(const ContractionNest& nest, const Target
         break;
     }
     constexpr std::int64_t kColumns = 4;  // of threads
-    BlockTile tile{statement, shape->rows, shape->columns, 2, shape->columns / kColumns, shape->depth, shape->slices};
+    BlockTile tile{statement, shape->rows, shape->columns, 2, shape->columns / kColumns, depth, shape->slices};
     tile.tensor = true;
     return tile;
 }
@@ -129,8 +137,8 @@ Kernel tile_for_blocks(Kernel kernel, const Decisions& chosen) {
     for (const Decision& decision : chosen) {
         const auto& tile = std::get<BlockTile>(decision);
         const ContractionNest& nest = nests[static_cast<std::size_t>(tile.statement)];
-        kernel.body[static_cast<std::size_t>(tile.statement)] =
-            tile.tensor ? tensor_tiles(kernel, nest, tile) : multiply_add_tiles(kernel, nest, tile);
+        const auto make = !tile.tensor ? multiply_add_tiles : is_tf32(nest) ? tf32_tiles : tensor_tiles;
+        kernel.body[static_cast<std::size_t>(tile.statement)] = make(kernel, nest, tile);
     }
     return kernel;
 }

@@ -46,23 +46,12 @@ private:
     Side side(std::string name, const NodeRef& load, const std::vector<NodeRef>& counters, std::int64_t width) {
         Side side{.load = load, .side = counters};
         side.operand = {.width = width, .along_sum = runs_along_sum(load, counters)};
-        const bool whole = nest_.inner.size() == 1 || !nest_.inner_count;  // blocks end with a piece
-        if (side.operand.along_sum ? whole && product(nest_.inner) % kPiece == 0 && rows_are_whole() &&
-                                         are_neighbours(load, nest_.inner, kPiece)
-                                   : are_neighbours(load, counters, kPiece))
+        if (side.operand.along_sum ? sum_comes_in_pieces(load, kPiece) : are_neighbours(load, counters, kPiece))
             side.together = kPiece;
         side.operand.local =
             local(std::move(name), load->dtype, tile_.slices * slice_size(side.operand), Buffer::MemoryType::Shared);
         kernel_.buffers.back().slices = tile_.slices;
         return side;
-    }
-
-    // Whether the last block of the sum, which may be shorter, ends with a piece.
-    bool rows_are_whole() const {
-        if (!nest_.inner_count) return true;
-        const Substitution last = counted(kernel_, nest_.outer, kernel_.index(product(nest_.outer) - 1));
-        const NodeRef count = simplified(substitute(kernel_, nest_.inner_count, last));
-        return count->op == Op::Const && static_cast<std::int64_t>(count->as<ir::ConstArg>().value) % kPiece == 0;
     }
 
     NodeRef row_of(const NodeRef& y, std::int64_t i) const override { return tensor_row(kernel_, y, i); }

@@ -334,9 +334,12 @@ private:
         require(y.kind == LoopKind::Thread && x.kind == LoopKind::Thread && y.var == product.y && x.var == product.x &&
                     x.extent() == kColumns && y.extent() % kGroup == 0 && product.left.width == 2 * y.extent(),
                 "one that not all threads reach");
-        require(loop.extent() == kSliceSteps && product.left.width % kSliceSteps == 0 &&
-                    product.right.width % kSliceSteps == 0,
-                "one of slices of another size");
+        const auto is_slice = [&](const MatrixProduct::Operand& operand) {
+            const DType t = kernel_.buffers[static_cast<std::size_t>(operand.local)].dtype;
+            return operand.piece * static_cast<std::int64_t>(size_of(t)) == 16 && operand.width % kSliceSteps == 0 &&
+                   loop.extent() == row_size(operand) && (is_half(t) || operand.along_sum);
+        };
+        require(is_slice(product.left) && is_slice(product.right), "one of slices of another size");
         require(!ir::depends_on(product.left.first, y.id()) && !ir::depends_on(product.left.first, x.id()) &&
                     !ir::depends_on(product.right.first, y.id()) && !ir::depends_on(product.right.first, x.id()),
                 "one whose threads have different slices");

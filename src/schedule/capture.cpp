@@ -77,7 +77,7 @@ void encode(std::pmr::vector<std::uint64_t>& key, const ir::Arg& arg) {
                     key.push_back(word);
                 }
             } else if constexpr (std::is_same_v<T, ir::PartArg>) key.push_back(static_cast<std::uint64_t>(x.index));
-            else if constexpr (std::is_same_v<T, ir::FusedArg>) key.push_back(0xf5ed + x.windows);
+            else if constexpr (std::is_same_v<T, ir::FusedArg>) key.push_back(0xf5ed + x.windows + 2 * x.tf32);
             else if constexpr (std::is_same_v<T, ir::CustomArg>)
                 key.push_back(reinterpret_cast<std::uintptr_t>(x.function.get()));
         },

@@ -8,6 +8,7 @@
 #include "tensor/graph_mode.h"
 
 #include <weft/error.h>
+#include <weft/products.h>
 #include <weft/shared_memory.h>
 
 #include <algorithm>
@@ -41,7 +42,7 @@ NoGrad::~NoGrad() { recording = before_; }
 EnableGrad::EnableGrad() : before_(std::exchange(recording, true)) {}
 EnableGrad::~EnableGrad() { recording = before_; }
 bool grad_enabled() { return recording; }
-GraphMode graph_mode() { return {recording, default_dtype(), config().plain_convolution}; }
+GraphMode graph_mode() { return {recording, default_dtype(), config().plain_convolution, tf32_products()}; }
 
 // ---- views -----------------------------------------------------------------------------------------------------------
 

@@ -132,7 +132,9 @@ Term multiply(Term a, Term b, LabelSet needed) {
     result.labels.insert(result.labels.end(), right.begin(), right.end());
     domain.insert(domain.end(), summed.begin(), summed.end());
     domain.insert(domain.end(), right.begin(), right.end());
-    const NodeRef products = ir::product(spread_over(a, domain), spread_over(b, domain));
+    const bool matrices = !left.empty() && !right.empty() && !summed.empty();
+    const NodeRef products = ir::product(spread_over(a, domain), spread_over(b, domain),
+                                         matrices ? nodes::rounding_of(a.node, b.node) : ir::FusedArg{});
     result.node = nodes::reduced(Op::Add, products, axes, false);
     return result;
 }

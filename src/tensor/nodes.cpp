@@ -2,7 +2,11 @@
 #include "tensor/nodes.h"
 
 #include "core/checked.h"
+#include "core/device.h"
 
+#include <weft/products.h>
+
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -155,6 +159,18 @@ Shape row_shape(const Shape& terms) {
 
 }  // namespace
 
+ir::FusedArg rounding_of(const NodeRef& a, const NodeRef& b) {
+    if (!tf32_products() || a->dtype != DType::F32) return {};
+    const auto is_half_inside = [](const NodeRef& x) {
+        const ir::Node* node = x.get();
+        while (ir::is_movement(node->op)) node = &node->source();
+        return node->op == Op::Cast && is_half(node->source().dtype);
+    };
+    const std::string_view device = Device::of_number(std::max(a->device, b->device)).type();
+    const bool on_gpu = device == "cuda" || device == "simulated";
+    return {.tf32 = on_gpu && !(is_half_inside(a) && is_half_inside(b))};
+}
+
 NodeRef contraction(const NodeRef& a, const NodeRef& b) {
     if (a->shape[a->rank() - 2] ==
         1) {  // a vector times a matrix: sums along the last axis, as of a matrix times a vector
@@ -165,7 +181,8 @@ NodeRef contraction(const NodeRef& a, const NodeRef& b) {
         return ir::reshape(reduced(Op::Add, product, {product->rank() - 1}, false), row_shape(product->shape));
     }
     const NodeRef left = add_axis(a, a->rank()), right = add_axis(b, b->rank() - 2);  // […, M, K, 1] and […, 1, K, N]
-    const NodeRef product = ir::product(left, right);
+    const bool is_vector = b->shape[b->rank() - 1] == 1;
+    const NodeRef product = ir::product(left, right, is_vector ? ir::FusedArg{} : rounding_of(a, b));
     return reduced(Op::Add, product, {product->rank() - 2}, false);
 }
 

@@ -45,6 +45,8 @@ NodeRef shifted(const NodeRef& x, const Dims& axes);
 
 // The product of matrices […, M, K] and […, K, N] as one sum of products, of one dtype; batch axes broadcast.
 NodeRef contraction(const NodeRef& a, const NodeRef& b);
+// How the products of two matrices are rounded: exactly, or as tf32 if that is chosen and they are f32 on a GPU. Casts of halves are exact either way.
+ir::FusedArg rounding_of(const NodeRef& a, const NodeRef& b);
 
 // Every step-th element along an axis, `count` of them from the first; and its transpose, with zeros in between.
 NodeRef strided(const NodeRef& x, int axis, std::int64_t step, std::int64_t count);

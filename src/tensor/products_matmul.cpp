@@ -7,10 +7,14 @@
 
 #include <weft/ops.h>
 
+#include <atomic>
+
 namespace weft {
 namespace {
 
 using ir::NodeRef;
+
+std::atomic<bool> rounds_to_tf32{false};
 
 DType product_type(const Checker& check, const Tensor& a, const Tensor& b) {
     const DType result = promote(a.dtype(), b.dtype());
@@ -19,6 +23,9 @@ DType product_type(const Checker& check, const Tensor& a, const Tensor& b) {
 }
 
 }  // namespace
+
+void set_tf32_products(bool on) { rounds_to_tf32 = on; }
+bool tf32_products() { return rounds_to_tf32.load(std::memory_order_relaxed); }
 
 Tensor matmul(const Tensor& a, const Tensor& b) {
     const Checker check("matmul", {{"a", a}, {"b", b}});

@@ -231,7 +231,8 @@ TEST_CASE("every op has a rule and a case above, or stands in the list of those 
         Op::CmpLt,     Op::CmpLe,       Op::CmpEq,    // give bool
         Op::ThreefryX, Op::ThreefryY,                 // random bits
         Op::Leaf,      Op::Detach,                    // the walk stops there
-        Op::Param,     Op::ScalarParam, Op::LoopVar, Op::Load, Op::Fma, Op::Scale, Op::Lookup,  // of kernels
+        Op::Param,     Op::ScalarParam, Op::LoopVar, Op::Load, Op::Fma, Op::Scale, Op::RoundTf32,
+        Op::Lookup,  // of kernels
     };
     std::set<Op> tested;
     for (const Case& test : all_cases()) {

@@ -191,6 +191,12 @@ Word elementwise_word(const Node& node, const Word* in) {
 
 Words elementwise_words(const Node& node, const std::vector<const Words*>& sources) {
     Words words(numel(node.shape));
+    if (const auto* const fused = std::get_if<FusedArg>(&node.arg); fused && fused->tf32) {
+        const auto rounded = [](const Word& x) { return from_word<float>(info(Op::RoundTf32).eval(DType::F32, &x)); };
+        for (std::size_t i = 0; i < words.size(); ++i)
+            words[i] = to_word(rounded((*sources[0])[i]) * rounded((*sources[1])[i]));
+        return words;
+    }
     if (node.dtype == DType::F32 && node.op == Op::Mul) {  // the products of every matmul
         for (std::size_t i = 0; i < words.size(); ++i)
             words[i] = to_word(from_word<float>((*sources[0])[i]) * from_word<float>((*sources[1])[i]));

@@ -1,6 +1,6 @@
 """The PTX of every kernel that a test of the simulated device makes is assembled, for the oldest and the newest GPUs that Weft has code for.
 
-    ptx_test.py TEST        a doctest executable, whose cases that begin with "simulated" are run
+    ptx_test.py TEST        a doctest executable, whose cases of simulated GPUs and of tensor cores are run
 
 Needs ptxas, which comes with CUDA; without it there is nothing to do but to say so.
 """
@@ -14,12 +14,13 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-ARCHITECTURES = ("sm_80", "sm_90a")
+CASES = "simulated*,*tensor cores*"
+ARCHITECTURES = ("sm_80", "sm_90a")  # tensor cores: the second one only
 MODULE = re.compile(r"^\.version .*?^}\n(?!\n\.visible)", re.M | re.S)
 
 
 def modules(test):
-    done = subprocess.run([test, "-tc=simulated*"], capture_output=True, text=True, env=os.environ | {"WEFT_DEBUG": "4"}, errors="replace")
+    done = subprocess.run([test, f"-tc={CASES}"], capture_output=True, text=True, env=os.environ | {"WEFT_DEBUG": "4"}, errors="replace")
     assert done.returncode == 0, done.stdout[-4000:]
     return sorted(set(MODULE.findall(done.stdout + done.stderr)))
 
@@ -28,7 +29,7 @@ def problem(ptxas, folder, number, text):
     """What the assembler says against a module; None: nothing."""
     file = folder / f"{number}.ptx"
     file.write_text(text)
-    for architecture in ARCHITECTURES:
+    for architecture in ARCHITECTURES[".target sm_90a" in text :]:
         done = subprocess.run([ptxas, f"-arch={architecture}", "-O1", "-v", "-o", "/dev/null", str(file)], capture_output=True, text=True)
         if done.returncode:
             return done.stderr + text

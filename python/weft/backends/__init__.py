@@ -1,10 +1,12 @@
-"""weft.backends: settings of libraries that Weft does not use. They can be set and read; nothing follows from them."""
+"""weft.backends: settings of libraries that Weft does not use. They can be set and read; something follows from cuda.matmul.allow_tf32 alone."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
 from types import ModuleType
+
+from .. import _weft
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +33,28 @@ class _Settings:
         vars(self).update(values)
 
 
+class _Products(_Settings):
+    """backends.cuda.matmul: whether factors are rounded to tf32, in PyTorch's two spellings. Both are set_float32_matmul_precision()."""
+
+    @property
+    def allow_tf32(self) -> bool:
+        return _weft._tf32_products()
+
+    @allow_tf32.setter
+    def allow_tf32(self, allowed: bool) -> None:
+        _weft._set_tf32_products(bool(allowed))
+
+    @property
+    def fp32_precision(self) -> str:
+        return "tf32" if self.allow_tf32 else "ieee"
+
+    @fp32_precision.setter
+    def fp32_precision(self, precision: str) -> None:
+        if precision not in ("ieee", "tf32", "none"):
+            raise ValueError(f'fp32_precision must be "ieee" or "tf32", not {precision!r}')
+        self.allow_tf32 = precision == "tf32"
+
+
 def _module(name: str, doc: str, **values: Any) -> ModuleType:
     module = ModuleType(f"{__name__}.{name}", doc)
     vars(module).update(values)
@@ -39,8 +63,6 @@ def _module(name: str, doc: str, **values: Any) -> ModuleType:
 
 
 def _capability() -> str:
-    from .. import _weft
-
     level: str = _weft._system_info()["level"]
     return level.upper()
 
@@ -66,8 +88,7 @@ def _set(enabled: bool) -> None:
 cpu = _module("cpu", "What the CPU can do.", get_cpu_capability=_capability)
 cuda = _module(
     "cuda", "Settings of CUDA's libraries, which Weft does not use: its kernels are its own.", is_built=lambda: True, sdp_kernel=_sdp_kernel, SDPAParams=SDPAParams,
-    matmul=_Settings(allow_tf32=False, allow_fp16_reduced_precision_reduction=True, allow_bf16_reduced_precision_reduction=True,
-                     fp32_precision="ieee"),
+    matmul=_Products(allow_fp16_reduced_precision_reduction=True, allow_bf16_reduced_precision_reduction=True),
     cufft_plan_cache=_Settings(size=0, max_size=0), preferred_linalg_library=lambda backend=None: "default",
     preferred_blas_library=lambda backend=None: "default",
     flash_sdp_enabled=_yes, mem_efficient_sdp_enabled=_yes, math_sdp_enabled=_yes, cudnn_sdp_enabled=_no,

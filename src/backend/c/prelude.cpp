@@ -105,6 +105,13 @@ std::string scalar_definition(Op op, DType t) {
                        "}\n");
         case Op::Sqrt: return "HELPER $T $N($T a) { return __builtin_sqrt$S(a); }\n";
         case Op::Trunc: return "HELPER $T $N($T a) { return __builtin_trunc$S(a); }\n";
+        case Op::RoundTf32:
+            if (t == DType::F64) return "HELPER $T $N($T a) { return a; }\n";
+            return "HELPER $T $N($T a) {\n"
+                   "    union { float f; unsigned u; } bits = {a};\n"
+                   "    bits.u = (bits.u + 0x1000u) & ~0x1fffu;\n"
+                   "    return a != a ? a : bits.f;\n"
+                   "}\n";
         case Op::Fma: return "HELPER $T $N($T a, $T b, $T c) { return __builtin_fma$S(a, b, c); }\n";
         case Op::Scale:
             return "HELPER $T $N($T a, $T b) {  // a * 2^floor(b)\n"

@@ -156,6 +156,9 @@ Value Writer::float_op(const Node& node, const std::vector<std::string>& in, int
         case Op::CmpLe: return compare("le", t, in[0], in[1], level);
         case Op::CmpEq: return compare("eq", t, in[0], in[1], level);
         case Op::Scale: return scale(node, in, level);
+        case Op::RoundTf32:
+            if (t == DType::F64) return {in[0]};
+            return {op("f", level, "mov.b32", op("r", level, "cvt.rna.tf32.f32", as_register(in[0], "f", level)))};
         case Op::Mod: return remainder(node, in, level);
         default: throw InternalError(str("PTX has no ", ir::name_of(node.op), " of floats"));
     }

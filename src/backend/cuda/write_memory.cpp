@@ -69,8 +69,9 @@ Value Writer::load(const Node& node, int level) {
         if (is_bool(t)) return {op("p", level, "and.pred", gate, from)};
         return {op(kind, level, str("selp.", register_type(t)), from, zero_of(t), gate)};
     }
-    if (const VectorAccess::Lanes* const lanes = gate.empty() ? vectors_.lanes_of(node) : nullptr) {
-        load_together(*lanes, level);
+    const VectorAccess::Lanes* const lanes = vectors_.lanes_of(node);
+    if (lanes && (gate.empty() || (lanes->size() <= kMostLanes && !is_bool(t)))) {
+        load_together(*lanes, gate, level);
         return scopes_[static_cast<std::size_t>(level)].values.at(&node);
     }
     const std::string from = address(b, node.sources[0], level);
@@ -84,20 +85,22 @@ Value Writer::load(const Node& node, int level) {
     return {is_bool(t) ? op("p", level, "setp.ne.u32", result, std::string("0")) : result};
 }
 
-// One instruction, and the values of all of them are known. They have the same variables, so they stand at the same loop.
-void Writer::load_together(const VectorAccess::Lanes& lanes, int level) {
+// One instruction, and the values of all of them are known. They have the same variables and gate, so they stand at the same loop.
+void Writer::load_together(const VectorAccess::Lanes& lanes, const std::string& gate, int level) {
     const int b = lanes[0]->as<ir::LoadArg>().buffer;
     const DType t = lanes[0]->dtype;
     std::vector<std::string> registers;
     std::string list;
     for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
-        registers.push_back(fresh(is_bool(t) ? "r" : kind_of(t)));
+        registers.push_back(gate.empty() ? fresh(is_bool(t) ? "r" : kind_of(t))
+                                         : as_register(zero_of(t), kind_of(t), level));
         list += str(lane ? ", " : "", registers.back());
     }
     require_alignment(b, static_cast<std::int64_t>(lanes.size() * size_of(t)));
     const std::string from = address(b, lanes[0]->sources[0], level);
     if (lanes.size() <= kMostLanes) {
-        line(level, str("ld.", space_of(b), ".v", lanes.size(), ".", memory_type(t), " {", list, "}, ", from));
+        line(level, str(gate.empty() ? "" : "@", gate, gate.empty() ? "" : " ", "ld.", space_of(b), ".v", lanes.size(),
+                        ".", memory_type(t), " {", list, "}, ", from));
     } else {  // halves, in words
         list.clear();
         std::vector<std::string> words;

@@ -15,8 +15,8 @@ using kernel::Stmt;
 
 namespace {
 
-constexpr std::int64_t kRows = 64, kSteps = 16, kGroup = 128;  // of one instruction; threads that run it together
-constexpr std::int64_t kRowBytes = 128;                        // in shared memory
+constexpr std::int64_t kRows = 64, kStepBytes = 32, kGroup = 128;  // of one instruction; threads that run it together
+constexpr std::int64_t kRowBytes = 128;                            // in shared memory
 
 bool has_product(const kernel::Body& body) {
     return std::ranges::any_of(body, [](const Stmt& stmt) { return stmt.loop() && stmt.loop()->product; });
@@ -29,8 +29,9 @@ bool has_product(const kernel::Body& body) {
 std::string Writer::matrix_descriptor(const MatrixProduct::Operand& operand, bool is_left) {
     const Home& home = homes_[static_cast<std::size_t>(operand.local)];
     const Value first = value(*operand.first);
+    const std::string size = str(size_of(kernel_.buffers[static_cast<std::size_t>(operand.local)].dtype));
     std::string at =
-        op("r", innermost(), "mad.lo.s32", as_register(cut(first, innermost()), "r", innermost()), "2", home.base);
+        op("r", innermost(), "mad.lo.s32", as_register(cut(first, innermost()), "r", innermost()), size, home.base);
     if (home.offset) at = op("r", innermost(), "add.s32", at, str(home.offset));
     if (is_left && threads_ > kGroup) {
         const std::string group = op("r", innermost(), "div.u32", std::string("%thread"), str(kGroup));
@@ -47,7 +48,8 @@ void Writer::write_product(const Loop& loop) {
     const MatrixProduct& product = *loop.product;
     const std::int64_t depth = loop.extent(), columns = product.right.width;
     const DType t = kernel_.buffers[static_cast<std::size_t>(product.left.local)].dtype;
-    const std::string type = t == DType::BF16 ? "bf16" : "f16";
+    const std::string type = t == DType::BF16 ? "bf16" : t == DType::F16 ? "f16" : "tf32";
+    const std::int64_t each = kStepBytes / static_cast<std::int64_t>(size_of(t));  // steps of an instruction
     std::string sums;  // element (i, j) of a thread is number j / 2 * 4 + i * 2 + j % 2 of the instruction
     for (std::int64_t q = 0; q < columns / 2; ++q)
         sums += str(q ? ", " : "", variable(product.acc, q / 2 % 2 * (columns / 4) + q / 4 * 2 + q % 2));
@@ -55,14 +57,18 @@ void Writer::write_product(const Loop& loop) {
                       yes = fresh("p");
     line(str("setp.eq.u32 ", yes, ", 0, 0"));
     line("wgmma.fence.sync.aligned");
-    for (std::int64_t step = 0; step < depth; step += kSteps) {
+    for (std::int64_t step = 0; step < depth; step += each) {
         const auto moved = [&](const std::string& descriptor, const MatrixProduct::Operand& operand) {
-            const std::int64_t bytes = operand.along_sum ? 2 * step : step * kRowBytes;
+            const std::int64_t bytes = operand.along_sum ? step / each * kStepBytes : step * kRowBytes;
             return step ? op("l", innermost(), "add.s64", descriptor, str(bytes / 16)) : descriptor;
         };
         const std::string a = moved(left, product.left), b = moved(right, product.right);
-        line(str("wgmma.mma_async.sync.aligned.m64n", columns, "k16.f32.", type, ".", type, " {", sums, "}, ", a, ", ",
-                 b, ", ", yes, ", 1, 1, ", product.left.along_sum ? 0 : 1, ", ", product.right.along_sum ? 0 : 1));
+        std::string transposed;  // of tf32 there is only one way
+        if (is_half(t))
+            for (const auto* operand : {&product.left, &product.right})
+                transposed += operand->along_sum ? ", 0" : ", 1";
+        line(str("wgmma.mma_async.sync.aligned.m64n", columns, "k", each, ".f32.", type, ".", type, " {", sums, "}, ",
+                 a, ", ", b, ", ", yes, ", 1, 1", transposed));
     }
     line("wgmma.commit_group.sync.aligned");
     products_ = true;

@@ -131,7 +131,7 @@ private:
 
     // memory
     Value load(const Node& node, int level);
-    void load_together(const VectorAccess::Lanes& lanes, int level);
+    void load_together(const VectorAccess::Lanes& lanes, const std::string& gate, int level);
     void require_alignment(int buffer, std::int64_t bytes);
     std::string address(int buffer, const NodeRef& index, int level);  // "[%l3+16]"
     std::string moved_base(const Home& home, int buffer, const Node& by, std::int64_t size, int level);
