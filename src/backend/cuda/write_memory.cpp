@@ -172,6 +172,8 @@ void Writer::write(std::span<const kernel::Stmt> stores) {
         forget(bit_of(first.buffer));
         return;
     }
+    stores_ = stores_ || homes_[static_cast<std::size_t>(first.buffer)].space == Space::Shared;
+    unfenced_ = unfenced_ || operands_.contains(first.buffer);
     std::vector<std::string> values;
     for (const kernel::Stmt& stmt : stores) values.push_back(stored_value(*stmt.store()));
     std::string_view type = memory_type(t);

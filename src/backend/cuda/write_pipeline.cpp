@@ -5,8 +5,11 @@
 //       slices s                                                 slices s
 //         wait: s % n is full                                      wait: s % n is empty
 //         start the products of s                                  start the copies of s
-//         wait for the products of s - 1                           wait for older copies
-//         (s - 1) % n is empty                                     the slice of those is full
+//         wait for the products of s - 1                           s % n is full when they have landed
+//         (s - 1) % n is empty
+//
+// Those who copy wait for no copy: the last one to land arrives at the barrier. Where threads store what they have loaded (halves one by one), they
+// arrive themselves.
 #include "backend/cuda/writer.h"
 #include "kernel/nest.h"
 
@@ -62,46 +65,33 @@ void Writer::write_pipeline(const Loop& loop) {
     const Pipeline& pipeline = *pipeline_;
     const std::int64_t n = pipeline.slices, slices = loop.extent(), copying = pipeline.copies->extent(),
                        multiplying = threads_ - copying;
-    // Two slices may be in the hands of those who multiply; the others are being filled.
-    const std::int64_t late = std::max<std::int64_t>(0, n - 3);
     const std::vector<const Loop*> products = thread_nest(*pipeline.products), copies{pipeline.copies};
 
-    // Every thread: barriers, and who it is.
     const std::string full = op("r", innermost(), "mov.u32", std::string("pipeline")),
-                      empty = op("r", innermost(), "add.u32", full, str(8 * n)), others = fresh("p");
-    line(str("setp.ne.u32 ", others, ", %thread, 0"));
-    for (std::int64_t slice = 0; slice < n; ++slice) {
-        line(str("@!", others, " mbarrier.init.shared.b64 [", full, "+", 8 * slice, "], ", copying / kWarp));
-        line(str("@!", others, " mbarrier.init.shared.b64 [", empty, "+", 8 * slice, "], ", multiplying / kWarp));
-    }
-    line("bar.sync 0");
-    const std::string lane = op("r", innermost(), "and.b32", std::string("%thread"), str(kWarp - 1)),
+                      empty = op("r", innermost(), "add.u32", full, str(8 * n)),
+                      lane = op("r", innermost(), "and.b32", std::string("%thread"), str(kWarp - 1)),
                       speaks = op("p", innermost(), "setp.eq.u32", lane, std::string("0")),  // for its warp
-        copies_for_others = op("p", innermost(), "setp.ge.u32", std::string("%thread"), str(multiplying));
-    const std::string number = op("r", innermost(), "sub.u32", std::string("%thread"), str(multiplying));
+        number = op("r", innermost(), "sub.u32", std::string("%thread"), str(multiplying));
     number_threads(products, "%thread");
     number_threads(copies, number);
     forget(stored_in(loop.body));
 
-    const auto address = [&](const std::string& barriers, const std::string& slice) {
+    const auto barrier = [&](const std::string& barriers, const std::string& slice) {
         return op("r", innermost(), "mad.lo.u32", op("r", innermost(), "rem.u32", slice, str(n)), std::string("8"),
                   barriers);
     };
-    // The warp has arrived at the barrier of slice s - behind, if there is such a slice.
-    const auto arrive = [&](const std::string& barriers, const std::string& s, std::int64_t behind) {
-        const std::string slice = op("r", innermost(), "sub.u32", s, str(behind)), arrives = fresh("p");
-        line(str("setp.ge.and.u32 ", arrives, ", ", s, ", ", behind, ", ", speaks));
-        const std::string at = address(barriers, slice), state = fresh("l");
-        line(str("@", arrives, " mbarrier.arrive.shared.b64 ", state, ", [", at, "]"));
-    };
-    const auto wait = [&](const std::string& barriers, const std::string& s, bool is_first_open) {
+    // Phases of the barriers of slices that are full begin with the first slice; all slices are empty before.
+    const auto wait = [&](const std::string& barriers, const std::string& s, bool passes_at_first) {
         std::string parity =
             op("r", innermost(), "and.b32", op("r", innermost(), "div.u32", s, str(n)), std::string("1"));
-        if (is_first_open) parity = op("r", innermost(), "xor.b32", parity, std::string("1"));
-        const std::string at = address(barriers, s), done = fresh("p"), again = label();
+        if (passes_at_first) parity = op("r", innermost(), "xor.b32", parity, std::string("1"));
+        const std::string at = barrier(barriers, s), done = fresh("p"), again = label();
         scopes_.back().text += again + ":\n";
         line(str("mbarrier.try_wait.parity.shared.b64 ", done, ", [", at, "], ", parity));
         line(str("@!", done, " bra ", again));
+    };
+    const auto arrive = [&](const std::string& at, const std::string& arrives) {
+        line(str("@", arrives, " mbarrier.arrive.shared.b64 ", fresh("l"), ", [", at, "]"));
     };
     // What is hoisted out of the loops stands before both roles: the second one may use it, too.
     const auto for_slices = [&](const auto& body) {
@@ -118,35 +108,43 @@ void Writer::write_pipeline(const Loop& loop) {
         scopes_.pop_back();
         return str("    mov.b32 ", s, ", 0;\n", head, ":\n", text);
     };
-    const auto landed = [&](std::int64_t under_way) {
-        line(str("cp.async.wait_group ", under_way));
-        line("fence.proxy.async.shared::cta");
-        line("bar.warp.sync 0xffffffff");
-    };
 
     const std::string multiply = for_slices([&](const std::string& s) {
         wait(full, s, false);
-        const std::string text = inside_threads(products);  // which writes lines of its own to this scope
+        line("fence.proxy.async.shared::cta");  // threads have written what tensor cores read
+        const std::string text = inside_threads(products);
         scopes_.back().text += text;
-        arrive(empty, s, 1);
+        const std::string before = op("r", innermost(), "sub.u32", s, std::string("1")), arrives = fresh("p");
+        line(str("setp.ge.and.u32 ", arrives, ", ", s, ", 1, ", speaks));
+        arrive(barrier(empty, before), arrives);
     });
+    bool is_async = false;
     const std::string fill = for_slices([&](const std::string& s) {
         wait(empty, s, true);
+        stores_ = false;
         const std::string text = inside_threads(copies);
         scopes_.back().text += text;
-        if (!copies_) line("cp.async.commit_group");
-        landed(late);
-        arrive(full, s, late);
+        is_async = !stores_;
+        const std::string at = barrier(full, s);
+        if (is_async) return line(str("cp.async.mbarrier.arrive.noinc.shared.b64 [", at, "]"));
+        line("cp.async.wait_all");
+        line("bar.warp.sync 0xffffffff");
+        arrive(at, speaks);
     });
-    const std::string copy = label(), end = label();
-    line(str("@", copies_for_others, " bra ", copy));
+
+    const std::string others = fresh("p"), copy = label(), end = label();
+    line(str("setp.ne.u32 ", others, ", %thread, 0"));
+    for (std::int64_t slice = 0; slice < n; ++slice) {
+        line(str("@!", others, " mbarrier.init.shared.b64 [", full, "+", 8 * slice, "], ",
+                 is_async ? copying : copying / kWarp));
+        line(str("@!", others, " mbarrier.init.shared.b64 [", empty, "+", 8 * slice, "], ", multiplying / kWarp));
+    }
+    line("bar.sync 0");
+    const std::string is_copying = op("p", innermost(), "setp.ge.u32", std::string("%thread"), str(multiplying));
+    line(str("@", is_copying, " bra ", copy));
     scopes_.back().text += multiply;
     line(str("bra ", end));
-    scopes_.back().text += copy + ":\n" + fill;
-    landed(0);
-    for (std::int64_t behind = late; behind-- > 0;)
-        if (slices > behind) arrive(full, op("r", innermost(), "mov.b32", str(slices - 1)), behind);
-    scopes_.back().text += end + ":\n";
+    scopes_.back().text += copy + ":\n" + fill + end + ":\n";
     products_ = true;
 }
 

@@ -71,7 +71,10 @@ Writer::Writer(const kernel::Kernel& kernel, const WriteOptions& options)
             async_.insert(store.buffer);
     });
     kernel::for_each_store(kernel.body, [&](const kernel::Store&, std::span<const Loop* const> around) {
-        if (!around.empty() && around.back()->product) sums_.insert(around.back()->product->acc);
+        if (around.empty() || !around.back()->product) return;
+        const kernel::MatrixProduct& product = *around.back()->product;
+        sums_.insert(product.acc);
+        operands_.insert({product.left.local, product.right.local});
     });
     for (int p = 0; p < kernel.parameters; ++p)
         module_.alignments.push_back(
@@ -375,6 +378,7 @@ std::string Writer::inside_threads(const std::vector<const Loop*>& nest) {
     }
     copies_ = products_ = false;
     std::string text = inside(*nest.back(), true, nest.back()->body);
+    text += fence_operands();
     if (copies_)
         text += "    cp.async.commit_group;\n";  // also of threads that copy nothing this time: groups are counted
     if (products_) text += "    wgmma.wait_group.sync.aligned 1;\n";
@@ -444,7 +448,9 @@ void Writer::write_condition(const Loop& loop) {
     const std::string number = as_register(count.text, count.narrow ? "r" : "l", innermost());
     forget(stored_in(loop.body));
     vars_[loop.id()] = {"0", true};
-    const std::string text = inside(loop, true, loop.body), none = fresh("p"), end = label();
+    std::string text = inside(loop, true, loop.body);
+    text += fence_operands();
+    const std::string none = fresh("p"), end = label();
     line(str("setp.lt.s", count.narrow ? "32 " : "64 ", none, ", ", number, ", 1"));
     line(str("@", none, " bra ", end));
     scopes_.back().text += text;

@@ -69,6 +69,7 @@ private:
     void write_product(const kernel::Loop& loop);  // by tensor cores
     std::string matrix_descriptor(const kernel::MatrixProduct::Operand& operand, bool is_left);
     void wait_for_products(const kernel::Body& body);
+    std::string fence_operands();
     std::string parameters() const;
     bool is_dynamic() const;                                     // shared memory is asked for at the launch
     int alignment() const { return sums_.empty() ? 16 : 1024; }  // of shared memory
@@ -151,7 +152,7 @@ private:
     std::unordered_map<int, Value> vars_;             // of loops, by id
     std::unordered_map<const Node*, bool> fits_;
     std::set<int> async_;               // buffers that copies go to
-    std::set<int> sums_;                // of tensor cores
+    std::set<int> sums_, operands_;     // of tensor cores
     std::vector<const float*> tables_;  // that the entry in hand looks up, in their order in shared memory
     Barriers barriers_;
     std::optional<Pipeline> pipeline_;  // of the entry in hand
@@ -159,6 +160,8 @@ private:
     std::int64_t threads_ = 0;  // of the blocks of the entry in hand
     int labels_ = 0;
     bool copies_ = false, products_ = false;  // are under way when the threads' loop ends
+    bool stores_ = false;                     // to shared memory, by threads
+    bool unfenced_ = false;                   // … of what tensor cores will read
 };
 
 }  // namespace weft::backend::cuda
