@@ -38,7 +38,14 @@ BlockTiles::BlockTiles(Kernel& kernel, const ContractionNest& nest, const BlockT
       tile_(tile),
       m_(of_side(nest, LoopRole::M)),
       n_(of_side(nest, LoopRole::N)),
-      batch_(of_side(nest, LoopRole::Batch)) {}
+      batch_(of_side(nest, LoopRole::Batch)),
+      row_(kernel.new_var(product(m_))),
+      column_(kernel.new_var(product(n_))) {
+    Substitution with = counted(kernel_, m_, row_);
+    const Substitution columns = counted(kernel_, n_, column_);
+    with.insert(with.end(), columns.begin(), columns.end());
+    epilogue_ = substitute(kernel_, nest_.epilogue, with);
+}
 
 Stmt BlockTiles::operator()() {
     const std::vector<NodeRef> blocks = place();
@@ -109,6 +116,11 @@ std::vector<NodeRef> BlockTiles::place() {
         batch = quotient(blocks[0], down() / kRasterRows);
         row = plus(times(remainder(blocks[0], down() / kRasterRows), kRasterRows), blocks[2]);
         column = blocks[1];
+    } else if (product(batch_) > 1 && product(batch_) <= kMostBlocks && down() <= kMostBlocks) {
+        blocks = {kernel_.new_var(product(batch_)), kernel_.new_var(down()), kernel_.new_var(across())};
+        batch = blocks[0];
+        row = blocks[1];
+        column = blocks[2];
     } else {
         blocks = {kernel_.new_var(product(batch_) * down() * across())};
         const NodeRef tile = remainder(blocks[0], down() * across());
@@ -214,10 +226,9 @@ NodeRef BlockTiles::in_bounds(const NodeRef& factor) const {
 // The epilogue of the element at a place of the block's tile, for a sum in this local.
 Body BlockTiles::one_element(const NodeRef& row, const NodeRef& column, int sum) {
     Substitution with = with_;
-    for (const Substitution& more :
-         {counted(kernel_, m_, plus(first_row_, row)), counted(kernel_, n_, plus(first_column_, column))})
-        with.insert(with.end(), more.begin(), more.end());
-    return copy(kernel_, own_locals(redirected(kernel_, nest_.epilogue, nest_.total, sum)), with);
+    with.emplace_back(id_of(row_), plus(first_row_, row));
+    with.emplace_back(id_of(column_), plus(first_column_, column));
+    return copy(kernel_, own_locals(redirected(kernel_, epilogue_, nest_.total, sum)), with);
 }
 Body BlockTiles::if_row(Body body, const NodeRef& row) {
     if (product(m_) % tile_.rows == 0) return body;

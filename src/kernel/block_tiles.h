@@ -86,6 +86,10 @@ private:
 
     Substitution with_;  // what the block says of the variables of the batch
     Body row_sums_;      // of the epilogue that is being written
+    // The epilogue of element (row, column). Several axes that are one in the output (channels and taps of a kernel) are put together again
+    // here: the numbers of a tile's columns, which may be no multiples of their extents, would leave quotients.
+    const NodeRef row_, column_;
+    Body epilogue_;
 };
 
 std::vector<NodeRef> of_side(const ContractionNest& nest, LoopRole side);

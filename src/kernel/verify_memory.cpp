@@ -259,7 +259,7 @@ public:
     Pair(const Access& store, const Access& other) : store_(store), other_(other) {
         while (common_ < std::min(store.path.size(), other.path.size()) && store.path[common_] == other.path[common_])
             ++common_;
-        sums_ = sums_of(store, common_);
+        find_sums();
     }
 
     std::size_t common() const { return common_; }
@@ -342,16 +342,34 @@ private:
         return zero;
     }
 
-    // Variables of common loops that a count bounds together: chunks of chunks, the last of which is shorter.
+    // Variables that a count bounds together: chunks of chunks, the last of which is shorter.
     struct Sum {
         LinearForm form;
         std::int64_t low, high;
     };
 
-    // Those of the loops around an access, or of the first `depth` of them.
-    static InlineVector<Sum, 2> sums_of(const Access& access, std::size_t depth) {
+    // The same sum of variables of common loops, bounded around both accesses, if not by the same loop: its difference.
+    void find_sums() {
+        const InlineVector<Sum, 2> others = sums_of(other_);
+        for (const Sum& sum : sums_of(store_)) {
+            const auto is_common = [&](const LinearForm::Term& term) { return common_depth(term.atom) < common_; };
+            const auto is_same = [&](const Sum& other) { return is_sum_of(other.form, sum.form); };
+            const auto* const other = std::find_if(others.begin(), others.end(), is_same);
+            if (other == others.end() || !std::all_of(sum.form.terms.begin(), sum.form.terms.end(), is_common) ||
+                std::any_of(sums_.begin(), sums_.end(), is_same))
+                continue;
+            sums_.push_back({sum.form, sum.low - other->high, sum.high - other->low});
+        }
+    }
+
+    static bool is_sum_of(const LinearForm& a, const LinearForm& b) {
+        return a.terms.size() == b.terms.size() && multiple_of(a, b) == 1;
+    }
+
+    // Those of the loops around an access.
+    static InlineVector<Sum, 2> sums_of(const Access& access) {
         InlineVector<Sum, 2> sums;
-        for (std::size_t d = 0; d < depth; ++d) {
+        for (std::size_t d = 0; d < access.path.size(); ++d) {
             const NodeRef& count = access.path[d]->count;
             if (!count) continue;
             const LinearForm form = linear_form(*count);
@@ -380,7 +398,7 @@ private:
     static InlineVector<const Node*, 8> add_alone(const Access& access, const LinearForm& own, const LinearForm& other,
                                                   std::int64_t sign, ir::Difference& difference) {
         InlineVector<const Node*, 8> atoms;
-        for (const Sum& sum : sums_of(access, access.path.size())) {
+        for (const Sum& sum : sums_of(access)) {
             const std::int64_t multiple = multiple_of(own, sum.form);
             if (multiple == 0 || !atoms.empty()) continue;
             bool alone = true;
@@ -424,9 +442,13 @@ private:
         InlineVector<const Node*, 8> summed;
         for (std::size_t i = 0; with_sums && !before && equal == 0 && i < sums_.size(); ++i) {
             const std::int64_t multiple = multiple_of(a, sums_[i].form);
-            if (multiple == 0 || multiple != multiple_of(b, sums_[i].form) || !summed.empty()) continue;
-            const std::int64_t width = sums_[i].high - sums_[i].low;
-            difference.add(multiple, -width, width, kSum + static_cast<int>(i));
+            const auto is_summed = [&](const LinearForm::Term& term) {
+                return std::find(summed.begin(), summed.end(), term.atom) != summed.end();
+            };
+            if (multiple == 0 || multiple != multiple_of(b, sums_[i].form) ||
+                std::any_of(sums_[i].form.terms.begin(), sums_[i].form.terms.end(), is_summed))
+                continue;
+            difference.add(multiple, sums_[i].low, sums_[i].high, kSum + static_cast<int>(i));
             for (const LinearForm::Term& term : sums_[i].form.terms) summed.push_back(term.atom);
         }
         const bool alone = with_sums && !before && equal == 0;
@@ -501,7 +523,7 @@ private:
 
     const Access &store_, &other_;
     std::size_t common_ = 0;
-    InlineVector<Sum, 2> sums_;
+    InlineVector<Sum, 2> sums_;  // from the least to the greatest difference
 };
 
 // ---- races and order -------------------------------------------------------------------------------------------------
