@@ -154,6 +154,19 @@ TEST_CASE("simulated: the same sums as one kernel") {
     }
 }
 
+// Too many addresses to try them all: the proofs must see that rows of a tile are apart.
+TEST_CASE("simulated: tiles of a batch, and those of a split sum, that end beyond the last column") {
+    const Device there("simulated");
+    const auto leaf_of = [&](const Shape& shape) { return zeros(shape, there).clone().realize(); };
+    const auto schedule = [](const Tensor& x) { return explain(x).text("schedule"); };
+    CHECK(schedule(matmul(leaf_of({300, 200, 24}), leaf_of({300, 24, 200}))).find("tile 128 x 128") !=
+          std::string::npos);
+    Tensor weight = leaf_of({64, 32, 3, 3});
+    weight.set_requires_grad();
+    (conv2d(leaf_of({64, 32, 26, 26}), weight) * leaf_of({64, 64, 24, 24})).sum().backward();
+    CHECK(schedule(weight.grad()).find("tile 64 x 128") != std::string::npos);
+}
+
 TEST_CASE("simulated: explain() says which kernel adds the blocks of a sum") {
     const Device there("simulated");
     const Tensor a = some({16, 4096}).to(there).realize(), b = some({4096, 16}, 2).to(there).realize();

@@ -320,6 +320,50 @@ TEST_CASE("no proof that iterations are apart that meet") {
     CHECK(met > 200);
 }
 
+// As tiles of a batch are stored: each store under a count of its own, which bounds the same sum of variables.
+TEST_CASE("no proof that iterations are apart whose stores have counts of their own") {
+    testing::Rng rng(12);
+    int proven = 0, met = 0;
+    for (int trial = 0; trial < 1500; ++trial) {
+        CAPTURE(trial);
+        Nest nest("random");
+        Kernel& k = nest.k;
+        const std::int64_t batches = rng.within(2, 3), tiles = rng.within(2, 4), threads = rng.within(2, 5),
+                           each = rng.within(1, 3), rows = rng.within(1, 3);
+        const std::int64_t step = threads * each - (rng.chance(0.1) ? 1 : 0),
+                           columns = (tiles - 1) * step + rng.within(1, step);
+        const std::int64_t row = columns + (rng.chance(0.15) ? -1 : rng.within(0, 1)),
+                           batch = rows * row + (rng.chance(0.15) ? -1 : 0);
+        const int out = nest.output("out", f32, 4096);
+        const NodeRef b = k.new_var(batches), c = k.new_var(tiles), x = k.new_var(threads);
+        std::vector<std::int64_t> owner(4096, -1);
+        bool meet = false;
+        Body stores;
+        for (std::int64_t s = 0; s < rows * each; ++s) {
+            const std::int64_t r = s / each, z = s % each, less = rng.chance(0.02) ? 1 : 0;
+            const NodeRef column = nest.affine({{c, step}, {x, each}}, z - less);
+            const NodeRef at = nest.affine({{b, batch}, {c, step}, {x, each}}, r * row + z);
+            stores.push_back(loop(k.new_var(1), LoopKind::Serial, Body{Store{out, at, k.constant(f32, 0)}},
+                                  k.binary(Op::Sub, nest.at(columns), column)));
+            for (std::int64_t i = 0; i < batches * tiles * threads; ++i) {
+                const std::int64_t in_row = i / threads % tiles * step + i % threads * each + z;
+                if (in_row - less >= columns) continue;
+                std::int64_t& first = owner[static_cast<std::size_t>(i / threads / tiles * batch + r * row + in_row)];
+                meet = meet || (first >= 0 && first != i);
+                first = i;
+            }
+        }
+        k.body =
+            Body{loop(b, LoopKind::Block, Body{loop(c, LoopKind::Block, Body{loop(x, LoopKind::Thread, stores)})})};
+        const bool claimed = refusal(k).empty();
+        proven += claimed;
+        met += meet;
+        CHECK(!(claimed && meet));
+    }
+    CHECK(proven > 500);
+    CHECK(met > 200);
+}
+
 TEST_CASE("what is donated is loaded before it is stored to") {
     InPlace t;
     CHECK(t.proven(t.at(1, 1), t.at(1, 1)));
