@@ -206,9 +206,9 @@ bool BlockTiles::sum_comes_in_pieces(const NodeRef& factor, std::int64_t piece) 
 
 // Loads with gates, of padded images: the lowered kernel has a proof that they stay inside where the gate holds, but it speaks of loops over
 // rows and columns, not of a number that counts through both. Elsewhere the address does not matter: it is moved inside. So are those of
-// steps beyond the last block of a sum, if several loops count them.
+// steps beyond the last block of a sum, if several loops count them or there is a batch.
 NodeRef BlockTiles::in_bounds(const NodeRef& factor) const {
-    const bool uneven = nest_.inner_count && nest_.inner.size() > 1;
+    const bool uneven = nest_.inner_count && (nest_.inner.size() > 1 || !batch_.empty());
     return ir::rebuild(std::span(&factor, 1), [&](const ir::Node& node, const ir::Sources& sources) {
         if (node.op == Op::Load && (sources.size() > 1 || uneven)) {
             const int b = node.as<ir::LoadArg>().buffer;

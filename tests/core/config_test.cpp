@@ -75,7 +75,7 @@ TEST_CASE("bad values are refused") {
             "WEFT_OPT=tile,fuse: there is no optimisation \"fuse\"; must be among tile, unflatten, columns, "
             "transpose, peel, parallel, distribute, vector, segments, jam_rows, jam_vectors, prefetch, stream, poll, "
             "block_tile, grid, "
-            "donate, all",
+            "donate, split_sums, all",
             ValueError);
     }
 }

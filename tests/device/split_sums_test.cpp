@@ -141,11 +141,13 @@ TEST_CASE("simulated: a split sum keeps the sign of a zero") {
     check_bits("zeros", [&](const Device& d) { return matmul(a.to(d).t(), b.to(d)); });
 }
 
-TEST_CASE("simulated: the same sums as one kernel") {
+TEST_CASE("simulated: the same sums as one kernel, in batches too") {
     const OptScope off{"split_sums"};
-    for (const std::int64_t k : {1100, 2500}) {
-        const Tensor a = some({k, 24}), b = some({k, 40}, 2);
-        const auto product = [&](const Device& d) { return relu(matmul(a.to(d).t(), b.to(d)) + 1); };
+    for (const Shape& shape : {Shape{1100, 24}, Shape{2500, 24}, Shape{3, 1300, 20}}) {
+        Shape other = shape;
+        other[shape.size() - 1] = 40;
+        const Tensor a = some(shape), b = some(other, 2);
+        const auto product = [&](const Device& d) { return relu(matmul(a.to(d).transpose(-2, -1), b.to(d)) + 1); };
         const std::vector<std::byte> expected = bytes_of(product(cpu));
         CHECK(explain(product("simulated")).kernels.size() == 1);
         CHECK(bytes_of(product("simulated")) == expected);
