@@ -63,8 +63,7 @@ struct Buffer {
     int lane_loop = -1;       // Local: private to each lane of the vector loop with this variable id
     bool per_thread = false;  // Local: private to each thread of a block, from one Thread loop to the next
     // Shared: what a Thread loop stores is not loaded before so many more of those that store to it have begun, so copies may be under way
-    // until then. It holds at least late + 1 slices, which follow each other round: verify() knows the pattern. Slices of which none is late are stored
-    // and loaded in one loop, a slice in each iteration: threads that store may be some iterations ahead of those that load.
+    // until then. It holds at least late + 1 slices, which follow each other round: verify() knows the pattern.
     std::int64_t late = 0, slices = 0;
     std::int64_t scratch_offset = 0;  // Scratch: in bytes
     bool stream = false;  // Output: large, written once and not read again here: stores may bypass the cache

@@ -25,12 +25,14 @@ constexpr std::int64_t kCheapEpilogue = 8;  // ops of an element that are writte
 struct TileShape {
     std::int64_t rows, columns, thread_rows, thread_columns, depth;
     std::int64_t threads() const { return rows / thread_rows * (columns / thread_columns); }
+    // Blocks that a multiprocessor should have. Threads with large tiles wait for shared memory: eight warps hide that.
+    std::int64_t blocks() const { return threads() <= 128 && thread_rows * thread_columns >= 32 ? 2 : 1; }
 };
 constexpr std::array kShapes = {
-    TileShape{128, 128, 8, 8, 16}, TileShape{256, 64, 8, 8, 16}, TileShape{64, 128, 8, 8, 16},
-    TileShape{128, 64, 8, 4, 16},  TileShape{64, 64, 8, 4, 32},  TileShape{256, 32, 8, 4, 16},
-    TileShape{128, 32, 4, 4, 16},  TileShape{32, 64, 4, 4, 32},  TileShape{32, 32, 4, 2, 32},
-    TileShape{16, 32, 2, 2, 32},   TileShape{8, 32, 1, 2, 32}};
+    TileShape{128, 128, 8, 8, 16}, TileShape{128, 64, 8, 8, 16}, TileShape{64, 128, 8, 8, 16},
+    TileShape{128, 64, 8, 4, 16},  TileShape{64, 64, 8, 4, 32},  TileShape{32, 64, 8, 4, 32},
+    TileShape{256, 32, 8, 4, 16},  TileShape{128, 32, 4, 4, 16}, TileShape{32, 64, 4, 4, 32},
+    TileShape{32, 32, 4, 2, 32},   TileShape{16, 32, 2, 2, 32},  TileShape{8, 32, 1, 2, 32}};
 
 std::int64_t ops_of(const Body& body) {
     std::vector<NodeRef> values;
@@ -108,7 +110,8 @@ std::optional<BlockTile> choose(const ContractionNest& nest, const Target& targe
     for (const TileShape& each : kShapes) {
         const bool doubles = nest.accumulate == DType::F64 && each.thread_rows * each.thread_columns > 16;
         if (doubles || m <= each.rows / 2 || n <= each.columns / 2 ||
-            batches * ceil_div(m, each.rows) * ceil_div(n, each.columns) < target.multiprocessors)
+            batches * ceil_div(m, each.rows) * ceil_div(n, each.columns) <
+                each.blocks() * target.multiprocessors)
             continue;
         shape = &each;
         break;

@@ -1,13 +1,6 @@
-// kernel/tensor_tiles.cpp: a tile of a contraction by tensor cores. Some threads copy slices of both factors into shared memory, as tensor
-// cores want them (kernel/matrix_product.h), others multiply them:
-//
-//     threads: acc = 0
-//     slices s of the sum
-//       copying threads: slice s, to place s % slices
-//       threads: acc += left * right, of place s % slices
-//
-// There is room for several slices, so a backend may let the copies run ahead. The blocks of the sum are one: tensor cores have an order of their
-// own. Steps beyond the sum are zeros.
+// kernel/tensor_tiles.cpp: a tile of a contraction by tensor cores. The threads of a block copy slices of both factors into shared memory, as tensor
+// cores want them (kernel/matrix_product.h), some slices ahead of the products. The blocks of the sum are one: tensor cores have an order of
+// their own. Steps beyond the sum are zeros.
 #include "kernel/block_loops.h"
 #include "kernel/block_tiles.h"
 #include "kernel/matrix_product.h"
@@ -19,8 +12,6 @@ namespace weft::kernel {
 namespace {
 
 using ir::Op;
-
-constexpr std::int64_t kCopyingThreads = 128;
 
 class TensorTiles final : public BlockTiles {
 public:
@@ -50,9 +41,13 @@ private:
             side.together = kPiece;
         side.operand.local =
             local(std::move(name), load->dtype, tile_.slices * slice_size(side.operand), Buffer::MemoryType::Shared);
+        kernel_.buffers.back().late = ahead();
         kernel_.buffers.back().slices = tile_.slices;
         return side;
     }
+
+    // One slice is multiplied, and the one before it may still be.
+    std::int64_t ahead() const { return tile_.slices - 2; }
 
     NodeRef row_of(const NodeRef& y, std::int64_t i) const override { return tensor_row(kernel_, y, i); }
     NodeRef column_of(const NodeRef& x, std::int64_t j) const override { return tensor_column(kernel_, x, j); }
@@ -61,9 +56,19 @@ private:
         Body body{threads([&](const NodeRef&, const NodeRef&) {
             return each_element([&](std::int64_t e) { return zero(total_, e); });
         })};
-        const NodeRef s = kernel_.new_var(all_slices()), thread = kernel_.new_var(kCopyingThreads);
-        Body steps{Loop{thread, LoopKind::Thread, copied(s, thread), true, nullptr},
-                   threads([&](const NodeRef& y, const NodeRef& x) { return multiplied(s, y, x); })};
+        const std::int64_t slices = all_slices();
+        for (std::int64_t s = 0; s < std::min(ahead(), slices); ++s)
+            body.push_back(threads(
+                [&](const NodeRef& y, const NodeRef& x) { return copied(kernel_.index(s), kernel_.index(s), y, x); }));
+        const NodeRef s = kernel_.new_var(slices);
+        Body steps{threads([&](const NodeRef& y, const NodeRef& x) {
+            Body slice = multiplied(s, y, x);
+            const NodeRef next = plus(s, ahead());
+            if (slices > ahead())
+                append(slice, when(kernel_, minus(kernel_.index(slices), next),
+                                   copied(next, remainder(next, tile_.slices), y, x)));
+            return slice;
+        })};
         body.emplace_back(Loop{s, LoopKind::Serial, std::move(steps), false, nullptr});
         return body;
     }
@@ -78,15 +83,14 @@ private:
         return Body{std::move(loop)};
     }
 
-    // A thread's share of slice s.
-    Body copied(const NodeRef& s, const NodeRef& thread) const {
+    // A thread's share of slice s, into the place with this number.
+    Body copied(const NodeRef& s, const NodeRef& slot, const NodeRef& y, const NodeRef& x) const {
         Body body;
-        for (const Side* side : {&left_, &right_}) append(body, share_of(*side, s, thread));
+        for (const Side* side : {&left_, &right_}) append(body, share_of(*side, s, slot, plus(times(y, wide_), x)));
         return body;
     }
 
-    Body share_of(const Side& side, const NodeRef& s, const NodeRef& thread) const {
-        const NodeRef slot = remainder(s, tile_.slices);
+    Body share_of(const Side& side, const NodeRef& s, const NodeRef& slot, const NodeRef& thread) const {
         const MatrixProduct::Operand& operand = side.operand;
         const Substitution block = of_block(s);
         const std::int64_t along = operand.along_sum ? side.together : 1,
@@ -94,8 +98,8 @@ private:
         const std::int64_t fast = operand.along_sum ? tile_.depth / along : operand.width / across;
         const std::int64_t shares = operand.width * tile_.depth / side.together;
         Body stores;
-        for (std::int64_t q = 0; q * kCopyingThreads < shares; ++q) {
-            const NodeRef number = plus(thread, q * kCopyingThreads);
+        for (std::int64_t q = 0; q * thread_count() < shares; ++q) {
+            const NodeRef number = plus(thread, q * thread_count());
             const NodeRef inner = remainder(number, fast), outer = quotient(number, fast);
             const NodeRef step = times(operand.along_sum ? inner : outer, along),
                           at = times(operand.along_sum ? outer : inner, across);

@@ -193,8 +193,7 @@ private:
 
 // Slices that are stored late (Buffer::late). Loops before the one that loads them fill the first slices, one each. In iteration v of that one
 // there is one Thread loop that stores to slice (v + late) % slices and loads slice v % slices: so what it loads was stored `late` such loops
-// before. Threads that do not store to it wait for all copies. Where nothing is late, all Thread loops that use the slices are in one loop, and
-// in iteration v they store to and load slice v % slices: so other threads may store to the next slices meanwhile.
+// before. Threads that do not store to it wait for all copies.
 class LateSlices {
 public:
     LateSlices(const Kernel& kernel, std::string_view after, int buffer)
@@ -231,8 +230,7 @@ private:
             stores = stores || store.buffer == buffer_;
             each_load(store, [&](const Node&) { loads = true; });
         });
-        if (!stores && !(loads && late_ == 0)) return;
-        require(around || late_ > 0, "is used outside of its loop");
+        if (!stores) return;
         for_each_store(loop.body, [&](const Store& store, std::span<const Loop* const>) {
             if (store.buffer == buffer_)
                 require(around ? is_in(*store.index, around, late_) : is_filled(store.index),
@@ -256,7 +254,7 @@ private:
     bool is_in(const Node& index, const Loop* around, std::int64_t moved) const {
         const LinearForm form = linear_form(index);
         std::int64_t low = form.constant, high = form.constant;
-        bool found = moved == 0 && around->extent() == 1;  // there is one slice, the first
+        bool found = false;
         for (const LinearForm::Term& term : form.terms) {
             if (term.factor == slice_ && is_slot(*term.atom, *around, moved)) {
                 found = true;
@@ -298,7 +296,7 @@ private:
         if (!holds)
             throw InternalError(str("kernel ", kernel_.name, ", after ", after_, ": b", buffer_, " (",
                                     kernel_.buffers[static_cast<std::size_t>(buffer_)].name,
-                                    "), which has slices, ", what, "\n", print(kernel_)));
+                                    "), whose copies land late, ", what, "\n", print(kernel_)));
     }
 
     const Kernel& kernel_;
@@ -367,7 +365,7 @@ void verify(const Kernel& kernel, std::string_view after) {
     Verifier(kernel, after).body(kernel.body, 0);
     TensorLoops(kernel, after).check(kernel.body);
     for (int b = kernel.parameters; b < static_cast<int>(kernel.buffers.size()); ++b)
-        if (kernel.buffers[static_cast<std::size_t>(b)].slices > 0) LateSlices(kernel, after, b).check(kernel.body);
+        if (kernel.buffers[static_cast<std::size_t>(b)].late > 0) LateSlices(kernel, after, b).check(kernel.body);
 }
 
 }  // namespace weft::kernel

@@ -14,25 +14,14 @@ void Async::begin(std::size_t threads) {
     copies_.assign(threads, {});
     stores_.assign(threads, {});
     loads_.clear();
-    arrivals_.clear();
     barriers_.clear();
     products_ = {};
     fenced_ = {};
 }
 
 bool Async::progress() {
-    if (loads_.empty() && arrivals_.empty()) return false;
-    const std::size_t chosen = block_.choose(loads_.size() + arrivals_.size());
-    if (chosen >= loads_.size()) {
-        const auto next = arrivals_.begin() + static_cast<std::ptrdiff_t>(chosen - loads_.size());
-        const Arrival arrival = std::move(*next);
-        arrivals_.erase(next);
-        Thread& thread = block_.thread(arrival.thread);
-        for (const ThreadCopy& copy : arrival.copies) finish(copy, thread);
-        arrive(thread, *arrival.at, arrival.barrier, 1, 0);
-        return true;
-    }
-    const auto next = loads_.begin() + static_cast<std::ptrdiff_t>(chosen);
+    if (loads_.empty()) return false;
+    const auto next = loads_.begin() + static_cast<std::ptrdiff_t>(block_.choose(loads_.size()));
     const BulkCopy copy = *next;
     loads_.erase(next);
     finish_load(copy);
@@ -53,8 +42,6 @@ void Async::end() const {
     if (!loads_.empty())
         block_.fault(block_.thread(loads_[0].thread), *loads_[0].at,
                      "nobody has waited for this copy into shared memory");
-    if (!arrivals_.empty())
-        block_.fault(block_.thread(arrivals_[0].thread), *arrivals_[0].at, "nobody has waited for these copies");
 }
 
 void Async::need_fence(const Thread& thread, const Instruction& at, std::uint64_t address, std::size_t bytes) const {
@@ -95,17 +82,6 @@ void Async::wait_copies(Thread& thread, std::size_t keep, bool all) {
     if (!all) return;
     for (const ThreadCopy& copy : open) finish(copy, thread);
     open.clear();
-}
-
-void Async::arrive_behind_copies(Thread& thread, const Instruction& at, std::uint64_t barrier) {
-    barrier_at(thread, at, barrier);
-    Arrival arrival{thread.number, &at, barrier, {}};
-    auto& [open, committed] = copies_[thread.number];
-    for (auto& group : committed) arrival.copies.insert(arrival.copies.end(), group.begin(), group.end());
-    arrival.copies.insert(arrival.copies.end(), open.begin(), open.end());
-    committed.clear();
-    open.clear();
-    arrivals_.push_back(std::move(arrival));
 }
 
 void Async::finish(const ThreadCopy& copy, Thread& thread) {

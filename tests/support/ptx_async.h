@@ -57,8 +57,6 @@ public:
     void commit_copies(Thread& thread);
     void wait_copies(Thread& thread, std::size_t keep,
                      bool all);  // but for the last groups; all: also those of no group
-    // The last of the thread's copies to land arrives at a barrier.
-    void arrive_behind_copies(Thread& thread, const Instruction& at, std::uint64_t barrier);
 
     // Barriers in shared memory
     void init_barrier(Thread& thread, const Instruction& at, std::uint64_t address, std::uint64_t count);
@@ -96,12 +94,6 @@ private:
         std::uint32_t made_at = 0;
         bool fenced = false;  // since it was made
     };
-    struct Arrival {  // behind copies of a thread
-        std::uint16_t thread = 0;
-        const Instruction* at = nullptr;
-        std::uint64_t barrier = 0;
-        std::vector<ThreadCopy> copies;
-    };
     template <class T>
     struct Groups {
         std::vector<T> open;
@@ -120,7 +112,6 @@ private:
     std::vector<Groups<ThreadCopy>> copies_;  // by thread
     std::vector<Groups<BulkCopy>> stores_;
     std::vector<BulkCopy> loads_;  // under way
-    std::vector<Arrival> arrivals_;
     std::map<std::uint64_t, Barrier> barriers_;
     std::array<Groups<Product>, 8> products_;  // by warpgroup
     std::array<bool, 8> fenced_{};

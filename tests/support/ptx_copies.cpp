@@ -47,11 +47,6 @@ const Instruction* wait_copies(Thread& t, const Instruction& i) {
     return &i + 1;
 }
 
-const Instruction* arrive_behind_copies(Thread& t, const Instruction& i) {
-    t.block->async().arrive_behind_copies(t, i, address_at(t, i, 0));
-    return &i + 1;
-}
-
 void decode_bulk(Decoder& d);
 
 void decode_cp(Decoder& d) {
@@ -69,17 +64,6 @@ void decode_cp(Decoder& d) {
         out.offset = all ? 0 : d.number(0);
         out.flags = all;
         out.run = wait_copies;
-        return;
-    }
-    if (d.take("mbarrier")) {
-        if (!d.take("arrive") || !d.take("noinc")) d.fail("is cp.async.mbarrier.arrive.noinc");
-        if (d.take_space() != Space::Shared) d.fail("arrives at a barrier in shared memory");
-        if (d.take_type() != Type{'b', 64}) d.fail("has 64 bits");
-        d.expect_operands(1);
-        Addresses addresses;
-        addresses.add(d, 0);
-        out.list = d.add_list(addresses.slots);
-        out.run = arrive_behind_copies;
         return;
     }
     const bool l1 = d.take_one({"ca", "cg"}) == "ca";

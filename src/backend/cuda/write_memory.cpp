@@ -137,8 +137,7 @@ std::string Writer::stored_value(const kernel::Store& store) {
 bool Writer::write_copy(std::span<const kernel::Stmt> stores) {
     const kernel::Store& first = *stores[0].store();
     const NodeRef& load = first.value;
-    const kernel::Buffer& buffer = kernel_.buffers[static_cast<std::size_t>(first.buffer)];
-    if ((buffer.late == 0 && !(pipeline_ && buffer.slices > 0)) || load->op != Op::Load) return false;
+    if (kernel_.buffers[static_cast<std::size_t>(first.buffer)].late == 0 || load->op != Op::Load) return false;
     const int from = load->as<ir::LoadArg>().buffer;
     const auto bytes = static_cast<std::int64_t>(stores.size() * size_of(load->dtype));
     if (homes_[static_cast<std::size_t>(first.buffer)].space != Space::Shared ||
@@ -172,8 +171,6 @@ void Writer::write(std::span<const kernel::Stmt> stores) {
         forget(bit_of(first.buffer));
         return;
     }
-    stores_ = stores_ || homes_[static_cast<std::size_t>(first.buffer)].space == Space::Shared;
-    unfenced_ = unfenced_ || operands_.contains(first.buffer);
     std::vector<std::string> values;
     for (const kernel::Stmt& stmt : stores) values.push_back(stored_value(*stmt.store()));
     std::string_view type = memory_type(t);

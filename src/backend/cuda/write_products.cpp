@@ -5,7 +5,6 @@
 #include "kernel/matrix_product.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace weft::backend::cuda {
 
@@ -18,6 +17,10 @@ namespace {
 
 constexpr std::int64_t kRows = 64, kStepBytes = 32, kGroup = 128;  // of one instruction; threads that run it together
 constexpr std::int64_t kRowBytes = 128;                            // in shared memory
+
+bool has_product(const kernel::Body& body) {
+    return std::ranges::any_of(body, [](const Stmt& stmt) { return stmt.loop() && stmt.loop()->product; });
+}
 
 }  // namespace
 
@@ -72,16 +75,12 @@ void Writer::write_product(const Loop& loop) {
     forget(bit_of(product.acc));
 }
 
-// What threads have stored in shared memory is there for tensor cores, too. It is said behind the stores: a fence may wait for loads that come before it.
-std::string Writer::fence_operands() {
-    return std::exchange(unfenced_, false) ? "    fence.proxy.async.shared::cta;\n" : "";
-}
-
-// What tensor cores have added is there for threads.
+// What threads have stored in shared memory is there for tensor cores, too; what they have added is there for threads.
 void Writer::wait_for_products(const kernel::Body& body) {
+    if (has_product(body)) return line("fence.proxy.async.shared::cta");
     const auto uses = [&](const auto& self, const kernel::Body& statements) -> bool {
         return std::ranges::any_of(statements, [&](const Stmt& stmt) {
-            if (stmt.loop()) return !stmt.loop()->product && self(self, stmt.loop()->body);
+            if (stmt.loop()) return self(self, stmt.loop()->body);
             return stmt.store() && std::ranges::any_of(sums_, [&](int b) {
                        return (placement_.facts(*stmt.store()->value).buffers & bit_of(b)) != 0;
                    });

@@ -71,10 +71,7 @@ Writer::Writer(const kernel::Kernel& kernel, const WriteOptions& options)
             async_.insert(store.buffer);
     });
     kernel::for_each_store(kernel.body, [&](const kernel::Store&, std::span<const Loop* const> around) {
-        if (around.empty() || !around.back()->product) return;
-        const kernel::MatrixProduct& product = *around.back()->product;
-        sums_.insert(product.acc);
-        operands_.insert({product.left.local, product.right.local});
+        if (!around.empty() && around.back()->product) sums_.insert(around.back()->product->acc);
     });
     for (int p = 0; p < kernel.parameters; ++p)
         module_.alignments.push_back(
@@ -124,7 +121,6 @@ void Writer::write_entry(const Stmt* statement) {
     scopes_.assign(1, {});
     tables_.clear();
     threads_ = 1;
-    pipeline_.reset();
     if (!statement) {
         write(expanded_.body);
     } else {
@@ -133,8 +129,7 @@ void Writer::write_entry(const Stmt* statement) {
              loop = loop->body.size() == 1 ? loop->body[0].loop() : nullptr)
             blocks.push_back(loop);
         for (std::size_t i = 0; i < blocks.size(); ++i) entry.blocks[i] = blocks[blocks.size() - 1 - i]->extent();
-        pipeline_ = pipeline_of(kernel_, blocks.back()->body);
-        entry.threads = threads_ = most_threads(blocks.back()->body) + (pipeline_ ? pipeline_->copies->extent() : 0);
+        entry.threads = threads_ = most_threads(blocks.back()->body);
         barriers_ = barriers_of(kernel_, *blocks.back(), threads_, places_);
         for (std::size_t i = 0; i < blocks.size(); ++i)
             vars_[blocks[i]->id()] = {str("%block", blocks.size() - 1 - i), true};
@@ -267,7 +262,6 @@ std::string Writer::declarations() const {
     if (!tables_.empty())
         text +=
             str("    .shared .align 16 .b8 tables[", static_cast<std::int64_t>(tables_.size()) * kTableBytes, "];\n");
-    if (pipeline_) text += str("    .shared .align 8 .b8 pipeline[", pipeline_->barrier_bytes(), "];\n");
     if (module_.shared_bytes > 0 && !is_dynamic())
         text += str("    .shared .align ", alignment(), " .b8 shared[", module_.shared_bytes, "];\n");
     return text;
@@ -328,7 +322,6 @@ void Writer::write(const Loop& loop) {
         case LoopKind::Thread: write_threads(loop); break;
         case LoopKind::Tensor: write_product(loop); break;
         default:
-            if (pipeline_ && pipeline_->loop == &loop) return write_pipeline(loop);
             if (loop.extent() == 1 && loop.count) write_condition(loop);
             else write_serial(loop);
     }
@@ -347,18 +340,17 @@ std::string Writer::inside(const Loop& loop, bool guarded, const kernel::Body& b
 
 void Writer::write_blocks(const Loop& loop) { scopes_.back().text += inside(loop, false, loop.body); }
 
-// The loops of a nest of threads, outermost first.
-std::vector<const Loop*> Writer::thread_nest(const Loop& outer) {
-    std::vector<const Loop*> nest{&outer};
+// Threads beyond the loop's extent wait at the next barrier. What threads load is loaded after the barrier before them.
+void Writer::write_threads(const Loop& loop) {
+    std::vector<const Loop*> nest{&loop};
     while (nest.back()->body.size() == 1 && nest.back()->body[0].loop() &&
            nest.back()->body[0].loop()->kind == LoopKind::Thread)
         nest.push_back(nest.back()->body[0].loop());
-    return nest;
-}
-
-// Which iteration of each loop the thread with this number has. The innermost one runs fastest.
-void Writer::number_threads(const std::vector<const Loop*>& nest, std::string number) {
-    for (std::size_t n = nest.size(); n-- > 0;) {
+    std::int64_t all = 1;
+    for (const Loop* each : nest) all *= each->extent();
+    forget(stored_in(loop.body));
+    std::string number = "%thread";
+    for (std::size_t n = nest.size(); n-- > 0;) {  // the innermost one runs fastest
         if (n == 0) {
             vars_[nest[n]->id()] = {number, true};
             break;
@@ -369,16 +361,12 @@ void Writer::number_threads(const std::vector<const Loop*>& nest, std::string nu
         vars_[nest[n]->id()] = {at, true};
         number = left;
     }
-}
-
-std::string Writer::inside_threads(const std::vector<const Loop*>& nest) {
     for (std::size_t n = 0; n + 1 < nest.size(); ++n) {
         scopes_.emplace_back();
         placement_.enter(*nest[n], true);
     }
     copies_ = products_ = false;
     std::string text = inside(*nest.back(), true, nest.back()->body);
-    text += fence_operands();
     if (copies_)
         text += "    cp.async.commit_group;\n";  // also of threads that copy nothing this time: groups are counted
     if (products_) text += "    wgmma.wait_group.sync.aligned 1;\n";
@@ -387,17 +375,6 @@ std::string Writer::inside_threads(const std::vector<const Loop*>& nest) {
         text = scopes_.back().text + text;
         scopes_.pop_back();
     }
-    return text;
-}
-
-// Threads beyond the loop's extent wait at the next barrier. What threads load is loaded after the barrier before them.
-void Writer::write_threads(const Loop& loop) {
-    const std::vector<const Loop*> nest = thread_nest(loop);
-    std::int64_t all = 1;
-    for (const Loop* each : nest) all *= each->extent();
-    forget(stored_in(loop.body));
-    number_threads(nest, "%thread");
-    const std::string text = inside_threads(nest);
     wait_for_copies(nest.back()->body);
     wait_for_products(nest.back()->body);
     wait_for(barriers_.at(&loop), *nest.back());
@@ -448,9 +425,7 @@ void Writer::write_condition(const Loop& loop) {
     const std::string number = as_register(count.text, count.narrow ? "r" : "l", innermost());
     forget(stored_in(loop.body));
     vars_[loop.id()] = {"0", true};
-    std::string text = inside(loop, true, loop.body);
-    text += fence_operands();
-    const std::string none = fresh("p"), end = label();
+    const std::string text = inside(loop, true, loop.body), none = fresh("p"), end = label();
     line(str("setp.lt.s", count.narrow ? "32 " : "64 ", none, ", ", number, ", 1"));
     line(str("@", none, " bra ", end));
     scopes_.back().text += text;

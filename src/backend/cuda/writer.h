@@ -1,11 +1,10 @@
 // backend/cuda/writer.h: writes the entries of a module. An expression is computed once, at the outermost loop where all its variables
 // are known and nothing that it loads is stored to (backend/placement.h). Statements are in write_statements.cpp, expressions in
 // write_expressions.cpp, conversions in write_casts.cpp, loads and stores in
-// write_memory.cpp, tensor cores in write_products.cpp, threads that copy for others in write_pipeline.cpp.
+// write_memory.cpp, tensor cores in write_products.cpp.
 #pragma once
 
 #include "backend/cuda/barriers.h"
-#include "backend/cuda/pipeline.h"
 #include "backend/cuda/ptx.h"
 #include "backend/cuda/shared_memory.h"
 #include "backend/cuda/vector_access.h"
@@ -13,7 +12,6 @@
 #include "core/str.h"
 
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -60,16 +58,11 @@ private:
     std::string inside(const kernel::Loop& loop, bool guarded, const kernel::Body& body);
     void write_blocks(const kernel::Loop& loop);
     void write_threads(const kernel::Loop& loop);
-    static std::vector<const kernel::Loop*> thread_nest(const kernel::Loop& outer);
-    void number_threads(const std::vector<const kernel::Loop*>& nest, std::string number);
-    std::string inside_threads(const std::vector<const kernel::Loop*>& nest);
-    void write_pipeline(const kernel::Loop& loop);
     void write_serial(const kernel::Loop& loop);
     void write_condition(const kernel::Loop& loop);
     void write_product(const kernel::Loop& loop);  // by tensor cores
     std::string matrix_descriptor(const kernel::MatrixProduct::Operand& operand, bool is_left);
     void wait_for_products(const kernel::Body& body);
-    std::string fence_operands();
     std::string parameters() const;
     bool is_dynamic() const;                                     // shared memory is asked for at the launch
     int alignment() const { return sums_.empty() ? 16 : 1024; }  // of shared memory
@@ -152,16 +145,13 @@ private:
     std::unordered_map<int, Value> vars_;             // of loops, by id
     std::unordered_map<const Node*, bool> fits_;
     std::set<int> async_;               // buffers that copies go to
-    std::set<int> sums_, operands_;     // of tensor cores
+    std::set<int> sums_;                // of tensor cores
     std::vector<const float*> tables_;  // that the entry in hand looks up, in their order in shared memory
     Barriers barriers_;
-    std::optional<Pipeline> pipeline_;  // of the entry in hand
     VectorAccess vectors_;
     std::int64_t threads_ = 0;  // of the blocks of the entry in hand
     int labels_ = 0;
     bool copies_ = false, products_ = false;  // are under way when the threads' loop ends
-    bool stores_ = false;                     // to shared memory, by threads
-    bool unfenced_ = false;                   // … of what tensor cores will read
 };
 
 }  // namespace weft::backend::cuda
