@@ -90,6 +90,18 @@ TEST_CASE("training has the CPU's bits, and a steady step neither allocates nor 
     CHECK(here.parameters() == there.parameters());
 }
 
+TEST_CASE("an op that was run before is two calls of the driver: the context and the kernel") {
+    on_gpu();
+    const Tensor x = tensor({1.0, 2.0, 3.0}).realize();
+    for (int run = 0; run < 3; ++run) (x + 1).realize();
+    const CallCount all("calls"), contexts("cuCtxSetCurrent"), launches("cuLaunchKernel");
+    for (int run = 0; run < 10; ++run) (x + 1).realize();
+    CHECK(all() == 20);
+    CHECK(contexts() == 10);
+    CHECK(launches() == 10);
+    CHECK(values(x + 1) == Floats{2, 3, 4});
+}
+
 TEST_CASE("a plan is a graph from its third run on, and is told of other memory and numbers") {
     on_gpu();
     std::vector<Tensor> kept;  // so that memory is not the same
@@ -284,7 +296,7 @@ TEST_CASE("the pool: what is allocated, what is reserved, the most of both, and 
     const CallCount allocations("cuMemAllocAsync"), frees("cuMemFreeAsync");
     const std::int64_t bytes = calls("bytes");
     MemoryPool pool;
-    pool.open(0, stream, "cuda:0");
+    pool.open(0, context, stream, "cuda:0");
     const auto use = [&] {
         const DeviceMemory now = pool.use();
         return std::vector{now.allocated, now.most_allocated, now.reserved, now.most_reserved};

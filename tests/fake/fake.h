@@ -16,7 +16,7 @@
 #include <cstdint>
 
 extern "C" {
-// How often a function was called ("cuLaunchKernel"), "kernel" was run, or "bytes" are allocated.
+// How often a function was called ("cuLaunchKernel"), or any ("calls"), "kernel" was run, or "bytes" are allocated.
 std::int64_t weft_fake_count(const char* what);
 // As WEFT_FAKE_FAIL; `times`: so many calls, one after the other.
 void weft_fake_fail(const char* what, int after, int error, int times);

@@ -64,6 +64,7 @@ int call(const char* name, Needs needs, const std::function<void()>& body) {
     if (s.is_gone) return kDeinitialized;
     const std::lock_guard lock(s.mutex);
     ++s.counts[name];
+    ++s.calls;
     if (const int error = injected(name)) return error;
     if (needs >= Needs::Init && process == 0) return kNotInitialized;
     if (needs == Needs::Context && s.sticky) return s.sticky;
@@ -114,6 +115,7 @@ using weft::fake::state;
 WEFT_FAKE_EXPORT std::int64_t weft_fake_count(const char* what) {
     const std::lock_guard lock(state().mutex);
     if (std::string_view(what) == "bytes") return static_cast<std::int64_t>(state().used);
+    if (std::string_view(what) == "calls") return state().calls;
     const auto found = state().counts.find(what);
     return found == state().counts.end() ? 0 : found->second;
 }

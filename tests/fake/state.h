@@ -161,6 +161,7 @@ struct State {
     std::uint64_t memory = 8ull << 30, used = 0;
     int sticky = 0;  // an error of a kernel: the context is lost
     std::map<std::string, std::int64_t, std::less<>> counts;
+    std::int64_t calls = 0;  // of all functions
     std::map<std::string, Failure, std::less<>> failures;
 
     Context context;

@@ -35,7 +35,7 @@ std::string assembled(const std::string& name, const std::string& text) {
     std::string code;
     if (result == Result::Success) code.assign(static_cast<const char*>(cubin), bytes);  // it is the link's
     driver().destroy_link(link);
-    require(result, str("assembling the kernel ", name, log[0] ? "\n" : "", log.data()));
+    require(result, "assembling the kernel ", name, log[0] ? "\n" : "", log.data());
     return code;
 }
 
@@ -51,7 +51,7 @@ ModuleHandle load(const std::string& name, const std::string& text, int capabili
         !kept.empty() && driver().load_module(&module, kept.data(), 0, nullptr, nullptr) == Result::Success)
         return module;
     const std::string code = assembled(name, text);
-    require(driver().load_module(&module, code.data(), 0, nullptr, nullptr), str("loading the kernel ", name));
+    require(driver().load_module(&module, code.data(), 0, nullptr, nullptr), "loading the kernel ", name);
     cache.write(file, code);
     return module;
 }
@@ -142,26 +142,33 @@ void set_ptx_runner(PtxRunner runner) { ptx_runner = runner; }
 
 const CudaProgram::Loaded& CudaProgram::loaded(Context context, std::span<void* const> parameters) const {
     const Module& module = fitting(module_, unaligned_, parameters);
+    const Loaded* const latest = latest_.load(std::memory_order_acquire);
+    if (latest && latest->context == context && latest->module == &module) return *latest;
     const std::lock_guard lock(mutex_);
     Loaded& loaded = loaded_[{context, &module}];
-    if (loaded.module) return loaded;
+    if (loaded.module) {
+        latest_.store(&loaded, std::memory_order_release);
+        return loaded;
+    }
     if (!loaded.handle) loaded.handle = load(name_, module.text, capability_);
     loaded.functions.resize(module.entries.size());
     for (std::size_t e = 0; e < module.entries.size(); ++e)
         require(driver().get_function(&loaded.functions[e], loaded.handle, module.entries[e].name.c_str()),
-                str("finding the kernel ", name_));
+                "finding the kernel ", name_);
     constexpr int kMostDynamicShared = 8;
     for (std::size_t e = 0; e < module.entries.size(); ++e)
         if (const std::int64_t bytes = module.entries[e].dynamic_shared)
             require(driver().set_function_attribute(loaded.functions[e], kMostDynamicShared, static_cast<int>(bytes)),
-                    str("asking for ", bytes, " bytes of shared memory for the kernel ", name_));
+                    "asking for ", bytes, " bytes of shared memory for the kernel ", name_);
+    loaded.context = context;
     loaded.module = &module;
+    latest_.store(&loaded, std::memory_order_release);
     return loaded;
 }
 
 // The driver waits for kernels that still run. At the end of the process it may be gone: then there is nothing to unload.
 CudaProgram::~CudaProgram() {
-    if (::getpid() != process_) return;  // a child has none of its parent's modules
+    if (process_number() != process_) return;  // a child has none of its parent's modules
     for (const auto& [key, loaded] : loaded_)
         if (loaded.handle && driver().set_context(key.first) == Result::Success) driver().unload_module(loaded.handle);
 }

@@ -1,12 +1,12 @@
 // backend/cuda/driver.cpp: libcuda.so.1, by name.
 #include "backend/cuda/driver.h"
 
+#include "core/process.h"
 #include "core/str.h"
 
 #include <weft/error.h>
 
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <string>
 #include <type_traits>
@@ -19,7 +19,7 @@ constexpr int kOldest = 12010;  // the version of the driver that takes PTX 8.1
 struct Opened {
     Driver functions{};
     std::string problem;  // why it cannot be used; empty: it can
-    pid_t process = ::getpid();
+    std::uint32_t process = process_number();
 };
 
 Opened open() {
@@ -106,7 +106,7 @@ const Opened& opened() {
 }  // namespace
 
 std::string driver_problem() {
-    if (!opened().problem.empty() || ::getpid() == opened().process) return opened().problem;
+    if (!opened().problem.empty() || process_number() == opened().process) return opened().problem;
     return "a process that was started by fork() cannot use the GPU of its parent; start it with multiprocessing's "
            "\"spawn\"";
 }
@@ -118,8 +118,7 @@ int device_count() {
     return opened().functions.device_count(&count) == Result::Success ? count : 0;
 }
 
-void require(Result result, std::string_view tried) {
-    if (result == Result::Success) return;
+void fail(Result result, std::string_view tried) {
     const char *name = nullptr, *text = nullptr;
     driver().error_name(result, &name);
     driver().error_string(result, &text);

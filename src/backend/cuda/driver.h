@@ -2,6 +2,8 @@
 // without it run everything else, and no header of it is needed to build.
 #pragma once
 
+#include "core/str.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -96,6 +98,11 @@ const Driver& driver();  // opened and initialised; only where there is no probl
 int device_count();      // 0 where there is one
 
 // Throws MemoryError or BackendError, naming what was tried, unless it went well.
-void require(Result result, std::string_view tried);
+[[noreturn]] void fail(Result result, std::string_view tried);
+template <class... Parts>
+void require(Result result, const Parts&... tried) {
+    if (result != Result::Success) [[unlikely]]
+        fail(result, str(tried...));
+}
 
 }  // namespace weft::backend::cuda

@@ -22,7 +22,8 @@ std::size_t rounded(std::size_t bytes) {
 
 }  // namespace
 
-void MemoryPool::open(int device, Stream stream, std::string name) {
+void MemoryPool::open(int device, Context context, Stream stream, std::string name) {
+    context_ = context;
     stream_ = stream;
     name_ = std::move(name);
     require(driver().default_pool(&pool_, device), "opening the memory pool");
@@ -30,7 +31,10 @@ void MemoryPool::open(int device, Stream stream, std::string name) {
     require(driver().set_pool_attribute(pool_, kReleaseThreshold, &all), "setting up the memory pool");
 }
 
-Result MemoryPool::ask(Address& address, std::size_t bytes) { return driver().allocate(&address, bytes, stream_); }
+Result MemoryPool::ask(Address& address, std::size_t bytes) {
+    const Result entered = driver().set_context(context_);
+    return entered == Result::Success ? driver().allocate(&address, bytes, stream_) : entered;
+}
 
 Address MemoryPool::allocate(std::size_t bytes) {
     const std::size_t size = rounded(bytes);
@@ -51,7 +55,7 @@ Address MemoryPool::allocate(std::size_t bytes) {
             throw MemoryError(str("cannot allocate ", bytes, " bytes on ", name_, ": ", free, " of its ", total,
                                   " bytes are free, and ", use_.allocated, " are in use here"));
         }
-        require(result, str("allocating ", bytes, " bytes"));
+        require(result, "allocating ", bytes, " bytes");
         use_.reserved += static_cast<std::int64_t>(size);
         use_.most_reserved = std::max(use_.most_reserved, use_.reserved);
     }

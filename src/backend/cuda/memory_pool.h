@@ -13,10 +13,10 @@
 
 namespace weft::backend::cuda {
 
-// The context of the device is current in every call.
+// The context of the device is current in every call but those of allocate() and free(): most of them ask the driver nothing.
 class MemoryPool {
 public:
-    void open(int device, Stream stream, std::string name);
+    void open(int device, Context context, Stream stream, std::string name);
 
     // Throws MemoryError, with the sizes.
     Address allocate(std::size_t bytes);
@@ -27,10 +27,11 @@ public:
     void reset_most();
 
 private:
-    Result ask(Address& address, std::size_t bytes);
-    void release_unused();  // the lock is held
+    Result ask(Address& address, std::size_t bytes);  // enters the context
+    void release_unused();                            // the lock is held
 
     Pool pool_ = nullptr;
+    Context context_ = nullptr;
     Stream stream_ = nullptr;
     std::string name_;  // of the device
     mutable std::mutex mutex_;

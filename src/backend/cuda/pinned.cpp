@@ -26,7 +26,7 @@ void* PinnedPool::allocate(std::size_t bytes) {
     }
     constexpr unsigned kPortable = 1;  // for all contexts
     void* start = nullptr;
-    require(driver().allocate_host(&start, size, kPortable), str("allocating ", bytes, " bytes of pinned memory"));
+    require(driver().allocate_host(&start, size, kPortable), "allocating ", bytes, " bytes of pinned memory");
     blocks_[reinterpret_cast<std::uintptr_t>(start)].bytes = size;
     return start;
 }

@@ -4,9 +4,9 @@
 #include "backend/backend.h"
 #include "backend/cuda/driver.h"
 #include "backend/cuda/ptx.h"
+#include "core/process.h"
 
-#include <unistd.h>
-
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <span>
@@ -29,6 +29,7 @@ public:
     std::string machine() const override { return {}; }
 
     struct Loaded {
+        Context context = nullptr;
         const Module* module = nullptr;
         ModuleHandle handle = nullptr;
         std::vector<Function> functions;  // of the module's entries
@@ -40,9 +41,10 @@ private:
     const std::string name_;
     const Module module_, unaligned_;
     const int capability_;  // compute capability of its device
-    const pid_t process_ = ::getpid();
+    const std::uint32_t process_ = process_number();
     mutable std::mutex mutex_;
     mutable std::map<std::pair<Context, const Module*>, Loaded> loaded_;
+    mutable std::atomic<const Loaded*> latest_{nullptr};  // of these: what is launched again and again needs no lock
 };
 
 }  // namespace weft::backend::cuda

@@ -1,11 +1,10 @@
 // backend/cuda/run.cpp: see run.h.
 #include "backend/cuda/run.h"
 
+#include "core/process.h"
 #include "core/str.h"
 
 #include <weft/error.h>
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -31,6 +30,7 @@ std::uint64_t Checks::add(std::span<const ir::CheckArg> checks) {
     if (checks.empty()) return 0;
     const std::lock_guard lock(mutex_);
     pending_.push_back({next_, {checks.begin(), checks.end()}});
+    waiting_ = pending_.size();
     return next_++ << 32;
 }
 
@@ -53,6 +53,7 @@ void Checks::abandon(Tag run) noexcept {
             std::ranges::any_of(open_, [&](const OpenRun& each) { return each.first == run && each.sent > run; });
         std::erase_if(open_, [&](const OpenRun& each) { return each.first == run; });
         std::erase_if(pending_, [&](const Pending& each) { return each.tag >= run; });
+        waiting_ = pending_.size();
         others = !pending_.empty();
         if (open_.empty()) found_.clear();
     }
@@ -60,17 +61,6 @@ void Checks::abandon(Tag run) noexcept {
     try {  // in order: before the kernels of the next run
         if (!others || read_record().code >> 32 >= run) clear_record();
     } catch (const std::exception&) {}  // the next call finds the same
-}
-
-bool Checks::any() const {
-    const std::lock_guard lock(mutex_);
-    return !pending_.empty();
-}
-
-bool Checks::many() const {
-    constexpr std::size_t kMost = 4096;
-    const std::lock_guard lock(mutex_);
-    return pending_.size() >= kMost;
 }
 
 Checks::Mine Checks::mine() const {
@@ -106,6 +96,7 @@ void Checks::look() {
             message = str(at->checks.at((found.code & 0xffffffff) - 1).what, "; got ", found.value);
     }
     std::erase_if(pending_, [&](const Pending& each) { return seen.has(each.tag); });
+    waiting_ = pending_.size();
     if (message.empty()) return;
     clear_record();
     if (!open_.empty() && open_.back().thread != std::this_thread::get_id()) found_ = message;
@@ -114,22 +105,26 @@ void Checks::look() {
 
 // ---- launches --------------------------------------------------------------------------------------------------------
 
-KernelNode Launches::node_of(const Call& call, std::vector<void*>& parameters) {
-    parameters.clear();
-    for (std::size_t v = 0; v < call.count; ++v) parameters.push_back(&values[call.first + v]);
+void Launches::clear() {
+    calls.clear();
+    values.clear();
+}
+
+KernelNode Launches::node_of(const Call& call) {
+    parameters_.clear();
+    for (std::size_t v = 0; v < call.count; ++v) parameters_.push_back(&values[call.first + v]);
     KernelNode node{.function = call.function};
     for (int axis = 0; axis < 3; ++axis)
         node.blocks[axis] = static_cast<unsigned>(call.entry->blocks[static_cast<std::size_t>(axis)]);
     node.threads[0] = static_cast<unsigned>(call.entry->threads);
     node.shared_bytes = static_cast<unsigned>(call.entry->dynamic_shared);
-    node.parameters = parameters.data();
+    node.parameters = parameters_.data();
     return node;
 }
 
 void launch_each(Launches& launches, Stream stream) {
-    std::vector<void*> parameters;
     for (const Launches::Call& call : launches.calls) {
-        const KernelNode node = launches.node_of(call, parameters);
+        const KernelNode node = launches.node_of(call);
         require(driver().launch(node.function, node.blocks[0], node.blocks[1], node.blocks[2], node.threads[0], 1, 1,
                                 node.shared_bytes, stream, node.parameters, nullptr),
                 "launching a kernel");
@@ -141,7 +136,7 @@ void launch_each(Launches& launches, Stream stream) {
 PlanGraph::~PlanGraph() { destroy(); }
 
 void PlanGraph::destroy() {
-    if (graph_ && ::getpid() == process_ && driver().set_context(context_) == Result::Success) {
+    if (graph_ && process_number() == process_ && driver().set_context(context_) == Result::Success) {
         if (exec_) driver().destroy_exec(exec_);
         driver().destroy_graph(graph_);
     }
@@ -156,14 +151,18 @@ bool PlanGraph::is_same(const Launches& launches) const {
     });
 }
 
-void PlanGraph::launch(Launches&& launches, Context context, Stream stream) {
+void PlanGraph::launch(Launches& launches, Context context, Stream stream) {
     constexpr int kBuilt = 2;  // runs, so that what happens once costs nothing more
-    if (launches.calls.size() < 2) return launch_each(launches, stream);
+    if (launches.calls.size() < 2) {
+        launch_each(launches, stream);
+        return launches.clear();
+    }
     if (!is_same(launches) || (exec_ && update(launches) != Result::Success)) {
         destroy();
         runs_ = 0;
     }
-    last_ = std::move(launches);
+    std::swap(last_, launches);
+    launches.clear();
     if (exec_) return require(driver().launch_graph(exec_, stream), "launching kernels");
     launch_each(last_, stream);
     if (runs_ < kBuilt && ++runs_ == kBuilt) build(context);
@@ -172,16 +171,15 @@ void PlanGraph::launch(Launches&& launches, Context context, Stream stream) {
 // The kernels of this run are on their way already: that there is no graph is no error of it.
 void PlanGraph::build(Context context) {
     context_ = context;
-    process_ = ::getpid();
+    process_ = process_number();
     if (driver().create_graph(&graph_, 0) != Result::Success || add_nodes() != Result::Success ||
         driver().instantiate(&exec_, graph_, 0) != Result::Success)
         destroy();
 }
 
 Result PlanGraph::add_nodes() {
-    std::vector<void*> parameters;
     for (const Launches::Call& call : last_.calls) {
-        const KernelNode node = last_.node_of(call, parameters);
+        const KernelNode node = last_.node_of(call);
         GraphNode made = nullptr;
         const Result result = driver().add_kernel(&made, graph_, nodes_.empty() ? nullptr : &nodes_.back(),
                                                   nodes_.empty() ? 0 : 1, &node);
@@ -192,14 +190,13 @@ Result PlanGraph::add_nodes() {
 }
 
 Result PlanGraph::update(Launches& launches) {
-    std::vector<void*> parameters;
     for (std::size_t c = 0; c < launches.calls.size(); ++c) {
         const Launches::Call& call = launches.calls[c];
         const auto begin = launches.values.begin() + static_cast<std::ptrdiff_t>(call.first);
         if (std::equal(begin, begin + static_cast<std::ptrdiff_t>(call.count),
                        last_.values.begin() + static_cast<std::ptrdiff_t>(call.first)))
             continue;
-        const KernelNode node = launches.node_of(call, parameters);
+        const KernelNode node = launches.node_of(call);
         if (const Result result = driver().set_kernel(exec_, nodes_[c], &node); result != Result::Success)
             return result;
     }

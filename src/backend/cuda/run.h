@@ -7,13 +7,13 @@
 #include "backend/cuda/program.h"
 #include "backend/device.h"
 
-#include <sys/types.h>
-
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace weft::backend::cuda {
@@ -25,7 +25,7 @@ class Checks {
 public:
     void open(Address record, Stream stream);
 
-    // Around the launches of a run.
+    // Around the launches of a run that checks something, or that is skipped where a check has failed.
     using Tag = std::uint64_t;
     Tag begin();
     std::uint64_t add(std::span<const ir::CheckArg> checks);  // what a launch may find wrong; what it adds to its codes
@@ -33,8 +33,8 @@ public:
     void end(Tag run);  // throws IndexError if another thread has found one meanwhile: kernels have been skipped
     void abandon(Tag run) noexcept;  // it has failed: what it has found is nobody's
 
-    bool any() const;   // launches that nobody has looked at
-    bool many() const;  // … more than should be kept
+    bool any() const { return waiting_.load(std::memory_order_relaxed) > 0; }  // launches that nobody has looked at
+    bool many() const { return waiting_.load(std::memory_order_relaxed) >= kMost; }  // … more than should be kept
     Address record() const { return record_; }
     void look();  // waits for the device; throws IndexError
 
@@ -62,11 +62,13 @@ private:
 
     Address record_ = 0;
     Stream stream_ = nullptr;
+    static constexpr std::size_t kMost = 4096;
     mutable std::mutex mutex_;
     Tag next_ = 0;
-    std::vector<Pending> pending_;  // in the order of their tags
-    std::vector<OpenRun> open_;     // a host function of a run may start another
-    std::string found_;             // by a thread that looked while runs were open
+    std::vector<Pending> pending_;         // in the order of their tags
+    std::atomic<std::size_t> waiting_{0};  // how many that are, for who need not wait for the lock
+    std::vector<OpenRun> open_;            // a host function of a run may start another
+    std::string found_;                    // by a thread that looked while runs were open
 };
 
 // Launches in their order, with all their parameters one behind the other.
@@ -78,7 +80,11 @@ struct Launches {
     };
     std::vector<Call> calls;
     std::vector<std::uint64_t> values;
-    KernelNode node_of(const Call& call, std::vector<void*>& parameters);
+    KernelNode node_of(const Call& call);  // until the next call of it
+    void clear();                          // keeps the room
+
+private:
+    std::vector<void*> parameters_;
 };
 
 // The graph of a plan. It saves time and nothing depends on it: where the driver makes none, kernels are launched one by one.
@@ -87,8 +93,11 @@ public:
     ~PlanGraph() override;
     // Whether runs bring back what they replace, if a check fails: once they have to, always, so that their launches stay the same.
     bool restores(bool must) { return restores_ = restores_ || must; }
-    // Hands the launches to the stream, as a graph if these have come before.
-    void launch(Launches&& launches, Context context, Stream stream);
+    // Hands the launches to the stream, as a graph if these have come before. What is left of them is empty.
+    void launch(Launches& launches, Context context, Stream stream);
+    // Room for the launches of a run, so that equal runs allocate none.
+    Launches take_room() { return std::exchange(room_, {}); }
+    void give_room(Launches&& room) { room_ = std::move(room); }
 
 private:
     bool is_same(const Launches& launches) const;
@@ -103,8 +112,9 @@ private:
     GraphExec exec_ = nullptr;
     std::vector<GraphNode> nodes_;
     Launches last_;  // that the graph has
+    Launches room_;
     Context context_ = nullptr;
-    pid_t process_ = 0;
+    std::uint32_t process_ = 0;
 };
 
 void launch_each(Launches& launches, Stream stream);

@@ -7,16 +7,16 @@
 #include "backend/cuda/pinned.h"
 #include "backend/cuda/program.h"
 #include "backend/cuda/run.h"
+#include "core/process.h"
 #include "core/str.h"
 
 #include <weft/error.h>
-
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -134,7 +134,7 @@ struct Anchor {
 class Cuda final : public device::DeviceRuntime {
 public:
     Cuda(int index, TargetRef (*host)())
-        : number_(Device("cuda:" + std::to_string(index)).number()), process_(::getpid()), host_(host) {
+        : number_(Device("cuda:" + std::to_string(index)).number()), process_(process_number()), host_(host) {
         const GpuProperties found = properties(index);
         capability_ = 10 * found.major + found.minor;
         multiprocessors_ = found.multiprocessors;
@@ -143,7 +143,7 @@ public:
         enter();
         require(driver().create_stream(&stream_, 1), "making a stream");
         require(driver().create_event(&turn_, 2), "making an event");  // that keeps no time
-        memory_.open(device_, stream_, Device::of_number(number_).name());
+        memory_.open(device_, context_, stream_, Device::of_number(number_).name());
         checks_.open(memory_.allocate(kRecordBytes), stream_);
         restoring_ = std::make_unique<CudaProgram>("restore", restoring_module(), Module{}, capability_);
     }
@@ -166,7 +166,7 @@ public:
     }
 
     ir::StorageRef allocate(std::int64_t bytes) override {
-        enter();
+        check_process();
         const auto size = static_cast<std::size_t>(bytes);
         return std::make_shared<CudaStorage>(*this, number_, size ? memory_.allocate(size) : 0, size);
     }
@@ -176,8 +176,8 @@ public:
         if (bytes == 0) return;
         enter();
         after_others();
-        require(driver().copy_to_device(at(to, offset), host, bytes, stream_),
-                str("copying ", bytes, " bytes to the device"));
+        require(driver().copy_to_device(at(to, offset), host, bytes, stream_), "copying ", bytes,
+                " bytes to the device");
         if (pinned_.holds(host)) pinned_.copied(host, stream_);
         else if (is_page_locked(host)) wait();  // somebody else's, who may write there when this returns
         before_others();
@@ -186,8 +186,8 @@ public:
         if (bytes == 0) return;
         enter();
         after_others();
-        require(driver().copy_to_host(host, at(from, offset), bytes, stream_),
-                str("copying ", bytes, " bytes from the device"));
+        require(driver().copy_to_host(host, at(from, offset), bytes, stream_), "copying ", bytes,
+                " bytes from the device");
         synchronise();
     }
     void copy(const Storage& from, std::int64_t from_offset, const Storage& to, std::int64_t to_offset,
@@ -195,8 +195,8 @@ public:
         if (bytes == 0) return;
         enter();
         after_others();
-        require(driver().copy(at(to, to_offset), at(from, from_offset), bytes, stream_),
-                str("copying ", bytes, " bytes on the device"));
+        require(driver().copy(at(to, to_offset), at(from, from_offset), bytes, stream_), "copying ", bytes,
+                " bytes on the device");
         before_others();
     }
 
@@ -247,7 +247,7 @@ public:
     std::shared_ptr<void> allocate_pinned(std::size_t bytes) override {
         enter();
         return {pinned_.allocate(bytes), [this](void* start) {
-                    if (::getpid() == process_) pinned_.free(start);
+                    if (process_number() == process_) pinned_.free(start);
                 }};
     }
     bool is_pinned(const void* address) override { return pinned_.holds(address); }
@@ -263,7 +263,7 @@ public:
     }
     // Streams of their own may be gone by now: then all the work of the device is waited for.
     void take_back(std::uintptr_t other) noexcept override {
-        if (other == stream() || ::getpid() != process_) return;
+        if (other == stream() || process_number() != process_) return;
         if (driver().set_context(context_) != Result::Success) return;  // the program ends
         if (other <= kLastOfDefault) take_turns(reinterpret_cast<Stream>(kDefaultStream), stream_);
         else driver().synchronize_context();
@@ -283,7 +283,8 @@ public:
     }
 
     void free(Address address, std::size_t bytes) {
-        if (address && ::getpid() == process_) memory_.free(address, bytes);  // a child has none of the parent's memory
+        if (address && process_number() == process_)
+            memory_.free(address, bytes);  // a child has none of the parent's memory
     }
 
 private:
@@ -319,10 +320,14 @@ private:
 
     class CudaRun final : public device::DeviceRun {
     public:
-        CudaRun(Cuda& cuda, PlanGraph& graph) : cuda_(cuda), graph_(graph), checks_(cuda.checks_.begin()) {}
+        CudaRun(Cuda& cuda, PlanGraph& graph) : cuda_(cuda), graph_(graph), launches_(graph.take_room()) {
+            if (cuda.checks_.any()) begin_checks();  // they may be those of a run that this one is a part of
+        }
         ~CudaRun() override {
             free_scratch();
-            if (!finished_) cuda_.checks_.abandon(checks_);
+            if (!finished_ && checks_) cuda_.checks_.abandon(*checks_);
+            launches_.clear();
+            graph_.give_room(std::move(launches_));
         }
 
         void launch(const device::KernelLaunch& kernel) override {
@@ -330,6 +335,7 @@ private:
             const CudaProgram::Loaded& loaded = program.loaded(cuda_.context_, kernel.buffers);
             const Module& module = *loaded.module;
             const bool guarded = !kernel.interruptible && cuda_.checks_.any();  // what it writes cannot be taken back
+            if (guarded || !kernel.checks.empty()) begin_checks();
             const std::uint64_t tag = cuda_.checks_.add(kernel.checks);
             for (std::size_t e = 0; e < module.entries.size(); ++e) {
                 const Entry& entry = module.entries[e];
@@ -349,6 +355,7 @@ private:
 
         void restore(std::uintptr_t to, std::uintptr_t from, std::size_t bytes) override {
             if (bytes == 0 || !graph_.restores(cuda_.checks_.any())) return;
+            begin_checks();
             const CudaProgram::Loaded& loaded = cuda_.restoring_->loaded(cuda_.context_, {});
             launches_.calls.push_back({loaded.functions[0], &loaded.module->entries[0], launches_.values.size(), 4});
             for (const std::uint64_t value : {cuda_.checks_.record(), to, from, bytes})
@@ -357,24 +364,28 @@ private:
 
         void flush() override {
             whole_ = false;
-            cuda_.checks_.sent();  // a part of them, if one fails
-            Launches now = std::exchange(launches_, {});
-            launch_each(now, cuda_.stream_);
+            if (checks_) cuda_.checks_.sent();  // a part of them, if one fails
+            launch_each(launches_, cuda_.stream_);
+            launches_.clear();
         }
 
         void finish(bool wait) override {
             if (whole_) {
-                cuda_.checks_.sent();
-                graph_.launch(std::move(launches_), cuda_.context_, cuda_.stream_);
+                if (checks_) cuda_.checks_.sent();
+                graph_.launch(launches_, cuda_.context_, cuda_.stream_);
             } else flush();
             cuda_.before_others();
             free_scratch();
             if (wait ? cuda_.checks_.any() : cuda_.checks_.many()) cuda_.checks_.look();
-            cuda_.checks_.end(checks_);
+            if (checks_) cuda_.checks_.end(*checks_);
             finished_ = true;
         }
 
     private:
+        // A run that checks nothing and skips nothing finds nothing: it need not say that it is there.
+        void begin_checks() {
+            if (!checks_) checks_ = cuda_.checks_.begin();
+        }
         Address scratch_for(std::int64_t bytes) {
             if (bytes == 0) return 0;
             scratch_.emplace_back(cuda_.memory_.allocate(static_cast<std::size_t>(bytes)),
@@ -387,7 +398,7 @@ private:
 
         Cuda& cuda_;
         PlanGraph& graph_;
-        const Checks::Tag checks_;
+        std::optional<Checks::Tag> checks_;                     // none: it takes no part in them
         Launches launches_;                                     // that are not on their way yet
         std::vector<std::pair<Address, std::size_t>> scratch_;  // of blocks; later runs may have it at once
         bool whole_ = true;                                     // nothing was flushed
@@ -399,8 +410,12 @@ private:
     }
 
     // Contexts belong to threads, and to the process that made them.
+    void check_process() const {
+        if (process_number() != process_) [[unlikely]]
+            throw BackendError("cuda: " + driver_problem());
+    }
     void enter() const {
-        if (::getpid() != process_) throw BackendError("cuda: " + driver_problem());
+        check_process();
         require(driver().set_context(context_), "entering the context");
     }
     void wait() const { require(driver().synchronize_stream(stream_), "running kernels"); }
@@ -428,7 +443,7 @@ private:
     }
 
     const std::uint8_t number_;
-    const pid_t process_;
+    const std::uint32_t process_;
     TargetRef (*const host_)();
     int device_ = 0, capability_ = 0, multiprocessors_ = 0;
     Context context_ = nullptr;
@@ -442,7 +457,7 @@ private:
     std::unique_ptr<const CudaProgram> restoring_;
     std::shared_ptr<Anchor> anchor_;  // of marks
     std::mutex mutex_;
-    TargetRef made_for_, target_;
+    TargetRef made_for_ = nullptr, target_ = nullptr;
 };
 
 CudaStorage::~CudaStorage() { owner.free(address, bytes); }
