@@ -43,9 +43,17 @@ const Node* constant_under(const NodeRef& x) {
 
 Word value_of(const Node* constant) { return constant->as<ConstArg>().value; }
 
+// A Const as all elements of a shape.
+NodeRef spread(const NodeRef& scalar, const Shape& shape) {
+    if (shape.empty()) return scalar;
+    const Shape ones = Shape::filled(shape.size(), 1);
+    const NodeRef point = graph().make(Op::Reshape, scalar->dtype, ones, {scalar});
+    return shape == ones ? point : graph().make(Op::Expand, scalar->dtype, shape, {point});
+}
+
 // A view of equal elements is the same element in another shape.
 NodeRef reshaped_constant(const Node* c, const Shape& shape) {
-    return constant(c->dtype, value_of(c), shape, c->device);
+    return c->realized ? constant(c->dtype, value_of(c), shape, c->device) : spread(NodeRef(c), shape);
 }
 
 bool folds(Op op, DType t) {
@@ -88,11 +96,7 @@ void check_axis(Op op, std::int64_t axis, const NodeRef& x) {
 
 NodeRef constant_word(DType dtype, Word value, const Shape& shape, std::uint8_t device) {
     const Word canonical = bitcast_word(dtype, dtype, value);  // bits beyond the width would split equal constants
-    const NodeRef scalar = graph().make(Op::Const, dtype, {}, {}, ConstArg{canonical}, device);
-    if (shape.empty()) return scalar;
-    const Shape ones = Shape::filled(shape.size(), 1);
-    const NodeRef point = graph().make(Op::Reshape, dtype, ones, {scalar});
-    return shape == ones ? point : graph().make(Op::Expand, dtype, shape, {point});
+    return spread(graph().make(Op::Const, dtype, {}, {}, ConstArg{canonical}, device), shape);
 }
 
 NodeRef constant(DType dtype, const Scalar& value, const Shape& shape, std::uint8_t device) {

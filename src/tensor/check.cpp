@@ -45,12 +45,16 @@ Checker::Checker(std::string_view function, std::initializer_list<Argument> argu
 
 // Where the operands are, which must be one place; a number on the CPU goes anywhere.
 void Checker::make_constants_there() {
-    const Tensor* first = nullptr;
+    const std::lock_guard lock(ir::graph_lock());
+    std::optional<Device> there;
     const auto look_at = [&](const Tensor& operand) {
-        if (!operand.defined() || (operand.rank() == 0 && operand.device() == cpu)) return;
-        if (!first) first = &operand;
-        if (const Device there = first->device(), here = operand.device(); here != there)
-            value(false, "one operand is on ", there.name(), " and another on ", here.name(),
+        if (!operand.defined()) return;
+        const ir::Node& facts = facts_of(operand);
+        const Device here = Device::of_number(facts.device);
+        if (facts.shape.empty() && here == cpu) return;
+        if (!there) there = here;
+        if (here != *there)
+            value(false, "one operand is on ", there->name(), " and another on ", here.name(),
                   "; move one of them with to()");
     };
     for (const Argument& argument : arguments_) {
@@ -58,7 +62,7 @@ void Checker::make_constants_there() {
         if (const auto* tensors = std::get_if<std::span<const Tensor>>(&argument.value))
             for (const Tensor& tensor : *tensors) look_at(tensor);
     }
-    if (first) there_.emplace(first->device());
+    if (there) there_.emplace(*there);
 }
 
 namespace {
@@ -177,7 +181,7 @@ DType promote(std::initializer_list<Operand> operands) {
 
 ir::NodeRef as_node(const Operand& operand, DType dtype, const Checker& check) {
     if (!operand.is_scalar()) return ir::cast(node_of(operand.tensor()), dtype);
-    check.value(fits(operand.scalar(), dtype), to_string(operand.scalar()), " does not fit ", dtype);
+    if (!fits(operand.scalar(), dtype)) check.value(false, to_string(operand.scalar()), " does not fit ", dtype);
     return ir::constant(dtype, operand.scalar());
 }
 

@@ -155,7 +155,7 @@ Tensor full(const Shape& shape, Scalar value, const TensorOptions& options) {
     const Checker check("full", {{"shape", shape}, {"value", Operand(value)}});
     check.sizes(shape);
     const DType type = options.dtype_or(value.dtype());
-    check.value(fits(value, type), to_string(value), " does not fit ", type);
+    if (!fits(value, type)) check.value(false, to_string(value), " does not fit ", type);
     return make_tensor(ir::constant(type, value, shape, here()));
 }
 
