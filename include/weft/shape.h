@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <iosfwd>
 #include <iterator>
 #include <memory>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -33,12 +35,12 @@ public:
     InlineVector(It first, It last) {
         append(first, last);
     }
-    InlineVector(const InlineVector& other) { append(other.begin(), other.end()); }
+    InlineVector(const InlineVector& other) { copy(other); }
     InlineVector(InlineVector&& other) noexcept { take(other); }
     InlineVector& operator=(const InlineVector& other) {
         if (this != &other) {
             clear();
-            append(other.begin(), other.end());
+            copy(other);
         }
         return *this;
     }
@@ -49,7 +51,10 @@ public:
         }
         return *this;
     }
-    ~InlineVector() { release(); }
+    ~InlineVector() {
+        std::destroy_n(data_, size_);
+        if (data_ != inline_data()) deallocate();
+    }
 
     // A named function, for Shape(3, 1) would be read as the shape [3, 1].
     static InlineVector filled(std::size_t count, const T& value = T()) {
@@ -119,7 +124,10 @@ public:
     }
 
 private:
-    void grow(std::size_t least) {
+    // Short lists of numbers are copied by every op, as the few words that they are.
+    static constexpr bool kWords = std::is_trivially_copyable_v<T> && N * sizeof(T) <= 64;
+
+    [[gnu::noinline]] void grow(std::size_t least) {
         const std::size_t wanted = std::max(least, 2 * capacity_);
         T* fresh = std::allocator<T>().allocate(wanted);
         std::uninitialized_move_n(data_, size_, fresh);
@@ -131,14 +139,28 @@ private:
     }
     void release() {
         std::destroy_n(data_, size_);
-        if (data_ != inline_data()) std::allocator<T>().deallocate(data_, capacity_);
+        if (data_ != inline_data()) deallocate();
         data_ = inline_data();
         size_ = 0;
         capacity_ = N;
     }
+    [[gnu::noinline]] void deallocate() { std::allocator<T>().deallocate(data_, capacity_); }
+    void copy(const InlineVector& other) {  // into an empty one
+        if constexpr (kWords)
+            if (other.data_ == other.inline_data() && data_ == inline_data()) {
+                copy_words(other);
+                return;
+            }
+        append(other.begin(), other.end());
+    }
+    void copy_words(const InlineVector& other) {
+        std::memcpy(storage_, other.storage_, sizeof storage_);
+        size_ = other.size_;
+    }
     void take(InlineVector& other) noexcept {
         if (other.data_ == other.inline_data()) {
-            std::uninitialized_move_n(other.data_, other.size_, data_);
+            if constexpr (kWords) copy_words(other);
+            else std::uninitialized_move_n(other.data_, other.size_, data_);
             size_ = other.size_;
             other.clear();
         } else {
@@ -148,6 +170,7 @@ private:
         }
     }
     T* inline_data() { return reinterpret_cast<T*>(storage_); }
+    const T* inline_data() const { return reinterpret_cast<const T*>(storage_); }
 
     alignas(T) std::byte storage_[N * sizeof(T)];
     T* data_ = inline_data();

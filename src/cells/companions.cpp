@@ -22,6 +22,11 @@ constexpr std::size_t kMostWalked = 10'000;  // in one run, looking for companio
 std::size_t value_sources(const Node& node) { return ir::is_marker(node.op) ? 1 : node.sources.size(); }
 bool may_raise(Op op) { return op == Op::Check || op == Op::Custom; }
 
+// A view follows its base, which is listed itself if it is pending.
+bool is_pending(const Cell& cell, std::uint64_t run) {
+    return cell.run != run && cell.node && cell.made_in == 0 && !ir::unmarked(*cell.node).in_memory();
+}
+
 // A pending tensor and what it is made of, down to memory and to what the run computes.
 struct Pending {
     Cell* cell;
@@ -50,11 +55,6 @@ public:
     }
 
 private:
-    // A view follows its base, which is listed itself if it is pending.
-    static bool is_pending(const Cell& cell, std::uint64_t run) {
-        return cell.run != run && cell.node && cell.made_in == 0 && !stored_value(cell.node);
-    }
-
     void mark_run() {
         std::vector<const Node*> stack;
         const auto push = [&](const Node* node) {
@@ -188,6 +188,12 @@ private:
 };
 
 }  // namespace
+
+bool others_pending(std::uint64_t run) {
+    for (const Cell* cell = state().first_pending(); cell; cell = cell->next)
+        if (is_pending(*cell, run)) return true;
+    return false;
+}
 
 Companions find_companions(std::span<const ir::NodeRef> roots, std::span<const ir::NodeRef> replaced,
                            std::uint64_t run) {

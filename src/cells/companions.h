@@ -23,6 +23,9 @@ struct Companions {
     std::vector<std::shared_ptr<Cell>> after;    // small ones, made of slices of what the run stores
 };
 
+// Whether a cell waits to be computed that is not of this run: else it has no companions.
+bool others_pending(std::uint64_t run);
+
 // `roots`: what the run computes; `replaced`: the values before of what it writes; cells whose Cell::run is `run` belong to it. The caller
 // holds the graph lock.
 Companions find_companions(std::span<const ir::NodeRef> roots, std::span<const ir::NodeRef> replaced,

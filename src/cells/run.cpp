@@ -52,8 +52,9 @@ public:
 
     // What is better computed by a run of its own: then a slice of it is memory, which has one plan for all starts.
     std::vector<Tensor> first() {
-        found_ = find();
         std::vector<Tensor> tensors;
+        if (items_.empty() || !others_pending(number_)) return tensors;
+        found_ = find();
         for (std::shared_ptr<Cell>& cell : found_->first) tensors.emplace_back(std::move(cell));
         return tensors;
     }
@@ -65,7 +66,7 @@ public:
         return tensors;
     }
 
-    std::vector<ir::NodeRef> compute() {
+    Buffers compute() {
         try {
             compute_items();
         } catch (const Interrupted&) {
@@ -121,7 +122,6 @@ private:
     }
 
     Companions find() const {
-        if (items_.empty()) return {};
         std::vector<ir::NodeRef> replaced;
         for (const Item& item : items_)
             if (const std::shared_ptr<Cell> cell = item.cell.lock(); cell && item.written)
@@ -131,6 +131,7 @@ private:
     }
 
     bool add_companions() {
+        if (!found_ && !others_pending(number_)) return false;
         Companions found = found_ ? std::move(*found_) : find();
         found_.reset();
         for (const std::shared_ptr<Cell>& cell : found.first) add(*cell);
@@ -151,9 +152,9 @@ private:
         if (cell.run == number_) return;
         cell.run = number_;
         cell.item = -1;
-        const ir::NodeRef node = current_node(cell);
-        const ir::NodeRef stored = stored_value(node), buffer = stored ? stored : viewed_memory(node);
-        if (buffer) {
+        const ir::NodeRef& node = current_node(cell);
+        const bool stored = ir::unmarked(*node).in_memory();
+        if (const ir::NodeRef buffer = stored ? stored_value(node) : viewed_memory(node)) {
             bind(cell, buffer);
             state().take_back(cell);
             return;
@@ -291,7 +292,7 @@ private:
 
     const bool sliced_;
     InlineVector<int, 4> asked_;               // their places among the items; -1: in memory already
-    std::vector<ir::NodeRef> buffers_;         // of these
+    Buffers buffers_;                          // of these
     std::uint64_t number_ = ir::next_epoch();  // marks the cells that have been looked at
     InlineVector<Item, 4> items_;
     pipeline::Request request_;  // a root per item, then values that are stored for others
@@ -314,7 +315,7 @@ bool running() { return inside_run; }
 InsideRun::InsideRun() { inside_run = true; }
 InsideRun::~InsideRun() { inside_run = false; }
 
-std::vector<ir::NodeRef> run(std::span<const Tensor> asked) {
+Buffers run(std::span<const Tensor> asked) {
     for (const Tensor& tensor : asked)
         if (!tensor.defined()) throw ValueError("an undefined tensor has no value");
     if (capturing) {
@@ -334,7 +335,7 @@ std::vector<ir::NodeRef> run(std::span<const Tensor> asked) {
         compute_along(first, true);
         run.emplace(asked);
     }
-    std::vector<ir::NodeRef> result = run->compute();
+    Buffers result = run->compute();
     const std::vector<Tensor> after = run->after();
     run.reset();
     if (!after.empty()) compute_along(after, false);

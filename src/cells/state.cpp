@@ -108,6 +108,12 @@ bool many_bytes() {
 
 }  // namespace
 
+bool is_too_much(const ir::Node& newest) {
+    if (cells::running() || capturing) return false;
+    if (many_nodes() || many_bytes()) return true;
+    return newest.depth >= cells::kPendingDepth && !current_write_group() && ends_long_history(newest);
+}
+
 void relieve(const Tensor& newest) {
     if (cells::running() || capturing) return;
     std::vector<Tensor> asked;

@@ -122,7 +122,8 @@ void drop_stale_views();
 // ---- running (cells/run.cpp) ---------------------------------------------------------------------------------------
 
 // Computes these tensors and this thread's outbox in one run; returns the Buffers of the tensors. Takes both locks.
-std::vector<ir::NodeRef> run(std::span<const Tensor> asked);
+using Buffers = InlineVector<ir::NodeRef, 4>;
+Buffers run(std::span<const Tensor> asked);
 bool running();  // whether this thread is inside a run
 
 // Says so, while one lives; the thread holds the run lock.

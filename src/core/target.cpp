@@ -4,8 +4,8 @@
 #include "core/leaf_mutex.h"
 
 #include <algorithm>
+#include <deque>
 #include <mutex>
-#include <vector>
 
 namespace weft {
 
@@ -25,11 +25,11 @@ Target cpu_target(CpuLevel level) {
 
 TargetRef interned(const Target& target) {
     static LeafMutex& mutex = *new LeafMutex;
-    static std::vector<TargetRef>& all = *new std::vector<TargetRef>;  // never forgotten: there are few
+    static std::deque<Target>& all = *new std::deque<Target>;  // which moves none of them
     const std::lock_guard lock(mutex);
-    for (const TargetRef& known : all)
-        if (*known == target) return known;
-    return all.emplace_back(std::make_shared<const Target>(target));
+    for (const Target& known : all)
+        if (known == target) return &known;
+    return &all.emplace_back(target);
 }
 
 }  // namespace weft

@@ -8,7 +8,6 @@
 
 #include <bitset>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -49,8 +48,8 @@ struct Target {
 // What a processor of this level has.
 Target cpu_target(CpuLevel level);
 
-// Keys compare targets by address: a device hands out those that it got from here.
-using TargetRef = std::shared_ptr<const Target>;
+// Keys compare targets by address: a device hands out those that it got from here. There are few, and none is ever forgotten.
+using TargetRef = const Target*;
 TargetRef interned(const Target& target);
 
 }  // namespace weft

@@ -9,8 +9,9 @@
 
 #include <weft/error.h>
 
+#include <algorithm>
+#include <deque>
 #include <mutex>
-#include <vector>
 
 namespace weft::device {
 namespace {
@@ -47,21 +48,19 @@ Target make(const Config& c, int threads) {
 
 TargetRef current_target() {
     static LeafMutex& mutex = *new LeafMutex;
-    static std::vector<Made>& made =
-        *new std::vector<Made>;  // one per configuration that was ever set; the latest last
+    static std::deque<Made>& made = *new std::deque<Made>;  // one per configuration that was ever set
+    constinit thread_local const Made* latest = nullptr;    // every run asks: this thread's last answer needs no lock
     const Config& c = config();
     const int threads = thread_count();
+    if (latest && latest->is_for(c, threads)) return latest->target;
     {
         const std::lock_guard lock(mutex);
-        for (std::size_t i = made.size(); i-- > 0;)
-            if (made[i].is_for(c, threads)) {
-                std::swap(made[i], made.back());
-                return made.back().target;
-            }
+        const auto known = std::ranges::find_if(made, [&](const Made& each) { return each.is_for(c, threads); });
+        if (known != made.end()) return (latest = &*known)->target;
     }
-    TargetRef target = interned(make(c, threads));  // two threads may both make it: it is one target
+    const TargetRef target = interned(make(c, threads));  // two threads may both make it: it is one target
     const std::lock_guard lock(mutex);
-    made.push_back({c.backend, c.cpu, c.off, c.keep_denormals, c.donate, threads, target});
+    latest = &made.emplace_back(Made{c.backend, c.cpu, c.off, c.keep_denormals, c.donate, threads, target});
     return target;
 }
 

@@ -21,7 +21,7 @@ struct CounterCells {
 CounterCells& counter_cells();
 
 inline void count(std::atomic<std::int64_t>& counter, std::int64_t by = 1) {
-    counter.fetch_add(by, std::memory_order_relaxed);
+    if (by != 0) counter.fetch_add(by, std::memory_order_relaxed);
 }
 
 }  // namespace weft::pipeline

@@ -91,7 +91,7 @@ schedule::Plan make_plan(const Captured& captured, std::vector<int> run_time_con
 
 TargetRef target_of(std::uint8_t device) { return device::runtime_of(device).target(); }
 
-std::shared_ptr<const CachedPlan> plan_for(const Captured& captured, const TargetRef& target, GraphLock& graph) {
+std::shared_ptr<const CachedPlan> plan_for(const Captured& captured, TargetRef target, GraphLock& graph) {
     Found found = find_plan(captured, target);
     if (found.plan) return found.plan;
     const std::int64_t start = now();

@@ -14,9 +14,11 @@ namespace weft::pipeline {
 
 class Observer;
 
+using NodeRefs = InlineVector<ir::NodeRef, 4>;  // most runs compute one value, and allocate nothing for it
+
 struct Request {
-    std::vector<ir::NodeRef> roots;  // what to compute; repeats allowed
-    schedule::Donatable donatable;   // only what no reference is left to after the run; empty: nothing is donated
+    NodeRefs roots;                 // what to compute; repeats allowed
+    schedule::Donatable donatable;  // only what no reference is left to after the run; empty: nothing is donated
     std::vector<ir::NodeRef>
         keep;          // below these, values that the plan stores anyway are handed back, for a gradient to use
     bool wait = true;  // else a device may tell of a failed check later: nobody reads what is computed now
@@ -25,7 +27,7 @@ struct Request {
 };
 
 struct Result {
-    std::vector<ir::NodeRef> values;                        // a Buffer per root
+    NodeRefs values;                                        // a Buffer per root
     std::vector<std::pair<ir::NodeRef, ir::NodeRef>> kept;  // node of the requested graph, Buffer with its value
 };
 
@@ -47,7 +49,7 @@ TargetRef target_of(std::uint8_t device);  // what code for it is made for now
 
 // The plan of a captured graph, from the cache or made: simplify → fuse → plan → lower → optimise → compile. The caller holds the graph lock,
 // and `graph` gives it back while kernels are compiled.
-std::shared_ptr<const CachedPlan> plan_for(const schedule::Captured& captured, const TargetRef& target,
+std::shared_ptr<const CachedPlan> plan_for(const schedule::Captured& captured, TargetRef target,
                                            std::unique_lock<std::recursive_mutex>& graph);
 
 // … up to plan: kernels are not compiled.

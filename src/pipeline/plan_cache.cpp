@@ -51,7 +51,7 @@ void clear_plan_cache() {
     plan_cache().recent.clear();
 }
 
-Found find_plan(const schedule::Captured& captured, const TargetRef& target) {
+Found find_plan(const schedule::Captured& captured, TargetRef target) {
     Found result;
     const auto [first, last] = plan_cache().entries.equal_range(hash_of(captured.key));
     for (auto it = first; it != last; ++it) {

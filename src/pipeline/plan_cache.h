@@ -18,7 +18,7 @@ struct CachedPlan {
     std::vector<std::shared_ptr<const Compiled>> kernels;  // per step; null for custom functions
     std::size_t scratch_bytes = 0;                         // that any of them needs, per thread
     std::vector<std::uint64_t> key;
-    TargetRef target;
+    TargetRef target = nullptr;
     std::vector<Word> constants;
     mutable std::map<std::uint8_t, std::unique_ptr<device::PlanState>> states;  // by device; under the run lock
 };
@@ -28,7 +28,7 @@ struct Found {
     std::shared_ptr<const CachedPlan> plan;  // null: there is none, and …
     std::vector<int> run_time_constants;     // … these constants differ from those of plans that are equal otherwise
 };
-Found find_plan(const schedule::Captured& captured, const TargetRef& target);
+Found find_plan(const schedule::Captured& captured, TargetRef target);
 void keep_plan(const std::shared_ptr<const CachedPlan>& made);
 void clear_plan_cache();
 

@@ -31,7 +31,7 @@ struct KeyView {
 struct Key {
     KernelGraph graph;
     TargetRef target;
-    operator KeyView() const { return {graph, target.get()}; }
+    operator KeyView() const { return {graph, target}; }
 };
 
 struct SameKey {
@@ -139,15 +139,14 @@ void clear_program_cache() {
     program_cache().recent.clear();
 }
 
-std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph* const> graphs,
-                                                     const TargetRef& target,
+std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph* const> graphs, TargetRef target,
                                                      std::unique_lock<std::recursive_mutex>& graph) {
     std::vector<std::shared_ptr<const Compiled>> result(graphs.size());
     std::vector<Job> missing;
     std::unordered_map<KeyView, std::size_t, KeyHash, SameKey> first;  // equal kernels within this call
     std::vector<std::pair<std::size_t, std::size_t>> same;
     for (std::size_t i = 0; i < graphs.size(); ++i) {
-        const KeyView key{*graphs[i], target.get()};
+        const KeyView key{*graphs[i], target};
         if (const auto found = program_cache().entries.find(key); found != program_cache().entries.end()) {
             program_cache().recent.splice(program_cache().recent.begin(), program_cache().recent, found->second);
             result[i] = found->second->second;

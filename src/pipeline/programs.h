@@ -31,8 +31,7 @@ struct Compiled {
 };
 
 // One per graph; what is not cached is compiled, on all threads and without the graph lock, which the caller holds.
-std::vector<std::shared_ptr<const Compiled>> compile(std::span<const ir::KernelGraph* const> graphs,
-                                                     const TargetRef& target,
+std::vector<std::shared_ptr<const Compiled>> compile(std::span<const ir::KernelGraph* const> graphs, TargetRef target,
                                                      std::unique_lock<std::recursive_mutex>& graph);
 
 void clear_program_cache();

@@ -22,8 +22,8 @@ StorageView view_of(const Node& buffer) {
     return {{buffer.shape, arg.offset, arg.strides}, arg.storage, buffer.dtype};
 }
 
-NodeRef buffer_of(const StorageView& view) {
-    return ir::buffer(view.storage, view.dtype, view.shape, view.offset, view.strides);
+NodeRef buffer_of(StorageView view) {
+    return ir::buffer(std::move(view.storage), view.dtype, view.shape, view.offset, view.strides);
 }
 
 std::optional<StorageView> memory_of(const ir::NodeRef& node) {
@@ -92,10 +92,7 @@ public:
         captured_.key.reserve(128);
         captured_.views.reserve(4);
         captured_.items.reserve(8);
-        entries_.reserve(16);
-        leaf_item_.reserve(16);
-        stack_.reserve(16);
-        std::pmr::vector<const Node*> bases{captured_.memory};
+        InlineVector<const Node*, 16> bases;
         bases.reserve(roots.size());
         captured_.roots.reserve(roots.size());
         for (const NodeRef& root : roots) bases.push_back(strip(*root));
@@ -183,7 +180,7 @@ private:
         const auto push = [&](const Node* node) {
             if (node->mark == epoch_) return;
             node->mark = epoch_;
-            stack_.emplace_back(node, node->in_memory() ? static_cast<std::uint32_t>(node->sources.size()) : 0);
+            stack_.push_back({node, node->in_memory() ? static_cast<std::uint32_t>(node->sources.size()) : 0});
         };
         push(root);
         while (!stack_.empty()) {
@@ -287,9 +284,9 @@ private:
     Captured& captured_;
     const std::uint64_t epoch_ = ir::next_epoch();
     std::uint32_t storages_ = 0;
-    std::pmr::vector<Entry> entries_{captured_.memory};                                // by Node::slot
-    std::pmr::vector<int> leaf_item_{captured_.memory};                                // per view
-    std::pmr::vector<std::pair<const Node*, std::uint32_t>> stack_{captured_.memory};  // (node, next source)
+    InlineVector<Entry, 64> entries_;                                // by Node::slot
+    InlineVector<int, 64> leaf_item_;                                // per view
+    InlineVector<std::pair<const Node*, std::uint32_t>, 64> stack_;  // (node, next source)
 };
 
 }  // namespace

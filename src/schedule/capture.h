@@ -23,7 +23,7 @@ struct StorageView : ir::StridedView {
 };
 
 StorageView view_of(const ir::Node& buffer);
-NodeRef buffer_of(const StorageView& view);  // the Buffer node
+NodeRef buffer_of(StorageView view);  // the Buffer node
 // The memory of a value, if it is computed or a view of something computed. The caller holds the graph lock.
 std::optional<StorageView> memory_of(const ir::NodeRef& node);
 

@@ -17,6 +17,17 @@ struct Operands {
     NodeRef a, b;
 };
 
+// Builds a node under one lock, which its parts would take one by one; and the tensor without it, since that may run the graph.
+template <class Build>
+Tensor built(Build build) {
+    NodeRef node;
+    {
+        const std::lock_guard lock(ir::graph_lock());
+        node = build();
+    }
+    return make_tensor(std::move(node));
+}
+
 // Both operands in one type; shapes that do not broadcast raise here, with the call in the message.
 Operands meet(const Checker& check, const Operand& a, const Operand& b, DType dtype) {
     const std::lock_guard lock(ir::graph_lock());
@@ -30,9 +41,11 @@ Operands meet(const Checker& check, const Operand& a, const Operand& b, DType dt
 Tensor compare(std::string_view name, Op op, const Operand& a, const Operand& b, bool swap = false,
                bool negate = false) {
     const Checker check(name, {{"a", a}, {"b", b}});
-    const Operands both = meet(check, a, b, promote({a, b}));
-    const NodeRef result = swap ? ir::binary(op, both.b, both.a) : ir::binary(op, both.a, both.b);
-    return make_tensor(negate ? ir::logical_not(result) : result);
+    return built([&] {
+        const Operands both = meet(check, a, b, promote({a, b}));
+        NodeRef result = swap ? ir::binary(op, both.b, both.a) : ir::binary(op, both.a, both.b);
+        return negate ? ir::logical_not(result) : result;
+    });
 }
 
 Tensor bits(std::string_view name, Op op, const Operand& a, const Operand& b) {
@@ -64,30 +77,38 @@ Tensor logic(std::string_view name, Op op, const Operand& a, const Operand& b) {
 
 Tensor add(const Operand& a, const Operand& b) {
     const Checker check("add", {{"a", a}, {"b", b}});
-    const DType dtype = promote({a, b});
-    const Operands both = meet(check, a, b, dtype);
-    return make_tensor(is_bool(dtype) ? nodes::either(both.a, both.b) : both.a + both.b);
+    return built([&] {
+        const DType dtype = promote({a, b});
+        const Operands both = meet(check, a, b, dtype);
+        return is_bool(dtype) ? nodes::either(both.a, both.b) : both.a + both.b;
+    });
 }
 
 Tensor sub(const Operand& a, const Operand& b) {
     const Checker check("sub", {{"a", a}, {"b", b}});
-    const DType dtype = promote({a, b});
-    check.dtype(!is_bool(dtype), "bools cannot be subtracted; use ^ or logical_not");
-    const Operands both = meet(check, a, b, dtype);
-    return make_tensor(both.a - both.b);
+    return built([&] {
+        const DType dtype = promote({a, b});
+        check.dtype(!is_bool(dtype), "bools cannot be subtracted; use ^ or logical_not");
+        const Operands both = meet(check, a, b, dtype);
+        return both.a - both.b;
+    });
 }
 
 Tensor mul(const Operand& a, const Operand& b) {
     const Checker check("mul", {{"a", a}, {"b", b}});
-    const DType dtype = promote({a, b});
-    const Operands both = meet(check, a, b, dtype);
-    return make_tensor(is_bool(dtype) ? nodes::both(both.a, both.b) : both.a * both.b);
+    return built([&] {
+        const DType dtype = promote({a, b});
+        const Operands both = meet(check, a, b, dtype);
+        return is_bool(dtype) ? nodes::both(both.a, both.b) : both.a * both.b;
+    });
 }
 
 Tensor div(const Operand& a, const Operand& b) {
     const Checker check("div", {{"a", a}, {"b", b}});
-    const Operands both = meet(check, a, b, float_type(promote({a, b})));
-    return make_tensor(both.a / both.b);
+    return built([&] {
+        const Operands both = meet(check, a, b, float_type(promote({a, b})));
+        return both.a / both.b;
+    });
 }
 
 namespace {

@@ -172,13 +172,16 @@ Tensor make_tensor(ir::NodeRef node) {
 Tensor make_number(ir::NodeRef node) {
     if (!recording && node->needs_grad) node = ir::detach(node);
     Tensor result(std::make_shared<Cell>());
+    bool much = false;
     {
         const std::lock_guard lock(ir::graph_lock());
+        Cell& cell = *result.cell();
         const bool pending = node->op != ir::Op::Buffer || capturing;  // a Buffer may be a stand-in
-        result.cell()->node = std::move(node);
-        if (pending) list_cell(*result.cell());
+        cell.node = std::move(node);
+        if (pending) list_cell(cell);
+        much = is_too_much(*cell.node);
     }
-    relieve(result);
+    if (much) relieve(result);
     return result;
 }
 

@@ -135,7 +135,8 @@ ir::StorageRef new_storage(std::span<const std::byte> elements);  // a copy on t
 ir::NodeRef snapshot_of(Cell& cell);  // the value of one that reads_shared(), copied; under the graph lock
 void list_cell(Cell& cell);           // "this cell is a view or not yet computed"
 void unlist_cell(Cell& cell);
-bool inside_run();                   // whether this thread computes a graph just now
-void relieve(const Tensor& newest);  // runs the graph if very much is pending
+bool inside_run();                         // whether this thread computes a graph just now
+void relieve(const Tensor& newest);        // runs the graph if very much is pending
+bool is_too_much(const ir::Node& newest);  // whether it would; under the graph lock
 
 }  // namespace weft

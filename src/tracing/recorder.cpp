@@ -372,7 +372,7 @@ void Recorder::compute_pending() {
     if (values.empty()) return;
     std::vector<Tensor> asked;
     for (const ir::NodeRef& value : values) asked.push_back(make_tensor(value));
-    const std::vector<ir::NodeRef> buffers = cells::run(asked);
+    const cells::Buffers buffers = cells::run(asked);
     const std::lock_guard lock(ir::graph_lock());
     for (std::size_t i = 0; i < pending.size(); ++i) {
         cells::remember(cells::stripped(pending[i]->before), buffers[i]);
