@@ -11,6 +11,7 @@
 
 #include <weft/error.h>
 
+#include <mutex>
 #include <unordered_map>
 
 namespace weft::grad {
@@ -148,6 +149,9 @@ private:
         const std::size_t owner = is_part ? tape_.sources[tape_.begin[i]] : i;
         if (!leads_[owner]) return;
         const Sources& sources = tape_.order[owner]->sources;
+        // One lock for all nodes of a rule. Not for a user's, who may wait for a thread that waits for the lock.
+        std::unique_lock<std::recursive_mutex> lock;
+        if (!is_users_rule(node)) lock = std::unique_lock(ir::graph_lock());
         Grads grads;
         if (carried && carried->joint) {
             grads = carried->joint(NodeRef(&node), arrived_.at(static_cast<std::uint32_t>(i)));

@@ -31,6 +31,13 @@ struct Overloaded : F... {
 
 std::uint64_t pointer_bits(const void* p) { return reinterpret_cast<std::uintptr_t>(p); }
 
+// Memory of nodes that the tensor graph keeps for later ones.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t kMostKept = 0;  // it shall see who uses a node that is gone
+#else
+constexpr std::size_t kMostKept = 4096;
+#endif
+
 }  // namespace
 
 bool equal(const Arg& a, const Arg& b) {
@@ -195,12 +202,13 @@ NodeRef Interner::make(Op op, DType dtype, Shape shape, Sources sources, Arg arg
 
 void* Interner::allocate() {
     constexpr std::size_t kNodesPerBlock = 128;
-    if (shared_) return ::operator new(sizeof(Node));
     if (free_) {
         void* const memory = free_;
         std::memcpy(&free_, memory, sizeof free_);
+        kept_ -= shared_;
         return memory;
     }
+    if (shared_) return ::operator new(sizeof(Node));
     if (blocks_.empty() || used_ == kNodesPerBlock) {
         blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(kNodesPerBlock * sizeof(Node)));
         used_ = 0;
@@ -208,11 +216,12 @@ void* Interner::allocate() {
     return blocks_.back().get() + used_++ * sizeof(Node);
 }
 
-void Interner::deallocate(const Node* node) {
-    void* const memory = const_cast<Node*>(node);
-    if (shared_) return ::operator delete(memory, sizeof(Node));
+bool Interner::keep(void* memory) {
+    if (shared_ && kept_ == kMostKept) return false;
+    kept_ += shared_;
     std::memcpy(memory, &free_, sizeof free_);
     free_ = memory;
+    return true;
 }
 
 void Interner::forget(const Node& node) {
@@ -269,32 +278,58 @@ std::uint32_t Node::derives_depth() const {
     return deepest;
 }
 
+// The node, and what only it keeps alive: nobody else can find that now, so it need not ask for the lock when its turn comes.
+void Interner::take_out(const Node* node) {
+    InlineVector<const Node*, 32> stack{node};
+    while (!stack.empty()) {
+        const Node* const dead = stack.back();
+        stack.pop_back();
+        unlink(dead);
+        dead->is_out_ = true;
+        --live_;
+        if (shared_ && origins_are_kept()) note_freed(*dead);
+        const auto follow = [&](const NodeRef& held) {
+            if (held && held->use_count() == 1 && held->home_ == this) stack.push_back(held.get());
+        };
+        for (const NodeRef& source : dead->sources) follow(source);
+        follow(dead->realized);
+    }
+}
+
+void Interner::give_back(std::span<void* const> memory) {
+    if (memory.size() == 1) return ::operator delete(memory[0], sizeof(Node));  // not worth the lock
+    const std::lock_guard lock(graph_lock());
+    for (void* const each : memory)
+        if (!keep(each)) ::operator delete(each, sizeof(Node));
+}
+
 // Frees a node and what only it kept alive, with an explicit list instead of recursion: deleting a node drops its sources,
 // and a source that loses its last reference meanwhile comes back here, finds the list in use, and queues itself.
 void Node::destroy(const Node* node) noexcept {
     using List = InlineVector<const Node*, 16>;
-    thread_local List* queue = nullptr;
+    constinit thread_local List* queue = nullptr;
     if (queue) {
         queue->push_back(node);
         return;
     }
     List list{node};
+    InlineVector<void*, 32> memory;  // of the tensor graph
     queue = &list;
     while (!list.empty()) {
         const Node* dead = list.back();
         list.pop_back();
-        Interner* home = dead->home_;
-        {
+        Interner& home = *dead->home_;
+        if (!dead->is_out_) {
             std::unique_lock<std::recursive_mutex> lock;
-            if (home->shared_) lock = std::unique_lock(graph_lock());
-            home->unlink(dead);
-            --home->live_;
-            if (home->shared_ && origins_are_kept()) note_freed(*dead);
+            if (home.shared_) lock = std::unique_lock(graph_lock());
+            home.take_out(dead);
         }
         dead->~Node();
-        home->deallocate(dead);
+        if (home.shared_) memory.push_back(const_cast<Node*>(dead));
+        else home.keep(const_cast<Node*>(dead));
     }
     queue = nullptr;
+    if (!memory.empty()) graph().give_back(memory);
 }
 
 // The process's graph is never destroyed: tensors in static storage may outlive any order of destruction.

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -139,7 +140,7 @@ public:
 private:
     friend class Interner;
     friend class NodeRef;
-    Node(Op op, DType dtype, Shape shape, Sources sources, Arg arg, std::uint64_t hash, std::uint8_t device,
+    Node(Op op, DType dtype, Shape&& shape, Sources&& sources, Arg&& arg, std::uint64_t hash, std::uint8_t device,
          Interner* home)
         : op(op),
           dtype(dtype),
@@ -162,6 +163,7 @@ private:
     Interner* home_;
     Node* next_in_bucket_ = nullptr;
     mutable bool interned_ = true;  // a computed node leaves the interner: an equal expression is computed anew
+    mutable bool is_out_ = false;   // nobody holds it but who is about to free it
 };
 
 // Makes nodes unique. The tensor graph has one (graph()), guarded by graph_lock(); every compilation has its own.
@@ -185,15 +187,18 @@ private:
     void unlink(const Node* node);
     void rehash();
     void* allocate();
-    void deallocate(const Node* node);
+    void take_out(const Node* node);                // which is about to be freed; under the lock
+    bool keep(void* memory);                        // of a node, for a later one; false: there is enough
+    void give_back(std::span<void* const> memory);  // of nodes of the tensor graph
 
     const bool shared_;
     std::vector<Node*> buckets_;
     // Nodes of a compilation are many and short-lived: they come from blocks that go with the interner. The tensor graph's come from
-    // the heap, since threads drop them at any time.
+    // the heap, since threads drop them at any time; some are kept, for a step makes as many as the one before.
     std::vector<std::unique_ptr<std::byte[]>> blocks_;
     std::size_t used_ = 0;   // of the last block, in nodes
     void* free_ = nullptr;   // a list, linked through the nodes' memory
+    std::size_t kept_ = 0;   // in it, of the tensor graph
     std::size_t count_ = 0;  // nodes in buckets
     std::size_t live_ = 0;   // nodes alive
 };
