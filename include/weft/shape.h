@@ -124,9 +124,16 @@ public:
     }
 
 private:
-    // Short lists of numbers are copied by every op, as the few words that they are.
+    // Short lists of numbers are copied by every op, as the few words that they are; so these have values at any time.
     static constexpr bool kWords = std::is_trivially_copyable_v<T> && N * sizeof(T) <= 64;
+    struct Room {
+        Room() {
+            if constexpr (kWords) std::memset(bytes, 0, sizeof bytes);
+        }
+        alignas(T) std::byte bytes[N * sizeof(T)];
+    };
 
+    // What long lists need is not repeated wherever a short one is copied.
     [[gnu::noinline]] void grow(std::size_t least) {
         const std::size_t wanted = std::max(least, 2 * capacity_);
         T* fresh = std::allocator<T>().allocate(wanted);
@@ -145,16 +152,22 @@ private:
         capacity_ = N;
     }
     [[gnu::noinline]] void deallocate() { std::allocator<T>().deallocate(data_, capacity_); }
+    [[gnu::noinline]] void copy_each(const InlineVector& other) { append(other.begin(), other.end()); }
+    [[gnu::noinline]] void take_memory(InlineVector& other) noexcept {
+        data_ = std::exchange(other.data_, other.inline_data());
+        size_ = std::exchange(other.size_, 0);
+        capacity_ = std::exchange(other.capacity_, N);
+    }
     void copy(const InlineVector& other) {  // into an empty one
         if constexpr (kWords)
             if (other.data_ == other.inline_data() && data_ == inline_data()) {
                 copy_words(other);
                 return;
             }
-        append(other.begin(), other.end());
+        copy_each(other);
     }
     void copy_words(const InlineVector& other) {
-        std::memcpy(storage_, other.storage_, sizeof storage_);
+        std::memcpy(room_.bytes, other.room_.bytes, sizeof room_.bytes);
         size_ = other.size_;
     }
     void take(InlineVector& other) noexcept {
@@ -164,15 +177,13 @@ private:
             size_ = other.size_;
             other.clear();
         } else {
-            data_ = std::exchange(other.data_, other.inline_data());
-            size_ = std::exchange(other.size_, 0);
-            capacity_ = std::exchange(other.capacity_, N);
+            take_memory(other);
         }
     }
-    T* inline_data() { return reinterpret_cast<T*>(storage_); }
-    const T* inline_data() const { return reinterpret_cast<const T*>(storage_); }
+    T* inline_data() { return reinterpret_cast<T*>(room_.bytes); }
+    const T* inline_data() const { return reinterpret_cast<const T*>(room_.bytes); }
 
-    alignas(T) std::byte storage_[N * sizeof(T)];
+    Room room_;
     T* data_ = inline_data();
     std::size_t size_ = 0;
     std::size_t capacity_ = N;

@@ -60,7 +60,7 @@ PlanItems items_of(const schedule::Captured& captured, const pipeline::CachedPla
     {
         const ir::OriginScope scope(table, {}, true);
         pipeline::make_plan(captured, plan.run_time_constants,
-                            {.donate = cached.target->donate, .target = cached.target.get()});
+                            {.donate = cached.target->donate, .target = cached.target});
     }
 
     std::unordered_set<const Node*> stored;

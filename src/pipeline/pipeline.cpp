@@ -97,7 +97,7 @@ std::shared_ptr<const CachedPlan> plan_for(const Captured& captured, TargetRef t
     const std::int64_t start = now();
     auto made = std::make_shared<CachedPlan>();
     made->target = target;
-    schedule::PlanOptions options{.donate = target->donate, .target = target.get()};
+    schedule::PlanOptions options{.donate = target->donate, .target = target};
     do {
         made->plan = make_plan(captured, found.run_time_constants, options);
         compile_steps(*made, graph);  // lower, optimise, compile: pipeline/programs.cpp
