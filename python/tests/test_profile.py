@@ -237,7 +237,8 @@ def test_explain_a_function_and_a_tensor():
     weft.realize(*layer.parameters())
     with weft.profile():
         layer(x).realize()
-    assert "% of the limit" in weft.explain(layer, x)._repr_html_()
+    table = weft.explain(layer, x)._repr_html_()
+    assert "% of the limit" in table or "in the caches" in table  # the limit is measured: beside other work it may be too slow
     y = weft.rand(20).realize().exp()
     assert weft.explain(y, stage="loops") and "exp" in weft.explain(y, stage="graph")
     with weft.inspection():
