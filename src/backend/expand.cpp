@@ -2,6 +2,7 @@
 #include "backend/expand.h"
 
 #include "backend/linear.h"
+#include "kernel/box_copy.h"
 
 #include "core/str.h"
 #include "ir/symbolic.h"
@@ -94,7 +95,7 @@ private:
     static bool written_out(const Loop& loop) {
         if (loop.kind == LoopKind::Unrolled) return true;
         return loop.extent() == 1 && loop.kind != LoopKind::Parallel && loop.kind != LoopKind::Block &&
-               loop.kind != LoopKind::Thread && !loop.count && !loop.polls;
+               loop.kind != LoopKind::Thread && !loop.count && !loop.polls && !kernel::is_pipeline(loop);
     }
 
     // Lanes cannot differ in how often they run an inner loop, and there are no lanes within lanes. Decided before anything

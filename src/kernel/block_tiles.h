@@ -40,6 +40,7 @@ protected:
     NodeRef element(int local, std::int64_t e) const { return kernel_.load(local, kernel_.index(e)); }
     Store zero(int local, std::int64_t e) const;
 
+    NodeRef batch_number(const NodeRef& var) const { return substitute(kernel_, var, with_); }
     std::int64_t down() const;  // tiles
     std::int64_t across() const;
     std::int64_t thread_count() const { return high_ * wide_; }

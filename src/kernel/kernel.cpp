@@ -18,7 +18,8 @@ namespace weft::kernel {
 using ir::Op;
 
 std::string_view name_of(LoopKind kind) {
-    constexpr std::string_view kNames[] = {"serial", "parallel", "vector", "unrolled", "block", "thread", "tensor"};
+    constexpr std::string_view kNames[] = {"serial", "parallel", "vector", "unrolled",
+                                           "block",  "thread",   "tensor", "copy"};
     return kNames[static_cast<int>(kind)];
 }
 
@@ -35,7 +36,8 @@ Loop Loop::with(Body other) const {
             .count = count,
             .polls = polls,
             .role = role,
-            .product = product};
+            .product = product,
+            .box = box};
 }
 
 // ---- expressions -----------------------------------------------------------------------------------------------------

@@ -18,6 +18,8 @@
 //   local that is `per_thread`: the thread with the same number finds its own value there.
 // - A Tensor loop runs over the steps of a matrix product (Loop::product says which; kernel/matrix_product.h has its body): all threads of a block
 //   reach it together, and a tensor core may compute it, which adds in an order of its own and rounds sums in its own way.
+// - A Copy loop runs over the elements of a box of an array (Loop::box says which; kernel/box_copy.h has its body), which go into a slice in shared memory.
+//   It stands in a Serial loop around threads, which multiply the slice: a pipeline. A copy unit may copy slices ahead of the products.
 // - A Parallel loop occurs at most once, as the only statement of the body. Program::run gets a range of its iterations.
 // - A Serial loop with a `count` expression (known outside the loop) runs min(extent, count) iterations, none if negative.
 // - A Serial loop that `polls` asks CheckRecord::stop after each iteration, and ends if it says so; nobody uses the results then.
@@ -48,7 +50,7 @@ namespace weft::kernel {
 inline constexpr int kMaxLanes = 16;
 inline constexpr std::int64_t kMaxThreads = 1024;
 
-enum class LoopKind : std::uint8_t { Serial, Parallel, Vector, Unrolled, Block, Thread, Tensor };
+enum class LoopKind : std::uint8_t { Serial, Parallel, Vector, Unrolled, Block, Thread, Tensor, Copy };
 std::string_view name_of(LoopKind kind);
 
 struct Buffer {
@@ -63,7 +65,7 @@ struct Buffer {
     int lane_loop = -1;       // Local: private to each lane of the vector loop with this variable id
     bool per_thread = false;  // Local: private to each thread of a block, from one Thread loop to the next
     // Shared: what a Thread loop stores is not loaded before so many more of those that store to it have begun, so copies may be under way
-    // until then. It holds at least late + 1 slices, which follow each other round: verify() knows the pattern.
+    // until then. It holds at least late + 1 slices, which follow each other round: verify() knows the pattern. So do those of a pipeline.
     std::int64_t late = 0, slices = 0;
     std::int64_t scratch_offset = 0;  // Scratch: in bytes
     bool stream = false;  // Output: large, written once and not read again here: stores may bypass the cache
@@ -91,6 +93,16 @@ struct MatrixProduct {
     NodeRef y, x;
 };
 
+// to[first …] = a box of an array that lies in `from`, in rows as MatrixProduct wants them; zeros outside of the array.
+struct BoxCopy {
+    int from = -1, to = -1;
+    std::int64_t offset = 0;                     // of the array in `from`, in elements
+    std::vector<std::int64_t> extents, strides;  // of the array: first the axis along memory, whose stride is 1
+    std::vector<NodeRef> corner;                 // of the box, by axis
+    std::int64_t rows = 0;                       // of the box, along the second axis; along the others there is one
+    NodeRef first;                               // element of `to`
+};
+
 struct Loop {
     NodeRef var;  // a LoopVar; its LoopArg has the id and the extent
     LoopKind kind = LoopKind::Serial;
@@ -100,6 +112,7 @@ struct Loop {
     bool polls = false;  // Serial only: asks after each iteration whether to go on
     LoopRole role = LoopRole::None;
     std::shared_ptr<const MatrixProduct> product;  // Tensor only
+    std::shared_ptr<const BoxCopy> box;            // Copy only
     int id() const { return var->as<ir::LoopArg>().id; }
     std::int64_t extent() const { return var->as<ir::LoopArg>().extent; }
     Loop with(Body other) const;  // the same loop around another body

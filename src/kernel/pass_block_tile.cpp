@@ -1,6 +1,7 @@
 // kernel/pass_block_tile.cpp: the "block_tile" pass: on processors with thousands of threads, a contraction's output is cut into tiles, one
 // for each block (kernel/block_tiles.h). Their products are computed by fused multiply-adds, or by tensor cores.
 #include "kernel/block_tiles.h"
+#include "kernel/box_copy.h"
 #include "kernel/contraction_nest.h"
 #include "kernel/nest.h"
 #include "kernel/passes.h"
@@ -72,7 +73,14 @@ bool is_for_tensor_cores(const ContractionNest& nest, const Target& target) {
     return left && right && left->dtype == right->dtype;
 }
 
-std::optional<BlockTile> choose_tensor(const ContractionNest& nest, const Target& target, int statement) {
+// Whether a copy unit can bring the slices of both factors.
+bool has_boxes(const Kernel& kernel, const ContractionNest& nest) {
+    return !is_tf32(nest) && box_view(kernel, nest, nest.left->sources[0], LoopRole::M) &&
+           box_view(kernel, nest, nest.right->sources[0], LoopRole::N);
+}
+
+std::optional<BlockTile> choose_tensor(const Kernel& kernel, const ContractionNest& nest, const Target& target,
+                                       int statement) {
     const std::int64_t m = product(of_side(nest, LoopRole::M)), n = product(of_side(nest, LoopRole::N)),
                        batches = product(of_side(nest, LoopRole::Batch)), steps = product(nest.inner);
     const TensorShape* shape = &kTensorShapes.back();
@@ -88,6 +96,7 @@ std::optional<BlockTile> choose_tensor(const ContractionNest& nest, const Target
     constexpr std::int64_t kColumns = 4;  // of threads
     BlockTile tile{statement, shape->rows, shape->columns, 2, shape->columns / kColumns, depth, shape->slices};
     tile.tensor = true;
+    tile.boxes = has_boxes(kernel, nest);
     return tile;
 }
 
@@ -100,9 +109,10 @@ std::int64_t depth_of(const ContractionNest& nest, const TileShape& shape) {
     return windows > 0 && extent_of(nest.inner[0]) % windows == 0 && all_share ? depth : shape.depth;
 }
 
-std::optional<BlockTile> choose(const ContractionNest& nest, const Target& target, int statement) {
+std::optional<BlockTile> choose(const Kernel& kernel, const ContractionNest& nest, const Target& target,
+                                int statement) {
     if (is_for_tensor_cores(nest, target))
-        if (std::optional<BlockTile> tile = choose_tensor(nest, target, statement)) return tile;
+        if (std::optional<BlockTile> tile = choose_tensor(kernel, nest, target, statement)) return tile;
     const std::int64_t m = product(of_side(nest, LoopRole::M)), n = product(of_side(nest, LoopRole::N)),
                        batches = product(of_side(nest, LoopRole::Batch)), steps = product(nest.inner);
     if (m < kLeastTiled || n < kLeastTiled || steps < kLeastTiled || has_inner_loops(nest.epilogue)) return {};
@@ -110,14 +120,13 @@ std::optional<BlockTile> choose(const ContractionNest& nest, const Target& targe
     for (const TileShape& each : kShapes) {
         const bool doubles = nest.accumulate == DType::F64 && each.thread_rows * each.thread_columns > 16;
         if (doubles || m <= each.rows / 2 || n <= each.columns / 2 ||
-            batches * ceil_div(m, each.rows) * ceil_div(n, each.columns) <
-                each.blocks() * target.multiprocessors)
+            batches * ceil_div(m, each.rows) * ceil_div(n, each.columns) < each.blocks() * target.multiprocessors)
             continue;
         shape = &each;
         break;
     }
-    BlockTile tile{statement, shape->rows, shape->columns, shape->thread_rows, shape->thread_columns,
-                   depth_of(nest, *shape)};
+    BlockTile tile{statement,          shape->rows,           shape->columns,
+                   shape->thread_rows, shape->thread_columns, depth_of(nest, *shape)};
     tile.slices = 3;
     tile.epilogue_in_registers = ops_of(nest.epilogue) <= kCheapEpilogue;
     return tile;
@@ -129,7 +138,7 @@ Decisions choose_block_tiles(const Kernel& kernel, const Target& target) {
     Decisions chosen;
     int statement = 0;
     for (const ContractionNest& nest : contractions_of(kernel)) {
-        if (std::optional<BlockTile> tile = choose(nest, target, statement)) chosen.emplace_back(*tile);
+        if (std::optional<BlockTile> tile = choose(kernel, nest, target, statement)) chosen.emplace_back(*tile);
         ++statement;
     }
     return chosen;

@@ -89,7 +89,7 @@ struct Describe {
     std::string operator()(const BlockTile& tile) const {
         if (tile.tensor)
             return str("tile ", tile.rows, " x ", tile.columns, " of a block, by tensor cores, sum by ", tile.depth,
-                       " in shared memory, ", tile.slices, " slices");
+                       " in shared memory, ", tile.slices, " slices", tile.boxes ? ", copied as boxes" : "");
         return str("tile ", tile.rows, " x ", tile.columns, " of a block, ", tile.thread_rows, " x ",
                    tile.thread_columns, " of a thread, sum by ", tile.depth, " in shared memory, ", tile.slices,
                    " slices");

@@ -151,6 +151,7 @@ struct BlockTile {
     std::int64_t slices = 1;  // for which there is room
     bool epilogue_in_registers = false;  // else the sums pass through shared memory
     bool tensor = false;                 // by tensor cores
+    bool boxes = false;                  // … whose slices a copy unit brings, as boxes of arrays
     bool operator==(const BlockTile&) const = default;
 };
 

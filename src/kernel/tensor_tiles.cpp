@@ -1,12 +1,16 @@
-// kernel/tensor_tiles.cpp: a tile of a contraction by tensor cores. The threads of a block copy slices of both factors into shared memory, as tensor
-// cores want them (kernel/matrix_product.h), some slices ahead of the products. The blocks of the sum are one: tensor cores have an order of
-// their own. Steps beyond the sum are zeros.
+// kernel/tensor_tiles.cpp: a tile of a contraction by tensor cores. Slices of both factors come into shared memory, as tensor cores want them
+// (kernel/matrix_product.h), some slices ahead of the products. Factors that are arrays are copied as boxes (kernel/box_copy.h), others in pieces, by the
+// threads of the block. The blocks of the sum are one: tensor cores have an order of their own. Steps beyond the sum are zeros.
 #include "kernel/block_loops.h"
 #include "kernel/block_tiles.h"
+#include "kernel/box_copy.h"
 #include "kernel/matrix_product.h"
 #include "kernel/nest.h"
 
-#include <functional>
+#include "core/checked.h"
+
+#include <algorithm>
+#include <optional>
 
 namespace weft::kernel {
 namespace {
@@ -22,8 +26,8 @@ public:
         group_ = 2;
         most_together_ = pad_ = kPiece;
         total_ = per_thread("acc");
-        left_ = side("left", nest.left->sources[0], m_, tile.rows);
-        right_ = side("right", nest.right->sources[0], n_, tile.columns);
+        left_ = side("left", nest.left->sources[0], LoopRole::M, tile.rows);
+        right_ = side("right", nest.right->sources[0], LoopRole::N, tile.columns);
     }
 
 private:
@@ -31,17 +35,21 @@ private:
         NodeRef load;
         std::vector<NodeRef> side;
         MatrixProduct::Operand operand;
-        std::int64_t together = 1;  // elements that one instruction copies
+        std::int64_t together = 1;    // elements that one instruction copies
+        std::optional<BoxView> view;  // of what is copied as boxes
     };
 
-    Side side(std::string name, const NodeRef& load, const std::vector<NodeRef>& counters, std::int64_t width) {
+    Side side(std::string name, const NodeRef& load, LoopRole role, std::int64_t width) {
+        const std::vector<NodeRef>& counters = role == LoopRole::M ? m_ : n_;
         Side side{.load = load, .side = counters};
-        side.operand = {.width = width, .along_sum = runs_along_sum(load, counters)};
+        if (tile_.boxes) side.view = box_view(kernel_, nest_, load, role);
+        side.operand = {.width = width,
+                        .along_sum = side.view ? side.view->along_sum() : runs_along_sum(load, counters)};
         if (side.operand.along_sum ? sum_comes_in_pieces(load, kPiece) : are_neighbours(load, counters, kPiece))
             side.together = kPiece;
         side.operand.local =
             local(std::move(name), load->dtype, tile_.slices * slice_size(side.operand), Buffer::MemoryType::Shared);
-        kernel_.buffers.back().late = ahead();
+        kernel_.buffers.back().late = tile_.boxes ? 0 : ahead();
         kernel_.buffers.back().slices = tile_.slices;
         return side;
     }
@@ -56,6 +64,47 @@ private:
         Body body{threads([&](const NodeRef&, const NodeRef&) {
             return each_element([&](std::int64_t e) { return zero(total_, e); });
         })};
+        append(body, tile_.boxes ? in_boxes() : in_pieces());
+        return body;
+    }
+
+    // A pipeline: who copies runs ahead as far as there is room.
+    Body in_boxes() {
+        const NodeRef s = kernel_.new_var(ceil_div(steps_of_sum(kernel_, nest_), tile_.depth));
+        Body slice;
+        for (const Side* side : {&left_, &right_}) append(slice, boxes_of(*side, s));
+        slice.push_back(threads([&](const NodeRef& y, const NodeRef& x) { return multiplied(s, y, x); }));
+        return Body{Loop{s, LoopKind::Serial, std::move(slice), false, nullptr}};
+    }
+
+    // One box, or one for each row of 128 bytes across the side.
+    Body boxes_of(const Side& side, const NodeRef& s) {
+        const BoxView& view = *side.view;
+        const MatrixProduct::Operand& operand = side.operand;
+        const NodeRef place = times(remainder(s, tile_.slices), slice_size(operand)), step = times(s, tile_.depth),
+                      at = side.side == m_ ? first_row_ : first_column_;
+        const std::int64_t steps = steps_of_sum(kernel_, nest_), width = product(side.side), row = row_size(operand);
+        BoxCopy box{.from = view.buffer, .to = operand.local, .offset = view.offset};
+        box.extents = operand.along_sum ? std::vector{steps, width} : std::vector{width, steps};
+        box.strides = {1, operand.along_sum ? view.side_stride : view.sum_stride};
+        box.rows = operand.along_sum ? operand.width : tile_.depth;
+        for (const auto& [var, stride] : view.batch) {
+            box.extents.push_back(extent_of(var));
+            box.strides.push_back(stride);
+        }
+        Body copies;
+        for (std::int64_t q = 0; q < operand.width / (operand.along_sum ? operand.width : row); ++q) {
+            BoxCopy one = box;
+            one.first = plus(place, q * box.rows * row);
+            one.corner = operand.along_sum ? std::vector{step, at} : std::vector{plus(at, q * row), step};
+            for (const auto& [var, stride] : view.batch) one.corner.push_back(batch_number(var));
+            copies.push_back(copy_of(kernel_, std::move(one)));
+        }
+        return copies;
+    }
+
+    Body in_pieces() {
+        Body body;
         const std::int64_t slices = all_slices();
         for (std::int64_t s = 0; s < std::min(ahead(), slices); ++s)
             body.push_back(threads(

@@ -1,5 +1,6 @@
 // kernel/verify.cpp: the structure of a kernel: whatever it refers to exists. kernel/verify_memory.cpp proves what it does to memory.
 #include "kernel/verify.h"
+#include "kernel/box_copy.h"
 #include "kernel/contraction_nest.h"
 #include "kernel/linear_form.h"
 #include "kernel/matrix_product.h"
@@ -61,7 +62,8 @@ private:
             require(std::max<std::int64_t>(threads_, 1) * loop.extent() <= kMaxThreads, "more than ", kMaxThreads,
                     " threads");
         } else if (blocks_ > 0 && threads_ == 0 && loop.kind != LoopKind::Block) {
-            require(loop.kind == LoopKind::Serial, "a ", name_of(loop.kind), " loop in a block, around threads");
+            require(loop.kind == LoopKind::Serial || loop.kind == LoopKind::Copy, "a ", name_of(loop.kind),
+                    " loop in a block, around threads");
         }
         if (loop.count) {
             require(loop.kind == LoopKind::Serial && loop.count->dtype == DType::I64,
@@ -78,7 +80,8 @@ private:
     }
 
     void inside(const Loop& loop, int depth) {
-        const auto before = std::tuple(blocks_, threads_, in_thread_body_);
+        const auto before = std::tuple(blocks_, threads_, in_thread_body_, copies_);
+        copies_ = copies_ || loop.kind == LoopKind::Copy;
         if (loop.kind == LoopKind::Block) ++blocks_;
         else if (loop.kind == LoopKind::Thread) {
             nest_ += threads_ == 0;
@@ -87,7 +90,7 @@ private:
             in_thread_body_ = in_thread_body_ || threads_ > 0;
         }
         body(loop.body, depth + 1);
-        std::tie(blocks_, threads_, in_thread_body_) = before;
+        std::tie(blocks_, threads_, in_thread_body_, copies_) = before;
     }
 
     void check_store(const Store& store) {
@@ -97,7 +100,7 @@ private:
         require(store.value->dtype == buffer.dtype, "a store of ", store.value->dtype, " to ", buffer.name, " of ",
                 buffer.dtype);
         require(store.index->dtype == DType::I64, "an index that is not i64");
-        require(blocks_ == 0 || threads_ > 0, "a store in a block, outside of its threads");
+        require(blocks_ == 0 || threads_ > 0 || copies_, "a store in a block, outside of its threads");
         check_lanes(store.buffer);
         check_threads(store.buffer);
         check_expression(*store.index);
@@ -155,7 +158,7 @@ private:
     void check_threads(int b) {
         const Buffer& buffer = kernel_.buffers[static_cast<std::size_t>(b)];
         if (buffer.memory == Buffer::MemoryType::Shared || buffer.per_thread)
-            require(threads_ > 0 && buffer.role == Buffer::Role::Local, "b", b, " (", buffer.name,
+            require((threads_ > 0 || copies_) && buffer.role == Buffer::Role::Local, "b", b, " (", buffer.name,
                     "), of a block or its threads, is used outside of them");
         else if (buffer.role == Buffer::Role::Local && threads_ > 0) {
             int& nest = nest_of_[static_cast<std::size_t>(b)];
@@ -187,9 +190,26 @@ private:
     int blocks_ = 0;               // Block loops around
     std::int64_t threads_ = 0;     // of the Thread loops around; 0: none
     bool in_thread_body_ = false;  // a loop of one thread is around
+    bool copies_ = false;          // a Copy loop is
     int nest_ = 0;                 // counts the nests of Thread loops
     std::vector<int> nest_of_;     // by buffer: in which one a plain local was used; 0: in none
 };
+
+bool is_remainder(const Node& atom, const NodeRef& var, std::int64_t moved, std::int64_t by) {
+    if (atom.op != Op::Mod || atom.source(1).op != Op::Const ||
+        static_cast<std::int64_t>(atom.source(1).as<ir::ConstArg>().value) != by)
+        return false;
+    const LinearForm number = linear_form(atom.source(0));
+    return number.terms.size() == 1 && number.terms[0].atom == var.get() && number.terms[0].factor == 1 &&
+           number.constant % by == moved;
+}
+
+bool has_same_stores(const Body& a, const Body& b) {
+    return std::ranges::equal(a, b, [](const Stmt& x, const Stmt& y) {
+        return x.store() && y.store() && x.store()->buffer == y.store()->buffer &&
+               x.store()->index == y.store()->index && x.store()->value == y.store()->value;
+    });
+}
 
 // Slices that are stored late (Buffer::late). Loops before the one that loads them fill the first slices, one each. In iteration v of that one
 // there is one Thread loop that stores to slice (v + late) % slices and loads slice v % slices: so what it loads was stored `late` such loops
@@ -268,12 +288,7 @@ private:
     }
     bool is_slot(const Node& atom, const Loop& around, std::int64_t moved) const {
         if (&atom == around.var.get()) return moved == 0 && around.extent() <= slices_;
-        if (atom.op != Op::Mod || atom.source(1).op != Op::Const ||
-            static_cast<std::int64_t>(atom.source(1).as<ir::ConstArg>().value) != slices_)
-            return false;
-        const LinearForm number = linear_form(atom.source(0));
-        return number.terms.size() == 1 && number.terms[0].atom == around.var.get() && number.terms[0].factor == 1 &&
-               number.constant % slices_ == moved;
+        return is_remainder(atom, around.var, moved, slices_);
     }
 
     bool touches(const Body& body) const {
@@ -341,12 +356,8 @@ private:
         require(!ir::depends_on(product.left.first, y.id()) && !ir::depends_on(product.left.first, x.id()) &&
                     !ir::depends_on(product.right.first, y.id()) && !ir::depends_on(product.right.first, x.id()),
                 "one whose threads have different slices");
-        const Body steps = steps_of(kernel_, product, loop.var);
-        const auto same = [](const Stmt& a, const Stmt& b) {
-            return a.store() && b.store() && a.store()->buffer == b.store()->buffer &&
-                   a.store()->index == b.store()->index && a.store()->value == b.store()->value;
-        };
-        require(!loop.count && std::ranges::equal(loop.body, steps, same), "one with another body");
+        require(!loop.count && has_same_stores(loop.body, steps_of(kernel_, product, loop.var)),
+                "one with another body");
     }
 
     void require(bool holds, std::string_view what) const {
@@ -359,11 +370,131 @@ private:
     const std::string_view after_;
 };
 
+// Copy loops: each is what a copy unit does, and stands in a pipeline, whose copies may run ahead of its products: iteration s copies into slice
+// s % slices of locals that nothing else uses, and multiplies that slice. What is copied is an input. A statement of blocks has at most one pipeline.
+class Pipelines {
+public:
+    Pipelines(const Kernel& kernel, std::string_view after) : kernel_(kernel), after_(after) {}
+
+    void check() {
+        for (const Stmt& stmt : kernel_.body) {
+            found_ = nullptr;
+            find(std::span(&stmt, 1), false);
+            if (found_) check_pipeline(*found_);
+        }
+    }
+
+private:
+    void find(std::span<const Stmt> body, bool inside) {
+        for (const Stmt& stmt : body) {
+            const Loop* const loop = stmt.loop();
+            if (!loop) continue;
+            require((loop->kind == LoopKind::Copy) == (loop->box != nullptr), "one without its box");
+            require(inside || loop->kind != LoopKind::Copy, "one that stands outside of a pipeline");
+            const bool is = is_pipeline(*loop);
+            if (is) {
+                require(!found_, "two pipelines in a statement");
+                found_ = loop;
+                require(!loop->count && !loop->polls, "a pipeline that may end before its last slice");
+            }
+            find(loop->body, is);
+        }
+    }
+
+    void check_pipeline(const Loop& pipeline) const {
+        for (const Stmt& stmt : copies_of(pipeline)) check(*stmt.loop(), pipeline);
+        const Loop* nest = &threads_of(pipeline);
+        while (nest->body.size() == 1 && nest->body[0].loop() && nest->body[0].loop()->kind == LoopKind::Thread)
+            nest = nest->body[0].loop();
+        for (const Stmt& stmt : nest->body) {
+            require(stmt.loop() && stmt.loop()->product, "a pipeline that does more than multiply");
+            for (const MatrixProduct::Operand* operand : {&stmt.loop()->product->left, &stmt.loop()->product->right})
+                require(is_copied(pipeline, operand->local) &&
+                            place_in_slice(operand->first, operand->local, pipeline) == 0,
+                        "a product of another slice");
+        }
+        const auto uses = [&](const Body& body, int local) {
+            std::size_t count = 0;
+            for_each_store(body, [&](const Store& store, std::span<const Loop* const>) {
+                Uses uses;
+                collect_uses(store.value, uses);
+                collect_uses(store.index, uses);
+                count += store.buffer == local;
+                for (const NodeRef& load : uses.loads) count += load->as<ir::LoadArg>().buffer == local;
+            });
+            return count;
+        };
+        for (const Stmt& stmt : copies_of(pipeline)) {
+            const int local = stmt.loop()->box->to;
+            require(uses(kernel_.body, local) == uses(pipeline.body, local), "a slice that is used elsewhere");
+        }
+    }
+
+    void check(const Loop& loop, const Loop& pipeline) const {
+        const BoxCopy& box = *loop.box;
+        require(box.from >= 0 && box.from < kernel_.parameters && box.to >= kernel_.parameters &&
+                    box.to < static_cast<int>(kernel_.buffers.size()),
+                "one of no buffers");
+        const Buffer &from = buffer(box.from), &to = buffer(box.to);
+        require(from.role == Buffer::Role::Input && from.dtype == to.dtype && to.memory == Buffer::MemoryType::Shared &&
+                    to.late == 0 && to.slices > 0 && to.size % to.slices == 0,
+                "one that does not go from an input to slices in shared memory");
+        const std::size_t axes = box.corner.size();
+        const auto size = static_cast<std::int64_t>(size_of(from.dtype));
+        require(axes >= 2 && axes <= 5 && box.extents.size() == axes && box.strides.size() == axes &&
+                    box.strides[0] == 1 && box.offset >= 0 && box.offset * size % 16 == 0 &&
+                    std::all_of(box.strides.begin() + 1, box.strides.end(),
+                                [&](std::int64_t stride) { return stride > 0 && stride * size % 16 == 0; }),
+                "one of an array that a copy unit does not take");
+        for (const NodeRef& at : box.corner) {
+            Uses uses;
+            collect_uses(at, uses);
+            require(uses.loads.empty() && ir::bounds(at).low >= 0, "one whose place depends on memory");
+        }
+        const std::int64_t elements = box.rows * box_row(to.dtype), place = place_in_slice(box.first, box.to, pipeline);
+        require(box.rows > 0 && box.rows <= 256 && box.rows % kPieces == 0 && place >= 0 &&
+                    place % (kPieces * box_row(to.dtype)) == 0 && place + elements <= to.size / to.slices,
+                "one that goes to another slice");
+        require(
+            !loop.count && loop.extent() == elements && has_same_stores(loop.body, elements_of(kernel_, box, loop.var)),
+            "one with another body");
+    }
+
+    // Where in slice (v % slices) of a local an element lies; -1: not in it.
+    std::int64_t place_in_slice(const NodeRef& first, int local, const Loop& pipeline) const {
+        const std::int64_t slices = buffer(local).slices;
+        const LinearForm form = linear_form(*first);
+        if (!form.exact || slices <= 0) return -1;
+        if (form.terms.empty()) return pipeline.extent() == 1 || slices == 1 ? form.constant : -1;
+        const Node& atom = *form.terms[0].atom;
+        const bool is_slot =
+            is_remainder(atom, pipeline.var, 0, slices) || (&atom == pipeline.var.get() && pipeline.extent() <= slices);
+        return form.terms.size() == 1 && is_slot && form.terms[0].factor == buffer(local).size / slices ? form.constant
+                                                                                                        : -1;
+    }
+    bool is_copied(const Loop& pipeline, int local) const {
+        return std::ranges::any_of(copies_of(pipeline),
+                                   [&](const Stmt& stmt) { return stmt.loop()->box->to == local; });
+    }
+    const Buffer& buffer(int b) const { return kernel_.buffers[static_cast<std::size_t>(b)]; }
+
+    void require(bool holds, std::string_view what) const {
+        if (!holds)
+            throw InternalError(
+                str("kernel ", kernel_.name, ", after ", after_, ": of the copy loops, ", what, "\n", print(kernel_)));
+    }
+
+    const Kernel& kernel_;
+    const std::string_view after_;
+    const Loop* found_ = nullptr;  // the pipeline of the statement in hand
+};
+
 }  // namespace
 
 void verify(const Kernel& kernel, std::string_view after) {
     Verifier(kernel, after).body(kernel.body, 0);
     TensorLoops(kernel, after).check(kernel.body);
+    Pipelines(kernel, after).check();
     for (int b = kernel.parameters; b < static_cast<int>(kernel.buffers.size()); ++b)
         if (kernel.buffers[static_cast<std::size_t>(b)].late > 0) LateSlices(kernel, after, b).check(kernel.body);
 }

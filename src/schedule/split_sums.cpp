@@ -29,6 +29,7 @@ struct Rates {
     double products, launch;
     std::int64_t tile, tiles;  // rows and columns of a tile; how many of them a multiprocessor needs at a time
 };
+constexpr std::int64_t kSlice = 64;  // steps that tensor cores add at a time
 constexpr Rates kPlain{5, 4e7, 64, 2}, kTensorCores{75, 6e8, 128, 1};
 
 // ---- what is chosen --------------------------------------------------------------------------------------------------
@@ -159,14 +160,16 @@ std::optional<SumSplit> choose_split(const Node& reduce, const Target& target) {
 
     std::vector<std::int64_t> extents;
     for (const std::int64_t axis : arg.axes) extents.push_back(domain[axis]);
-    const auto [whole, length] = inner_block(extents, kContractionBlock);
+    const bool tensor_cores = target.tensor_cores && is_of_halves(*found->left) && is_of_halves(*found->right);
+    auto [whole, length] = inner_block(extents, kContractionBlock);
+    // Tensor cores have an order of their own anyway. Blocks of whole slices begin where a copy unit can read them.
+    if (tensor_cores && whole == extents.size()) length = ceil_div(length, kSlice) * kSlice;
     SumSplit split{.axis = whole - 1, .length = length, .blocks = ceil_div(extents[whole - 1], length)};
     for (std::size_t i = 0; i < split.axis; ++i) split.blocks *= extents[i];
     const std::int64_t bytes_of_block = results * static_cast<std::int64_t>(size_of(reduce.dtype));
     if (split.blocks > kMostBytes / bytes_of_block) return {};
 
     // In products that a busy processor computes in the time. A few tiles take as long as all that run at a time.
-    const bool tensor_cores = target.tensor_cores && is_of_halves(*found->left) && is_of_halves(*found->right);
     const Rates& rates = tensor_cores ? kTensorCores : kPlain;
     const std::int64_t tiles = elements_along(domain, found->batch) * ceil_div(m, rates.tile) * ceil_div(n, rates.tile),
                        terms = found->multiply_adds / results, at_a_time = rates.tiles * target.multiprocessors;

@@ -64,3 +64,49 @@ TEST_CASE("products of halves by tensor cores") {
     check({116, 128, 128, 384}, bf16,
           {testing::ptx::Order::Shuffled});  // larger tiles, of which each warpgroup has a half
 }
+
+// Factors that are arrays, of which a copy unit brings boxes: where they begin, how far apart their rows are, and what is beyond their ends.
+TEST_CASE("slices of factors that are arrays are copied as boxes") {
+    const auto there = [](const Tensor& x) { return x.to(Device("simulated:1")); };
+    const auto random = [](const Shape& shape, int seed) {
+        manual_seed(seed);
+        return round(randn(shape) * 2).to(bf16).realize();  // whose sums are exact
+    };
+    int program = 0;
+    const auto compare = [&](bool boxes, const std::vector<Tensor>& in, const auto& f) {
+        ++program;
+        CAPTURE(program);
+        std::vector<Tensor> moved;
+        for (const Tensor& x : in) moved.push_back(there(x));
+        const Tensor here = f(in).to(f32);
+        for (const auto order : kAll) {
+            const testing::PtxScope scope(order);
+            const Tensor result = f(moved).to(f32);
+            const bool copied = explain(result).text("schedule").find("copied as boxes") != std::string::npos;
+            CHECK(copied == boxes);
+            CHECK(all(here == result.to(Device("cpu"))).template item<bool>());
+        }
+    };
+    using In = std::vector<Tensor>;
+    const Tensor a = random({200, 264}, 1), b = random({264, 136}, 2), batch = random({3, 72, 136}, 3);
+    const auto plain = [](const In& x) { return matmul(x[0], x[1]); };
+    compare(true, {a, b}, plain);                                                             // 33 pieces of the sum
+    compare(true, {a, b}, [](const In& x) { return relu(matmul(x[1].t(), x[0].t()) + 1); });  // across the sum
+    compare(true, {a, b}, [](const In& x) { return matmul(x[0].slice(1, {8, 208}), x[1].slice(0, {64, 264})); });
+    compare(true, {a, b}, [](const In& x) { return matmul(x[0].slice(0, {3, 100}), x[1].slice(1, {8, 80})); });
+    compare(false, {random({200, 261}, 4), random({261, 136}, 5)}, plain);  // rows begin anywhere
+    compare(false, {a, b}, [](const In& x) { return matmul(relu(x[0]), x[1]); });
+    compare(true, {batch, b}, [](const In& x) { return matmul(x[0], x[1].slice(0, {0, 136})); });
+    compare(true, {batch, batch}, [](const In& x) { return matmul(x[0], x[1].transpose(1, 2)); });
+    compare(true, {batch}, [](const In& x) { return matmul(x[0].transpose(1, 2), x[0]); });
+    for (const std::int64_t steps : {520, 1096})  // blocks of the sum, the last one shorter
+        compare(true, {random({66, steps}, 6), random({66, steps}, 7)},
+                [](const In& x) { return matmul(x[0], x[1].t()); });
+    // An array that begins at no multiple of 16 bytes: the kernel is another one.
+    compare(true, {a, b}, [](const In& x) { return matmul(x[0].slice(1, {3, 203}), x[1].slice(0, {64, 264})); });
+    const Tensor base = random({100 * 128 + 8}, 8);
+    for (const std::int64_t offset : {1, 4, 8})
+        compare(true, {base, random({128, 64}, 9)}, [&](const In& x) {
+            return matmul(x[0].slice(0, {offset, offset + 100 * 128}).realize().reshape({100, 128}), x[1]);
+        });
+}

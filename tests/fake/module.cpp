@@ -2,6 +2,7 @@
 #include "fake/state.h"
 
 #include "support/ptx_block.h"
+#include "support/ptx_tensor_map.h"
 
 #include <algorithm>
 #include <cstring>
@@ -142,5 +143,18 @@ WEFT_FAKE_EXPORT int cuFuncSetAttribute(Function* function, int attribute, int v
         if (value < 0 || value + of.static_shared > ptx::kMostShared)
             throw CallError{kInvalidValue, "a block has no " + std::to_string(value) + " bytes of shared memory"};
         of.most_dynamic_shared = value;
+    });
+}
+
+WEFT_FAKE_EXPORT int cuTensorMapEncodeTiled(void* map, int type, std::uint32_t rank, void* address,
+                                            const std::uint64_t* dims, const std::uint64_t* strides,
+                                            const std::uint32_t* box, const std::uint32_t* element_strides,
+                                            int interleave, int swizzle, int l2, int fill) {
+    return call("cuTensorMapEncodeTiled", Needs::Init, [&] {
+        if (reinterpret_cast<std::uintptr_t>(map) % 64)
+            throw CallError{kInvalidValue, "a map lies at a multiple of 64"};
+        if (ptx::encode_tiled(map, type, rank, address, dims, strides, box, element_strides, interleave, swizzle, l2,
+                              fill))
+            throw CallError{kInvalidValue, "no tensor map can describe that"};
     });
 }

@@ -2,9 +2,12 @@
 #include "support/ptx_runner.h"
 
 #include "backend/cuda/simulated.h"
+#include "backend/cuda/tensor_map.h"
+#include "support/ptx_tensor_map.h"
 
 #include <atomic>
 #include <mutex>
+#include <stdexcept>
 #include <unordered_map>
 
 namespace weft::testing {
@@ -55,6 +58,16 @@ void run_module(const backend::cuda::SimulatedLaunch& given) {
                            .order = order.load().value_or(ptx::Order::Forward),
                            .stop = given.check.stop};
         for (const std::uint64_t& value : values) launch.parameters.push_back(&value);
+        struct alignas(64) Map {
+            std::byte bytes[128];
+        };
+        std::vector<Map> maps(entry.maps.size());
+        for (std::size_t m = 0; m < maps.size(); ++m) {
+            const std::uint64_t buffer = values[static_cast<std::size_t>(entry.maps[m].parameter)];
+            if (backend::cuda::encode_map(&maps[m], entry.maps[m], buffer, ptx::encode_tiled) != 0)
+                throw std::runtime_error("the driver would refuse a tensor map");
+            launch.parameters.push_back(&maps[m]);
+        }
         steps += run(*decoded(module.text), launch);
     }
 }

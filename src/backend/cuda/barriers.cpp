@@ -99,6 +99,7 @@ public:
             const Loop* const loop = stmt.loop();
             if (!loop) continue;
             if (loop->kind == LoopKind::Thread) threads(*loop);
+            else if (loop->kind == LoopKind::Copy) recent_.clear();  // who copies waits before and after
             else around(*loop);
         }
     }

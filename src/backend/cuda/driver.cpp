@@ -83,6 +83,7 @@ Opened open() {
     find(f.add_to_link, "cuLinkAddData_v2");
     find(f.complete_link, "cuLinkComplete");
     find(f.destroy_link, "cuLinkDestroy");
+    find(f.encode_tiled, "cuTensorMapEncodeTiled");
     find(f.pointer_attribute, "cuPointerGetAttribute");
     find(f.allocate_host, "cuMemHostAlloc");
     find(f.free_host, "cuMemFreeHost");

@@ -87,6 +87,9 @@ struct Driver {
                           int* names, void** values);
     Result (*complete_link)(Link link, void** cubin, std::size_t* bytes);
     Result (*destroy_link)(Link link);
+    Result (*encode_tiled)(void* map, int type, std::uint32_t rank, void* address, const std::uint64_t* extents,
+                           const std::uint64_t* strides, const std::uint32_t* box, const std::uint32_t* element_strides,
+                           int interleave, int swizzle, int cache_lines, int fill);
     Result (*pointer_attribute)(void* value, int attribute, Address address);
     Result (*allocate_host)(void** address, std::size_t bytes, unsigned flags);
     Result (*free_host)(void* address);

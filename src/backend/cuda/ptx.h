@@ -12,12 +12,23 @@
 
 namespace weft::backend::cuda {
 
+// An array in a buffer, of which a copy unit brings boxes. Sizes and strides are in elements, strides of all axes but the first.
+struct TensorMap {
+    int parameter = -1;
+    DType dtype = DType::BF16;
+    std::int64_t offset = 0;
+    std::vector<std::int64_t> extents, strides, box;
+    bool operator==(const TensorMap&) const = default;
+};
+inline constexpr std::size_t kMapWords = 16;  // as a parameter
+
 // One launch: a statement of the kernel's body. They run one after the other.
 struct Entry {
     std::string name;
     std::array<std::int64_t, 3> blocks{1, 1, 1};  // along x, y and z
     std::int64_t threads = 1;
     std::int64_t dynamic_shared = 0;  // bytes that the launch asks for
+    std::vector<TensorMap> maps{};    // parameters behind those of all entries
     std::int64_t all_blocks() const { return blocks[0] * blocks[1] * blocks[2]; }
 };
 

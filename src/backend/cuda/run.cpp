@@ -1,6 +1,7 @@
 // backend/cuda/run.cpp: see run.h.
 #include "backend/cuda/run.h"
 
+#include "backend/cuda/tensor_map.h"
 #include "core/process.h"
 #include "core/str.h"
 
@@ -110,9 +111,21 @@ void Launches::clear() {
     values.clear();
 }
 
+void Launches::add_maps(const Entry& entry, std::span<void* const> buffers) {
+    for (const TensorMap& map : entry.maps) {
+        alignas(64) std::uint64_t words[kMapWords] = {};
+        const void* const buffer = buffers[static_cast<std::size_t>(map.parameter)];
+        require(encode_map(words, map, reinterpret_cast<Address>(buffer), driver().encode_tiled),
+                "describing an array to the copy unit");
+        values.insert(values.end(), std::begin(words), std::end(words));
+    }
+}
+
 KernelNode Launches::node_of(const Call& call) {
     parameters_.clear();
-    for (std::size_t v = 0; v < call.count; ++v) parameters_.push_back(&values[call.first + v]);
+    const std::size_t maps = call.entry->maps.size() * kMapWords, words = call.count - maps;
+    for (std::size_t v = 0; v < words; ++v) parameters_.push_back(&values[call.first + v]);
+    for (std::size_t v = words; v < call.count; v += kMapWords) parameters_.push_back(&values[call.first + v]);
     KernelNode node{.function = call.function};
     for (int axis = 0; axis < 3; ++axis)
         node.blocks[axis] = static_cast<unsigned>(call.entry->blocks[static_cast<std::size_t>(axis)]);

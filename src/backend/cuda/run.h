@@ -81,7 +81,9 @@ struct Launches {
     std::vector<Call> calls;
     std::vector<std::uint64_t> values;
     KernelNode node_of(const Call& call);  // until the next call of it
-    void clear();                          // keeps the room
+    void add_maps(const Entry& entry,
+                  std::span<void* const> buffers);  // the parameters that it has beside those of all entries
+    void clear();                                   // keeps the room
 
 private:
     std::vector<void*> parameters_;

@@ -348,6 +348,7 @@ private:
                 values.push_back(tag);
                 values.push_back(scratch_for(module.scratch_bytes * entry.all_blocks()));
                 values.push_back(guarded ? cuda_.checks_.record() : 0);
+                launches_.add_maps(entry, kernel.buffers);
                 call.count = values.size() - call.first;
                 launches_.calls.push_back(call);
             }

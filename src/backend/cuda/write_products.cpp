@@ -15,8 +15,8 @@ using kernel::Stmt;
 
 namespace {
 
-constexpr std::int64_t kRows = 64, kStepBytes = 32, kGroup = 128;  // of one instruction; threads that run it together
-constexpr std::int64_t kRowBytes = 128;                            // in shared memory
+constexpr std::int64_t kRows = 64, kStepBytes = 32;  // of one instruction
+constexpr std::int64_t kRowBytes = 128;              // in shared memory
 
 bool has_product(const kernel::Body& body) {
     return std::ranges::any_of(body, [](const Stmt& stmt) { return stmt.loop() && stmt.loop()->product; });
@@ -33,8 +33,8 @@ std::string Writer::matrix_descriptor(const MatrixProduct::Operand& operand, boo
     std::string at =
         op("r", innermost(), "mad.lo.s32", as_register(cut(first, innermost()), "r", innermost()), size, home.base);
     if (home.offset) at = op("r", innermost(), "add.s32", at, str(home.offset));
-    if (is_left && threads_ > kGroup) {
-        const std::string group = op("r", innermost(), "div.u32", std::string("%thread"), str(kGroup));
+    if (is_left && threads_ > kWarpgroup) {
+        const std::string group = op("r", innermost(), "div.u32", std::string("%thread"), str(kWarpgroup));
         at = op("r", innermost(), "mad.lo.s32", group, str(kRows * kRowBytes), at);
     }
     at = op("r", innermost(), "shr.u32", at, "4");
@@ -77,6 +77,7 @@ void Writer::write_product(const Loop& loop) {
 
 // What threads have stored in shared memory is there for tensor cores, too; what they have added is there for threads.
 void Writer::wait_for_products(const kernel::Body& body) {
+    if (pipeline_) return;  // it has waited
     if (has_product(body)) return line("fence.proxy.async.shared::cta");
     const auto uses = [&](const auto& self, const kernel::Body& statements) -> bool {
         return std::ranges::any_of(statements, [&](const Stmt& stmt) {

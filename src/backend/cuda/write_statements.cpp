@@ -2,6 +2,7 @@
 #include "backend/cuda/types.h"
 #include "backend/cuda/writer.h"
 #include "core/str.h"
+#include "kernel/box_copy.h"
 #include "kernel/nest.h"
 
 #include <algorithm>
@@ -22,6 +23,7 @@ namespace {
 std::int64_t most_shared(int capability) { return (capability == 90 ? 227 : 96) * 1024; }
 constexpr std::int64_t kStaticShared = 48 * 1024;  // … without asking the driver
 constexpr std::int64_t kRegisters = 64 * 1024;     // of a multiprocessor
+constexpr std::int64_t kBarrierBytes = 8;
 
 std::int64_t bytes_of(const Buffer& buffer) {
     return std::max<std::int64_t>(1, buffer.size) * static_cast<std::int64_t>(size_of(buffer.dtype));
@@ -34,6 +36,15 @@ std::int64_t most_threads(const kernel::Body& body, std::int64_t around = 1) {
             most = std::max(
                 most, most_threads(loop->body, loop->kind == LoopKind::Thread ? around * loop->extent() : around));
     return most;
+}
+
+const Loop* pipeline_in(std::span<const Stmt> body) {
+    for (const Stmt& stmt : body)
+        if (const Loop* const loop = stmt.loop()) {
+            if (kernel::is_pipeline(*loop)) return loop;
+            if (const Loop* const inside = pipeline_in(loop->body)) return inside;
+        }
+    return nullptr;
 }
 
 bool loads_from(const ir::Node& root, int buffer) {
@@ -65,6 +76,12 @@ Writer::Writer(const kernel::Kernel& kernel, const WriteOptions& options)
       expanded_(expand(kernel, {.lanes = false, .threads = true})),
       placement_(kernel_, expanded_),
       ftz_(kernel.numerics.keep_subnormals ? "" : ".ftz") {
+    if (options.vectors)  // else addresses are not what a copy unit wants
+        for (const Stmt& stmt : expanded_.body)
+            if (const Loop* const pipeline = pipeline_in(std::span(&stmt, 1)))
+                for (const Stmt& copy : kernel::copies_of(*pipeline))
+                    pipeline_slices_ = std::max(pipeline_slices_,
+                                                kernel.buffers[static_cast<std::size_t>(copy.loop()->box->to)].slices);
     place_locals();
     kernel::for_each_store(kernel.body, [&](const kernel::Store& store, std::span<const Loop* const>) {
         if (kernel.buffers[static_cast<std::size_t>(store.buffer)].late > 0 && store.value->op == ir::Op::Load)
@@ -94,7 +111,8 @@ Module Writer::run() {
 // The largest locals of a block that do not fit into its shared memory lie in global memory.
 void Writer::place_locals() {
     homes_.resize(kernel_.buffers.size());
-    places_ = place_in_shared_memory(kernel_, expanded_, most_shared(options_.capability));
+    const std::int64_t barriers = 2 * kBarrierBytes * pipeline_slices_;
+    places_ = place_in_shared_memory(kernel_, expanded_, most_shared(options_.capability) - barriers);
     for (std::size_t b = 0; b < kernel_.buffers.size(); ++b) {
         const Buffer& buffer = kernel_.buffers[b];
         const LoweredBuffer& lowered = expanded_.buffers[b];
@@ -110,6 +128,7 @@ void Writer::place_locals() {
             module_.scratch_bytes += places_[b].bytes;
         }
     }
+    module_.shared_bytes += barriers;
 }
 
 // ---- an entry --------------------------------------------------------------------------------------------------------
@@ -121,6 +140,8 @@ void Writer::write_entry(const Stmt* statement) {
     scopes_.assign(1, {});
     tables_.clear();
     threads_ = 1;
+    pipeline_ = nullptr;
+    maps_.clear();
     if (!statement) {
         write(expanded_.body);
     } else {
@@ -130,6 +151,8 @@ void Writer::write_entry(const Stmt* statement) {
             blocks.push_back(loop);
         for (std::size_t i = 0; i < blocks.size(); ++i) entry.blocks[i] = blocks[blocks.size() - 1 - i]->extent();
         entry.threads = threads_ = most_threads(blocks.back()->body);
+        pipeline_ = pipeline_slices_ > 0 ? pipeline_in(blocks.back()->body) : nullptr;
+        if (pipeline_) entry.threads = threads_ += kWarp;  // that copies
         barriers_ = barriers_of(kernel_, *blocks.back(), threads_, places_);
         for (std::size_t i = 0; i < blocks.size(); ++i)
             vars_[blocks[i]->id()] = {str("%block", blocks.size() - 1 - i), true};
@@ -141,6 +164,7 @@ void Writer::write_entry(const Stmt* statement) {
     module_.text +=
         str(".visible .entry ", entry.name, "(", parameters(), ")\n.maxntid ", entry.threads, ", 1, 1\n",
             two_blocks() ? ".minnctapersm 2\n" : "", "{\n", declarations(), before, body, "    ret;\n}\n\n");
+    entry.maps = maps_;
     module_.entries.push_back(std::move(entry));
 }
 
@@ -148,18 +172,22 @@ bool Writer::is_dynamic() const { return module_.shared_bytes > kStaticShared; }
 
 // Whether two blocks fit a multiprocessor, if the assembler takes care: where threads keep much, it would rather use more registers.
 bool Writer::two_blocks() const {
-    constexpr std::int64_t kOthers = 56;  // registers, beside what threads keep
+    const std::int64_t others =
+        pipeline_ ? 48 : 56;  // registers, beside what threads keep; who multiplies copies nothing
+    if (2 * module_.shared_bytes > most_shared(options_.capability)) return false;
     std::int64_t kept = 0;
     for (const Buffer& buffer : kernel_.buffers)
         if (buffer.per_thread && buffer.memory == Buffer::MemoryType::Register)
             kept += buffer.size * std::max<std::int64_t>(1, static_cast<std::int64_t>(size_of(buffer.dtype)) / 4);
-    return kept >= 32 && threads_ >= 128 && 2 * threads_ * (kept + kOthers) <= kRegisters;
+    return kept >= 32 && threads_ >= 128 && 2 * threads_ * (kept + others) <= kRegisters;
 }
 
 std::string Writer::parameters() const {
     const std::size_t count = static_cast<std::size_t>(kernel_.parameters) + kernel_.scalars.size() + 4;
     std::string text;
     for (std::size_t p = 0; p < count; ++p) text += str(p ? ", " : "", "\n    .param .u64 p", p);
+    for (std::size_t m = 0; m < maps_.size(); ++m)
+        text += str(",\n    .param .align 64 .b8 m", m, "[", kMapWords * sizeof(std::uint64_t), "]");
     return text;
 }
 
@@ -186,6 +214,8 @@ std::string Writer::prologue() {
             "    mov.u32 %thread, %tid.x;\n    mov.u32 %block0, %ctaid.x;\n    mov.u32 %block1, %ctaid.y;\n"
             "    mov.u32 %block2, %ctaid.z;\n";
     if (module_.shared_bytes > 0) text += "    mov.u32 %shared, shared;\n";
+    for (std::size_t m = 0; m < maps_.size(); ++m)
+        text += str("    mov.b64 %map", m, ", m", m, ";\n    cvta.param.u64 %map", m, ", %map", m, ";\n");
     for (std::size_t b = 0; b < homes_.size(); ++b)
         if (homes_[b].space == Space::Local && expanded_.buffers[b].used)
             text += str("    mov.u64 %local", b, ", local", b, ";\n");
@@ -259,6 +289,7 @@ std::string Writer::declarations() const {
     text +=
         "    .reg .b32 %thread, %block0, %block1, %block2, %number, %extent, %x, %y, %sb, %tables, %shared;\n"
         "    .reg .b64 %check, %tag, %scratch, %offset, %wide;\n    .reg .pred %fills;\n";
+    if (!maps_.empty()) text += str("    .reg .b64 %map<", maps_.size(), ">;\n");
     if (!tables_.empty())
         text +=
             str("    .shared .align 16 .b8 tables[", static_cast<std::int64_t>(tables_.size()) * kTableBytes, "];\n");
@@ -321,8 +352,10 @@ void Writer::write(const Loop& loop) {
         case LoopKind::Block: write_blocks(loop); break;
         case LoopKind::Thread: write_threads(loop); break;
         case LoopKind::Tensor: write_product(loop); break;
+        case LoopKind::Copy: write_copies(loop); break;
         default:
-            if (loop.extent() == 1 && loop.count) write_condition(loop);
+            if (&loop == pipeline_) write_pipeline(loop);
+            else if (loop.extent() == 1 && loop.count) write_condition(loop);
             else write_serial(loop);
     }
 }

@@ -1,7 +1,7 @@
 // backend/cuda/writer.h: writes the entries of a module. An expression is computed once, at the outermost loop where all its variables
 // are known and nothing that it loads is stored to (backend/placement.h). Statements are in write_statements.cpp, expressions in
 // write_expressions.cpp, conversions in write_casts.cpp, loads and stores in
-// write_memory.cpp, tensor cores in write_products.cpp.
+// write_memory.cpp, tensor cores in write_products.cpp, what copies slices for them in write_pipeline.cpp.
 #pragma once
 
 #include "backend/cuda/barriers.h"
@@ -26,6 +26,7 @@ struct Value {
     bool narrow = false;
 };
 
+inline constexpr std::int64_t kWarpgroup = 128;  // threads that a tensor core serves together
 inline constexpr std::int64_t kTableBytes = 4 * ir::kTableSize;
 
 class Writer {
@@ -63,6 +64,12 @@ private:
     void write_product(const kernel::Loop& loop);  // by tensor cores
     std::string matrix_descriptor(const kernel::MatrixProduct::Operand& operand, bool is_left);
     void wait_for_products(const kernel::Body& body);
+    void write_copies(const kernel::Loop& loop);  // of a box, by all threads
+    void write_pipeline(const kernel::Loop& loop);
+    void write_box(const kernel::BoxCopy& box, const std::string& barrier);
+    std::size_t map_of(const kernel::BoxCopy& box);
+    std::string slot_of(const std::string& iteration, const std::string& barriers);  // the barrier of its slice
+    void wait_for_phase(const std::string& barrier, const std::string& iteration, bool opposite);
     std::string parameters() const;
     bool is_dynamic() const;                                     // shared memory is asked for at the launch
     int alignment() const { return sums_.empty() ? 16 : 1024; }  // of shared memory
@@ -152,6 +159,10 @@ private:
     std::int64_t threads_ = 0;  // of the blocks of the entry in hand
     int labels_ = 0;
     bool copies_ = false, products_ = false;  // are under way when the threads' loop ends
+    const kernel::Loop* pipeline_ = nullptr;  // of the entry in hand
+    std::vector<TensorMap> maps_;             // … that it copies boxes of
+    std::int64_t pipeline_slices_ =
+        0;  // at most, of any entry: each has two barriers, behind all else in shared memory
 };
 
 }  // namespace weft::backend::cuda
