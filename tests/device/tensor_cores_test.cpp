@@ -96,6 +96,8 @@ TEST_CASE("slices of factors that are arrays are copied as boxes") {
     compare(true, {a, b}, [](const In& x) { return matmul(x[0].slice(0, {3, 100}), x[1].slice(1, {8, 80})); });
     compare(false, {random({200, 261}, 4), random({261, 136}, 5)}, plain);  // rows begin anywhere
     compare(false, {a, b}, [](const In& x) { return matmul(relu(x[0]), x[1]); });
+    compare(true, {a, b},
+            [](const In& x) { return gelu(matmul(x[0], x[1])); });  // looks values up in tables, beside the slices
     compare(true, {batch, b}, [](const In& x) { return matmul(x[0], x[1].slice(0, {0, 136})); });
     compare(true, {batch, batch}, [](const In& x) { return matmul(x[0], x[1].transpose(1, 2)); });
     compare(true, {batch}, [](const In& x) { return matmul(x[0].transpose(1, 2), x[0]); });

@@ -59,7 +59,7 @@ Code Decoder::run() {
     return std::move(code_);
 }
 
-// Shared variables one after the other; what is extern comes last, and all of it at one place.
+// Shared variables one after the other; what is extern comes last, and all of it at one place. A GPU aligns that to 16 bytes, whatever its declaration says.
 void Decoder::place_variables() {
     std::uint64_t local = 0, shared = kSharedBase;
     const auto place = [&](const Variable& variable, std::uint64_t& end) {
@@ -73,7 +73,10 @@ void Decoder::place_variables() {
             else if (variable.space == Space::Shared && !variable.is_extern) place(variable, shared);
         }
     for (const Variable& variable : module_)
-        if (variable.is_extern) shared = (shared + variable.align - 1) / variable.align * variable.align;
+        if (variable.is_extern) {
+            const std::uint64_t align = std::min<std::uint64_t>(variable.align, 16);
+            shared = (shared + align - 1) / align * align;
+        }
     for (const Variable& variable : module_)
         if (variable.is_extern) symbols_[variable.name] = {variable.space, shared};
     code_.local_bytes = local;

@@ -2,6 +2,7 @@
 #include "backend/cuda/types.h"
 #include "backend/cuda/writer.h"
 #include "core/str.h"
+#include "ir/walk.h"
 #include "kernel/box_copy.h"
 #include "kernel/nest.h"
 
@@ -36,6 +37,16 @@ std::int64_t most_threads(const kernel::Body& body, std::int64_t around = 1) {
             most = std::max(
                 most, most_threads(loop->body, loop->kind == LoopKind::Thread ? around * loop->extent() : around));
     return most;
+}
+
+std::int64_t most_table_bytes(const kernel::Body& body) {
+    std::vector<ir::NodeRef> values;
+    kernel::for_each_store(
+        body, [&](const kernel::Store& store, std::span<const Loop* const>) { values.push_back(store.value); });
+    std::set<const float*> tables;
+    for (const ir::Node* node : ir::topological_order(values))
+        if (node->op == ir::Op::Lookup) tables.insert(node->as<ir::TableArg>().entries);
+    return static_cast<std::int64_t>(tables.size()) * kTableBytes;
 }
 
 const Loop* pipeline_in(std::span<const Stmt> body) {
@@ -104,7 +115,6 @@ Module Writer::run() {
     module_.text =
         str(".version 8.1\n.target ", sums_.empty() ? "sm_80" : "sm_90a", "\n.address_size 64\n\n",
             is_dynamic() ? str(".extern .shared .align ", alignment(), " .b8 shared[];\n\n") : "", module_.text);
-    for (Entry& entry : module_.entries) entry.dynamic_shared = is_dynamic() ? module_.shared_bytes : 0;
     return std::move(module_);
 }
 
@@ -112,7 +122,8 @@ Module Writer::run() {
 void Writer::place_locals() {
     homes_.resize(kernel_.buffers.size());
     const std::int64_t barriers = 2 * kBarrierBytes * pipeline_slices_;
-    places_ = place_in_shared_memory(kernel_, expanded_, most_shared(options_.capability) - barriers);
+    places_ = place_in_shared_memory(kernel_, expanded_,
+                                     most_shared(options_.capability) - barriers - most_table_bytes(expanded_.body));
     for (std::size_t b = 0; b < kernel_.buffers.size(); ++b) {
         const Buffer& buffer = kernel_.buffers[b];
         const LoweredBuffer& lowered = expanded_.buffers[b];
@@ -165,6 +176,7 @@ void Writer::write_entry(const Stmt* statement) {
         str(".visible .entry ", entry.name, "(", parameters(), ")\n.maxntid ", entry.threads, ", 1, 1\n",
             two_blocks() ? ".minnctapersm 2\n" : "", "{\n", declarations(), before, body, "    ret;\n}\n\n");
     entry.maps = maps_;
+    if (is_dynamic()) entry.dynamic_shared = module_.shared_bytes + table_bytes();
     module_.entries.push_back(std::move(entry));
 }
 
@@ -244,7 +256,8 @@ std::string Writer::fill_tables() const {
     if (tables_.empty()) return {};
     const std::int64_t words = static_cast<std::int64_t>(tables_.size()) * ir::kTableSize;
     std::string text =
-        str("    mov.u32 %tables, tables;\n    mov.u32 %x, %tid.x;\n    mov.u64 %offset, table", module_.entries.size(),
+        str(is_dynamic() ? str("    add.u32 %tables, %shared, ", module_.shared_bytes) : "    mov.u32 %tables, tables",
+            ";\n    mov.u32 %x, %tid.x;\n    mov.u64 %offset, table", module_.entries.size(),
             ";\n    mad.lo.u32 %y, %x, 4, %tables;\n", "    mad.wide.u32 %offset, %x, 4, %offset;\n");
     for (std::int64_t first = 0; first < words; first += threads_) {
         const std::string guard = first + threads_ <= words ? "" : "@%fills ";
@@ -290,9 +303,8 @@ std::string Writer::declarations() const {
         "    .reg .b32 %thread, %block0, %block1, %block2, %number, %extent, %x, %y, %sb, %tables, %shared;\n"
         "    .reg .b64 %check, %tag, %scratch, %offset, %wide;\n    .reg .pred %fills;\n";
     if (!maps_.empty()) text += str("    .reg .b64 %map<", maps_.size(), ">;\n");
-    if (!tables_.empty())
-        text +=
-            str("    .shared .align 16 .b8 tables[", static_cast<std::int64_t>(tables_.size()) * kTableBytes, "];\n");
+    // Memory that the launch asks for begins behind that of the entry, at no multiple of its own alignment: then tables are a part of it.
+    if (!tables_.empty() && !is_dynamic()) text += str("    .shared .align 16 .b8 tables[", table_bytes(), "];\n");
     if (module_.shared_bytes > 0 && !is_dynamic())
         text += str("    .shared .align ", alignment(), " .b8 shared[", module_.shared_bytes, "];\n");
     return text;

@@ -71,6 +71,7 @@ private:
     std::string slot_of(const std::string& iteration, const std::string& barriers);  // the barrier of its slice
     void wait_for_phase(const std::string& barrier, const std::string& iteration, bool opposite);
     std::string parameters() const;
+    std::int64_t table_bytes() const { return static_cast<std::int64_t>(tables_.size()) * kTableBytes; }
     bool is_dynamic() const;                                     // shared memory is asked for at the launch
     int alignment() const { return sums_.empty() ? 16 : 1024; }  // of shared memory
     bool two_blocks() const;
