@@ -11,6 +11,17 @@ function(weft_compile_settings target)
   endif()
 endfunction()
 
+# weft_link_small(<target>): a shared object that is installed: what nobody calls is left out, and functions with equal code are one, of which C++ templates
+# make many. GNU ld cannot do the latter; gold, which comes with it, can.
+include(CheckLinkerFlag)
+function(weft_link_small target)
+  target_link_options(${target} PRIVATE "LINKER:--gc-sections")
+  check_linker_flag(CXX "-fuse-ld=gold;LINKER:--icf=safe" WEFT_LINKER_FOLDS)
+  if(WEFT_LINKER_FOLDS)
+    target_link_options(${target} PRIVATE -fuse-ld=gold "LINKER:--icf=safe")
+  endif()
+endfunction()
+
 # weft_add_executables(<prefix> <folder> <out>): one executable <prefix>_<name> per <folder>/<name>.cpp, linked to weft;
 # <out> lists them. An empty or absent folder gives an empty list.
 function(weft_add_executables prefix folder out)
