@@ -4,8 +4,6 @@
 namespace weft::ir {
 namespace {
 
-using AxisSets = InlineVector<AxisSet, 6>;  // per axis of a node: the domain axes it stands for
-
 // A reshape ties together the axes between two points where both shapes have the same running product.
 AxisSets through_reshape(const Shape& from, const Shape& to, const AxisSets& sets) {
     AxisSets result = AxisSets::filled(from.size(), 0);
@@ -24,28 +22,6 @@ AxisSets through_reshape(const Shape& from, const Shape& to, const AxisSets& set
             if (from[d] != 1) result[d] = all;
     }
     return result;
-}
-
-AxisSets to_source(const Node& node, const AxisSets& sets) {
-    const Shape& from = node.source().shape;
-    AxisSets result = sets;
-    switch (node.op) {
-        case Op::Reshape: return through_reshape(from, node.shape, sets);
-        case Op::Permute:
-            for (std::size_t d = 0; d < sets.size(); ++d) result[node.as<AxesArg>().axes[d]] = sets[d];
-            return result;
-        case Op::Expand:
-            for (std::size_t d = 0; d < sets.size(); ++d)
-                if (from[d] == 1) result[d] = 0;
-            return result;
-        case Op::Skew:
-        case Op::Unskew: {
-            const auto& skew = node.as<SkewArg>();
-            result[skew.axis] |= result[skew.window];
-            return result;
-        }
-        default: return result;
-    }
 }
 
 // Axes along which a zero-filling view is not the same everywhere, even if its source has one element there.
@@ -70,6 +46,28 @@ const Dims* strides_of(const Node& node) {
 
 }  // namespace
 
+AxisSets axes_of_source(const Node& view, const AxisSets& sets) {
+    const Shape& from = view.source().shape;
+    AxisSets result = sets;
+    switch (view.op) {
+        case Op::Reshape: return through_reshape(from, view.shape, sets);
+        case Op::Permute:
+            for (std::size_t d = 0; d < sets.size(); ++d) result[view.as<AxesArg>().axes[d]] = sets[d];
+            return result;
+        case Op::Expand:
+            for (std::size_t d = 0; d < sets.size(); ++d)
+                if (from[d] == 1) result[d] = 0;
+            return result;
+        case Op::Skew:
+        case Op::Unskew: {
+            const auto& skew = view.as<SkewArg>();
+            result[skew.axis] |= result[skew.window];
+            return result;
+        }
+        default: return result;
+    }
+}
+
 AxisSet axes_read(const Node& value, const std::function<bool(const Node&)>& is_leaf) {
     AxisSets sets;
     for (std::size_t d = 0; d < value.shape.size(); ++d) sets.push_back(AxisSet{1} << d);
@@ -82,7 +80,7 @@ AxisSet axes_read(const Node& value, const std::function<bool(const Node&)>& is_
         }
         if (!is_movement(node->op) || node->op == Op::Insert) break;
         used |= axes_of_gate(*node, sets);
-        sets = to_source(*node, sets);
+        sets = axes_of_source(*node, sets);
         node = &node->source();
     }
     const Dims* strides = strides_of(*node);

@@ -16,6 +16,10 @@ using AxisSet = std::uint64_t;  // bit d: axis d
 // followed: what is computed may be stored or not, and depends on all of its axes either way. `is_leaf` says where to stop before that.
 AxisSet axes_read(const Node& value, const std::function<bool(const Node&)>& is_leaf = nullptr);
 
+// Per axis of a value: the axes of a domain that its index there is made of. Through a movement op, from the view to its source.
+using AxisSets = InlineVector<AxisSet, 6>;
+AxisSets axes_of_source(const Node& view, const AxisSets& sets);
+
 // A term of a sum of products (ir::product).
 inline bool is_fused_product(const Node& node) {
     return node.op == Op::Mul && std::holds_alternative<FusedArg>(node.arg);

@@ -118,6 +118,13 @@ InnerBlock inner_block(std::span<const std::int64_t> extents, std::int64_t limit
     return block;
 }
 
+std::int64_t lane_block(std::int64_t length, std::int64_t chains) {
+    std::int64_t block = kLongestChain * chains;
+    if (length <= block) return length;
+    while (ceil_div(length, block) > kLaneBlocks) block *= kLaneBlocks;
+    return block;
+}
+
 std::uint64_t bits_of(const SumOrder& order) {
     return static_cast<std::uint64_t>(order.kind) | std::uint64_t{order.lane_axes} << 8 |
            static_cast<std::uint64_t>(order.chunks) << 16 | static_cast<std::uint64_t>(order.first) << 32 |

@@ -52,6 +52,10 @@ struct InnerBlock {
 };
 InnerBlock inner_block(std::span<const std::int64_t> extents, std::int64_t limit);
 
+// A sum in so many chains of lanes, of `length` elements: blocks whose sums are added in order. One block: `length` itself.
+inline constexpr std::int64_t kLongestChain = 64, kLaneBlocks = 16;
+std::int64_t lane_block(std::int64_t length, std::int64_t chains);
+
 std::uint64_t bits_of(const SumOrder& order);  // for hashes and keys: different for different orders
 std::string to_string(const SumOrder& order);  // " in lanes", or nothing for a plain chain
 

@@ -220,11 +220,10 @@ private:
         return body;
     }
 
-    // A range of the lane loop: one block, or a sum of at most kBlocks shorter ranges and what is left.
+    // A range of the lane loop: one block, or a sum of some shorter ranges and what is left.
     Body blocks(const NodeRef& base, std::int64_t length, const std::vector<int>& results) {
-        std::int64_t unit = kLongestChain * lanes_ * accumulators_;
-        if (length <= unit) return lane_range(base, length, results);
-        while (ceil_div(length, unit) > kBlocks) unit *= kBlocks;
+        const std::int64_t unit = ir::lane_block(length, lanes_ * accumulators_);
+        if (unit == length) return lane_range(base, length, results);
         Body body;
         std::vector<int> parts;
         for (std::size_t i = 0; i < reductions_.size(); ++i) {

@@ -10,8 +10,8 @@ namespace weft::kernel {
 // A chain of additions has a limit: longer sums are blocked, and the block sums are added up. Equal numbers are the worst case: each
 // addition of a chain rounds the same way. Millions of them stay right to 1e-6 with chains of 64, of which at most 16 are added at a time
 // in lanes.
-inline constexpr std::int64_t kLongestChain = 64, kUnblockedChain = 128;  // the latter: without lanes, of a whole sum
-inline constexpr std::int64_t kBlocks = 16;
+inline constexpr std::int64_t kLongestChain = ir::kLongestChain;
+inline constexpr std::int64_t kUnblockedChain = 128;  // without lanes, of a whole sum
 
 // A reduction to emit: result = op over the loops of value (or of left * right, fused, for a sum of products).
 struct Reduction {

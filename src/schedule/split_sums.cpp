@@ -10,10 +10,15 @@
 #include "ir/build.h"
 #include "ir/contraction.h"
 #include "ir/walk.h"
+#include "schedule/ranks.h"
+#include "schedule/scatter_sums.h"
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 namespace weft::schedule {
 namespace {
@@ -40,42 +45,80 @@ bool is_of_halves(const Node& factor) {
     return node->op == Op::Cast && is_half(node->source().dtype);
 }
 
-// Does it make one axis of several?
-bool merges_axes(const Node& reshape) {
-    const Shape &from = reshape.source().shape, &to = reshape.shape;
-    std::size_t i = 0, j = 0;
-    while (i < from.size() || j < to.size()) {
-        const std::size_t first = i;
-        std::int64_t left = i < from.size() ? from[i++] : 1, right = j < to.size() ? to[j++] : 1;
-        while (left != right) {
-            if (left < right && i < from.size()) left *= from[i++];
-            else if (j < to.size()) right *= to[j++];
-            else break;
-        }
-        if (std::count_if(from.begin() + first, from.begin() + i, [](std::int64_t size) { return size != 1; }) > 1)
-            return true;
-    }
-    return false;
-}
-
 // A sum that a stride thins out is computed in phases (kernel/phases.h), of which each has its own blocks. They come from remainders in the
-// conditions under which a factor is zero: where one is possible, the sum stays as it is.
-bool may_have_phases(const NodeRef& factor) {
-    const auto enter = [](const Node& node) {
-        return node.op != Op::Reduce && node.op != Op::Scan && node.op != Op::Scatter && node.op != Op::Custom;
-    };
-    std::unordered_set<const Node*> conditions;  // what has different values by position, not by data
-    for (const Node* node : topological_order(std::span(&factor, 1), enter)) {
-        if (!enter(*node)) continue;
-        if (node->op == Op::Unskew && node->as<SkewArg>().stride != 1) return true;
-        const bool inside = std::ranges::any_of(
-            node->sources, [&](const NodeRef& source) { return conditions.contains(source.get()); });
-        if (inside && (node->op == Op::Mod || (node->op == Op::Reshape && merges_axes(*node)))) return true;
-        if (inside || node->op == Op::Pad || node->op == Op::Unskew || node->op == Op::Insert || node->op == Op::Iota)
-            conditions.insert(node);
+// conditions under which a factor is zero, of something that a kept and a summed axis move: where one is possible, the sum stays as it is.
+class MayHavePhases {
+public:
+    MayHavePhases(const Contraction& found) : kept_(found.batch | found.m | found.n), summed_(found.k) {}
+
+    bool operator()(const NodeRef& factor) {
+        const auto enter = [](const Node& node) { return is_open(node); };
+        for (const Node* node : topological_order(std::span(&factor, 1), enter)) {
+            const bool inside = is_open(*node) && std::ranges::any_of(node->sources, [&](const NodeRef& source) {
+                                    return conditional_.contains(source.get());
+                                });
+            if (inside || node->op == Op::Pad || node->op == Op::Unskew || node->op == Op::Insert ||
+                node->op == Op::Iota)
+                conditional_.insert(node);
+        }
+        AxisSets sets;
+        for (std::size_t d = 0; d < factor->shape.size(); ++d) sets.push_back(AxisSet{1} << d);
+        return walk(*factor, sets);
     }
-    return false;
-}
+
+private:
+    static bool is_open(const Node& node) {
+        return node.op != Op::Reduce && node.op != Op::Scan && node.op != Op::Scatter && node.op != Op::Custom;
+    }
+    bool is_mixed(AxisSet axes) const { return (axes & kept_) && (axes & summed_); }
+
+    // Below a value whose axes are made of these axes of the sum.
+    bool walk(const Node& node, const AxisSets& sets) {
+        // What has different values by position, not by data. Each is asked once for the same axes.
+        if (!conditional_.contains(&node) || !is_open(node) ||
+            !seen_.emplace(&node, std::vector<AxisSet>(sets.begin(), sets.end())).second)
+            return false;
+        AxisSet all = 0;
+        for (const AxisSet axes : sets) all |= axes;
+        if (node.op == Op::Mod && is_mixed(all)) return true;
+        if (node.op == Op::Unskew) {
+            const auto& skew = node.as<SkewArg>();
+            if (skew.stride != 1 && is_mixed(sets[skew.axis] | sets[skew.window])) return true;
+        }
+        if (node.op == Op::Reshape && splits_a_mixed_index(node, sets)) return true;
+        return std::ranges::any_of(node.sources, [&](const NodeRef& source) {
+            if (is_movement(node.op) && node.op != Op::Insert) return walk(*source, axes_of_source(node, sets));
+            return walk(*source, source->shape == node.shape || node.op == Op::Insert
+                                     ? sets
+                                     : AxisSets::filled(source->shape.size(), all));
+        });
+    }
+
+    // The index into an axis that a reshape has made of several is divided.
+    bool splits_a_mixed_index(const Node& reshape, const AxisSets& sets) const {
+        const Shape &from = reshape.source().shape, &to = reshape.shape;
+        std::size_t i = 0, j = 0;
+        while (i < from.size() || j < to.size()) {
+            const std::size_t first = i, first_to = j;
+            std::int64_t left = i < from.size() ? from[i++] : 1, right = j < to.size() ? to[j++] : 1;
+            while (left != right) {
+                if (left < right && i < from.size()) left *= from[i++];
+                else if (j < to.size()) right *= to[j++];
+                else break;
+            }
+            AxisSet axes = 0;
+            for (std::size_t d = first_to; d < j; ++d) axes |= sets[d];
+            const auto several =
+                std::count_if(from.begin() + first, from.begin() + i, [](std::int64_t size) { return size != 1; });
+            if (several > 1 && is_mixed(axes)) return true;
+        }
+        return false;
+    }
+
+    const AxisSet kept_, summed_;
+    std::unordered_set<const Node*> conditional_;
+    std::set<std::pair<const Node*, std::vector<AxisSet>>> seen_;
+};
 
 std::int64_t elements_along(const Shape& shape, AxisSet axes) {
     std::int64_t result = 1;
@@ -147,6 +190,35 @@ private:
     const std::int64_t cut_;  // the axis that is cut
 };
 
+// A sum of sums in lanes, of which the long ones come in blocks of blocks (ir/sum_order.h): each block becomes a row of its own, until there are enough
+// rows for all threads.
+NodeRef split_lanes(const Node& total, const Target& target) {
+    const Node& sum = total.source();
+    if (sum.op != Op::Reduce || is_fused_product(sum.source())) return nullptr;
+    const auto &arg = sum.as<ReduceArg>(), &outer = total.as<ReduceArg>();
+    const Shape& domain = sum.source().shape;
+    const auto last = static_cast<std::int64_t>(domain.size()) - 1;
+    const std::int64_t chains = std::int64_t{4} * sum_lanes(sum.dtype), shortest = kLongestChain * chains;
+    if (arg.op != Op::Add || !is_float(sum.dtype) || arg.order.kind != SumOrder::Kind::Lanes || arg.order.chunks > 1 ||
+        arg.axes.size() != 1 || arg.axes[0] != last || lane_block(domain[last], chains) <= shortest)
+        return nullptr;
+    Shape cut = domain;
+    std::int64_t rows = numel(sum.shape);
+    while (rows * chains < target.most_threads() && cut.back() > shortest) {
+        const std::int64_t length = cut.back(), block = lane_block(length, chains);
+        if (length % block) break;
+        cut.back() = length / block;
+        cut.push_back(block);
+        rows *= length / block;
+    }
+    auto axis = static_cast<std::int64_t>(cut.size()) - 1;
+    if (axis == last) return nullptr;
+    const SumOrder lanes{.kind = SumOrder::Kind::Lanes, .lane_axes = 1}, in_order{.kind = SumOrder::Kind::Sequence};
+    NodeRef sums = ir::reduce(Op::Add, reshape(sum.sources[0], cut), {axis}, &lanes);
+    while (axis-- > last) sums = ir::reduce(Op::Add, sums, {axis}, &in_order);
+    return ir::reduce(outer.op, reshape(sums, sum.shape), outer.axes, &outer.order);
+}
+
 }  // namespace
 
 std::optional<SumSplit> choose_split(const Node& reduce, const Target& target) {
@@ -160,7 +232,8 @@ std::optional<SumSplit> choose_split(const Node& reduce, const Target& target) {
 
     std::vector<std::int64_t> extents;
     for (const std::int64_t axis : arg.axes) extents.push_back(domain[axis]);
-    const bool tensor_cores = target.tensor_cores && is_of_halves(*found->left) && is_of_halves(*found->right);
+    const bool tensor_cores =
+        target.tensor_cores != TensorCores::None && is_of_halves(*found->left) && is_of_halves(*found->right);
     auto [whole, length] = inner_block(extents, kContractionBlock);
     // Tensor cores have an order of their own anyway. Blocks of whole slices begin where a copy unit can read them.
     if (tensor_cores && whole == extents.size()) length = ceil_div(length, kSlice) * kSlice;
@@ -181,16 +254,24 @@ std::optional<SumSplit> choose_split(const Node& reduce, const Target& target) {
     const double after =
         time(tiles * split.blocks, ceil_div(terms, split.blocks)) + rates.products * (stored + loaded) + rates.launch;
     if (time(tiles, terms) < kWorthIt * after) return {};
+    MayHavePhases may_have_phases(*found);
     if (may_have_phases(found->left) || may_have_phases(found->right)) return {};
     return split;
 }
 
 Rewritten split_sums(std::span<const NodeRef> roots, const Target& target) {
-    const Rule split = rule("split-sum", pattern::op(Op::Reduce, {pattern::x}), [&](const Match& m) -> NodeRef {
-        const std::optional<SumSplit> chosen = choose_split(*m.root, target);
-        return chosen ? Splitter(*m.root, *chosen)() : nullptr;
-    });
-    return rewrite(roots, std::span(&split, 1));
+    const Rule rules[] = {
+        rule("split-sum", pattern::op(Op::Reduce, {pattern::x}),
+             [&](const Match& m) -> NodeRef {
+                 const std::optional<SumSplit> chosen = choose_split(*m.root, target);
+                 return chosen ? Splitter(*m.root, *chosen)() : split_lanes(*m.root, target);
+             }),
+        rule("sum-of-scatter", pattern::op(Op::Scatter, {pattern::x, pattern::y, pattern::z}),
+             [&](const Match& m) { return sum_of_scatter(*m.root, target); }),
+        rule("sort-by-ranks", pattern::op(Op::Part, {pattern::x}),
+             [&](const Match& m) { return sorted_by_ranks(*m.root, target); }),
+    };
+    return rewrite(roots, rules);
 }
 
 }  // namespace weft::schedule

@@ -95,6 +95,21 @@ TEST_CASE("simulated: split sums of many axes: the gradients of a convolution's 
     }
 }
 
+TEST_CASE("simulated: the gradient of weights in front of max_pool2d") {
+    const Tensor x = some({4, 3, 22, 22}), w = some({8, 3, 3, 3}, 2);
+    check_bits("pooled", [&](const Device& d) {
+        const Tensor weight = leaf(w, d);
+        square(max_pool2d(relu(conv2d(x.to(d), weight)), {2, 2})).sum().backward();
+        return weight.grad();
+    });
+}
+
+TEST_CASE("simulated: a long sum in lanes, a row for each block") {
+    const Tensor x = some({1 << 12, 1 << 13});
+    CHECK(explain(x.to("simulated").sum()).kernels.size() == 4);
+    CHECK(bytes_of(x.to("simulated").sum()) == bytes_of(x.sum()));
+}
+
 TEST_CASE("simulated: split sums whose blocks are counted through several axes, with and without a shorter last one") {
     for (const Shape& axes : {Shape{3, 701}, Shape{71, 33}, Shape{5, 257}, Shape{3, 2, 400}, Shape{2, 23, 31}}) {
         Shape left = axes, right = axes;
@@ -174,5 +189,5 @@ TEST_CASE("simulated: explain() says which kernel adds the blocks of a sum") {
     const Explanation found = explain(matmul(a, b));
     REQUIRE(found.kernels.size() == 2);
     CHECK(found.kernels[0].reason == "a contraction");
-    CHECK(found.kernels[1].reason == "adds the blocks of a contraction's sum");
+    CHECK(found.kernels[1].reason == "adds the blocks of a sum in their order");
 }

@@ -19,7 +19,7 @@ Target gpu() {
     Target target;
     target.processor = Processor::Gpu;
     target.multiprocessors = 132;
-    target.tensor_cores = true;
+    target.tensor_cores = TensorCores::Warpgroup;
     return target;
 }
 
@@ -89,6 +89,29 @@ TEST_CASE("a sum that a stride thins out has phases with blocks of their own, an
     x.set_requires_grad();
     square(conv2d(x, rand({300, 16, 3, 3}).realize(), {}, {.stride = 2, .padding = 1})).sum().backward();
     CHECK(chosen(x.grad()).empty());
+}
+
+TEST_CASE("remainders that only summed axes are in make no phases: what max_pool2d hands back") {
+    Tensor weight = rand({16, 16, 3, 3}).realize();
+    weight.set_requires_grad();
+    square(max_pool2d(relu(conv2d(rand({4, 16, 26, 26}).realize(), weight)), {2, 2})).sum().backward();
+    CHECK(chosen(weight.grad()).size() == 1);
+}
+
+TEST_CASE("a sum in lanes has a row per block, until there are rows for all threads") {
+    const auto rows_of = [](std::int64_t count) {
+        const std::lock_guard lock(ir::graph_lock());
+        const std::vector<ir::NodeRef> roots =
+            schedule::split_sums(simple(expand(rand({1}).realize(), {count}).sum()).roots, gpu()).roots;
+        std::vector<std::int64_t> rows;
+        for (const ir::Node* node : ir::topological_order(roots))
+            if (node->op == ir::Op::Reduce) rows.push_back(numel(node->shape));
+        return rows;
+    };
+    using Rows = std::vector<std::int64_t>;
+    CHECK(rows_of(1 << 24) == Rows{256, 1});  // the blocks of a row are computed at the same time
+    CHECK(rows_of(1 << 26) == Rows{16384, 1024, 256, 1});
+    CHECK(rows_of(1 << 28) == Rows{65536, 4096, 256, 1});
 }
 
 TEST_CASE("blocks are a batch, and their sums are added in order") {
