@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace weft::kernel {
 
@@ -102,6 +103,35 @@ Body partly_unrolled(Kernel& kernel, const Body& body) {
         result.emplace_back(Loop{outer, LoopKind::Serial, std::move(some), loop->independent, nullptr});
     }
     return result;
+}
+
+bool reads_stored(const Body& body) {
+    std::set<int> stored;
+    for (const Stmt& stmt : body) {
+        const Store* const store = stmt.store();
+        if (!store) return true;
+        Uses uses;
+        collect_uses(store->value, uses);
+        collect_uses(store->index, uses);
+        for (const NodeRef& load : uses.loads)
+            if (stored.contains(load->as<ir::LoadArg>().buffer)) return true;
+        stored.insert(store->buffer);
+    }
+    return false;
+}
+
+Body values_first(Kernel& kernel, const std::vector<Body>& iterations) {
+    Body values;
+    std::vector<Body> stores(iterations[0].size());  // of each statement
+    for (const Body& iteration : iterations)
+        for (std::size_t s = 0; s < iteration.size(); ++s) {
+            const Store& store = *iteration[s].store();
+            const int local = kernel.new_local("value", store.value->dtype, 1);
+            values.emplace_back(Store{local, kernel.index(0), store.value});
+            stores[s].emplace_back(Store{store.buffer, store.index, kernel.load(local, kernel.index(0))});
+        }
+    for (Body& each : stores) append(values, std::move(each));
+    return values;
 }
 
 Body when(Kernel& kernel, const NodeRef& positive, Body body) {

@@ -21,6 +21,13 @@ Body with_own_local(Kernel& kernel, const Body& body, int local);
 // The innermost serial loops with some iterations written out, so that their loads do not wait for each other.
 Body partly_unrolled(Kernel& kernel, const Body& body);
 
+// Does a statement load what another one before it has stored? Then the values of all cannot come before all stores.
+bool reads_stored(const Body& body);
+
+// Iterations that do not depend on each other, of statements that are stores: the values of all are there before the first is stored, so that loads do not
+// wait for stores. Stores of one statement stand side by side.
+Body values_first(Kernel& kernel, const std::vector<Body>& iterations);
+
 // A body that runs if a number is positive.
 Body when(Kernel& kernel, const NodeRef& positive, Body body);
 

@@ -26,10 +26,11 @@ namespace {
 constexpr std::int64_t kColumns = 32;     // of a block: neighbours in memory
 constexpr std::int64_t kMostParts = 128;  // in shared memory, of each column
 
-// The body of a column: what stands before the loop over blocks, what is computed for one, what is added up, and what stands behind.
+// The body of a column: what stands before the loops over blocks, what is computed for one, what is added up, and what stands behind.
 struct ColumnSum {
     Body before, unit, totals, after;
-    const Loop* loop = nullptr;
+    std::vector<NodeRef> vars;  // of the loops
+    std::int64_t blocks() const { return product(vars); }
     std::vector<int> parts;  // scalars that `unit` stores and `totals` loads
 };
 
@@ -40,16 +41,23 @@ bool is_scalar(const Kernel& kernel, int b) {
 
 std::optional<ColumnSum> column_sum(const Kernel& kernel, const Body& body) {
     ColumnSum sum;
+    const Loop* loop = nullptr;
     for (const Stmt& stmt : body) {
-        if (stmt.loop() && sum.loop) return {};
-        if (stmt.loop()) sum.loop = stmt.loop();
-        else (sum.loop ? sum.after : sum.before).push_back(stmt);
+        if (stmt.loop() && loop) return {};
+        if (stmt.loop()) loop = stmt.loop();
+        else (loop ? sum.after : sum.before).push_back(stmt);
     }
-    if (!sum.loop || sum.loop->count || sum.loop->extent() < 2 || sum.loop->extent() > kMostParts) return {};
+    if (!loop || loop->count) return {};
+    sum.vars = {loop->var};
+    while (loop->body.size() == 1 && loop->body[0].loop() && !loop->body[0].loop()->count) {
+        loop = loop->body[0].loop();
+        sum.vars.push_back(loop->var);
+    }
+    if (sum.blocks() < 2 || sum.blocks() > kMostParts) return {};
     std::set<int> outside;
     locals_in(kernel, sum.before, outside);
     locals_in(kernel, sum.after, outside);
-    for (const Stmt& stmt : sum.loop->body) {
+    for (const Stmt& stmt : loop->body) {
         const bool total = stmt.store() && outside.contains(stmt.store()->buffer);
         if (!total && !sum.totals.empty()) return {};
         (total ? sum.totals : sum.unit).push_back(stmt);
@@ -75,7 +83,7 @@ public:
         block_ = kernel_.new_var(ceil_div(columns_, kColumns));
         for (const int b : sum.parts) {
             const DType t = kernel_.buffers[static_cast<std::size_t>(b)].dtype;
-            parts_[b] = kernel_.new_local("parts", t, sum.loop->extent() * kColumns);
+            parts_[b] = kernel_.new_local("parts", t, sum.blocks() * kColumns);
             kernel_.buffers.back().memory = Buffer::MemoryType::Shared;
         }
     }
@@ -100,12 +108,13 @@ private:
     }
 
     Stmt all_blocks() {
-        const std::int64_t blocks = sum_.loop->extent();
+        const std::int64_t blocks = sum_.blocks();
         const NodeRef w = kernel_.new_var(schedule_.sums), c = kernel_.new_var(kColumns),
                       round = kernel_.new_var(ceil_div(blocks, schedule_.sums));
         const NodeRef number =
             ir::simplify_index(*kernel_.interner, kernel_.add(kernel_.mul(round, kernel_.index(schedule_.sums)), w));
-        Body body = partly_unrolled(kernel_, substitute(kernel_, own_locals(sum_.unit), {{sum_.loop->id(), number}}));
+        Body body =
+            partly_unrolled(kernel_, substitute(kernel_, own_locals(sum_.unit), counted(kernel_, sum_.vars, number)));
         for (const auto& [b, array] : parts_)
             body.emplace_back(Store{array, place(number, c), kernel_.load(renamed_.at(b), kernel_.index(0))});
         if (blocks % schedule_.sums)
@@ -125,11 +134,11 @@ private:
     }
 
     Stmt all_totals() {
-        const NodeRef c = kernel_.new_var(kColumns), b = kernel_.new_var(sum_.loop->extent());
+        const NodeRef c = kernel_.new_var(kColumns), b = kernel_.new_var(sum_.blocks());
         Body adds;
         for (const auto& [part, array] : parts_)
             adds.emplace_back(Store{part, kernel_.index(0), kernel_.load(array, place(b, c))});
-        append(adds, substitute(kernel_, sum_.totals, {{sum_.loop->id(), b}}));
+        append(adds, substitute(kernel_, sum_.totals, counted(kernel_, sum_.vars, b)));
         Body body = sum_.before;
         append(body, partly_unrolled(kernel_, Body{Loop{b, LoopKind::Serial, std::move(adds), false, nullptr}}));
         append(body, sum_.after);
@@ -152,7 +161,7 @@ std::optional<GridSchedule> choose_column_schedule(const Kernel& kernel, const T
     const std::optional<ColumnSum> sum = column_sum(kernel, body);
     if (!sum || product(loops) >= target.most_threads()) return {};
     GridSchedule chosen{.loops = loops, .threads = kColumns, .by_columns = true};
-    while (2 * chosen.sums <= std::min(kMostSums, sum->loop->extent())) chosen.sums *= 2;
+    while (2 * chosen.sums <= std::min(kMostSums, sum->blocks())) chosen.sums *= 2;
     return chosen;
 }
 

@@ -577,6 +577,22 @@ private:
         return partly_unrolled(kernel_, Body{std::move(loop)});
     }
 
+    // Whether what a part loads from inputs would wait for what it has stored to outputs in the iteration before.
+    bool loads_and_stores(const Body& body) const {
+        const auto is_memory = [&](int b) {
+            return kernel_.buffers[static_cast<std::size_t>(b)].role != Buffer::Role::Local;
+        };
+        return !reads_stored(body) && std::ranges::all_of(stored_in_body(body), is_memory) &&
+               std::ranges::any_of(uses_of(body).loads,
+                                   [&](const NodeRef& load) { return is_memory(load->as<ir::LoadArg>().buffer); });
+    }
+    static std::int64_t some_of(std::int64_t rounds) {
+        constexpr std::int64_t kMost = 8;
+        std::int64_t some = kMost;
+        while (rounds % some) some /= 2;
+        return some;
+    }
+
     // The iterations of one thread: those whose place is its number, modulo the threads.
     Body rounds_of(const Part& part, const NodeRef& t) {
         const std::int64_t first = part.first.value_or(0), end = end_of(part);
@@ -584,9 +600,15 @@ private:
         Body body;
         std::int64_t r = 0;
         if (whole > kExplicitRounds) {
-            const NodeRef q = kernel_.new_var(whole);
-            Body inside = one(part, t, q);
-            append(body, loop_of_thread(Loop{q, LoopKind::Serial, {}, true, nullptr}, std::move(inside)));
+            const std::int64_t some = loads_and_stores(part.body) ? some_of(whole) : 1;
+            const NodeRef q = kernel_.new_var(whole / some);
+            std::vector<Body> together;
+            for (std::int64_t u = 0; u < some; ++u)
+                together.push_back(one(part, t, kernel_.add(kernel_.mul(q, kernel_.index(some)), kernel_.index(u))));
+            if (some > 1)
+                body.emplace_back(Loop{q, schedule_.unrolled ? LoopKind::Unrolled : LoopKind::Serial,
+                                       values_first(kernel_, together), true, nullptr});
+            else append(body, loop_of_thread(Loop{q, LoopKind::Serial, {}, true, nullptr}, std::move(together[0])));
             r = whole;
         }
         for (; r < rounds; ++r)

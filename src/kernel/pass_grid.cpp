@@ -48,22 +48,6 @@ std::int64_t local_bytes(const Kernel& kernel, const Body& body) {
     return bytes;
 }
 
-// Does a statement load what another one before it has stored? Then the values of all cannot come before all stores.
-bool reads_stored(const Body& body) {
-    std::set<int> stored;
-    for (const Stmt& stmt : body) {
-        const Store* const store = stmt.store();
-        if (!store) return true;
-        Uses uses;
-        collect_uses(store->value, uses);
-        collect_uses(store->index, uses);
-        for (const NodeRef& load : uses.loads)
-            if (stored.contains(load->as<ir::LoadArg>().buffer)) return true;
-        stored.insert(store->buffer);
-    }
-    return false;
-}
-
 // Whether four iterations that follow each other access neighbours in memory, or the same element, at multiples of four.
 bool accesses_neighbours(const Kernel& kernel, const std::vector<NodeRef>& vars, const Body& body) {
     const NodeRef group =
@@ -135,7 +119,7 @@ Loop loop_of(const NodeRef& var, LoopKind kind, Body body, bool independent = fa
     return Loop{var, kind, std::move(body), independent, std::move(count)};
 }
 
-// Threads have iterations of their own. Of several, the values of all are there before the first is stored, so that loads do not wait.
+// Threads have iterations of their own.
 class ByThreads {
 public:
     ByThreads(Kernel& kernel, const GridSchedule& schedule, const Loop& loop) : kernel_(kernel), schedule_(schedule) {
@@ -185,20 +169,11 @@ private:
 
     Body unrolled(const NodeRef& start) {
         const std::int64_t step = schedule_.neighbours ? 1 : schedule_.threads;
-        Body values;
-        std::vector<Body> stores(body_->size());  // of each statement: neighbours stand side by side
-        for (std::int64_t u = 0; u < schedule_.each; ++u) {
-            const NodeRef number = ir::simplify_index(*kernel_.interner, kernel_.add(start, kernel_.index(u * step)));
-            const Body statements = one(number);
-            for (std::size_t s = 0; s < statements.size(); ++s) {
-                const Store& store = *statements[s].store();
-                const int local = kernel_.new_local("value", store.value->dtype, 1);
-                values.emplace_back(Store{local, kernel_.index(0), store.value});
-                stores[s].emplace_back(Store{store.buffer, store.index, kernel_.load(local, kernel_.index(0))});
-            }
-        }
-        for (Body& each : stores) append(values, std::move(each));
-        return values;
+        std::vector<Body> iterations;
+        for (std::int64_t u = 0; u < schedule_.each; ++u)
+            iterations.push_back(
+                one(ir::simplify_index(*kernel_.interner, kernel_.add(start, kernel_.index(u * step)))));
+        return values_first(kernel_, iterations);
     }
 
     Kernel& kernel_;
