@@ -15,13 +15,15 @@ using ir::Op;
 constexpr std::int64_t kShortestRun = 64;  // bytes: a part's neighbours in the whole; fewer are no whole cache lines
 
 // A factor of a contraction is spread by the contraction's own loops. A row group that did it (a pooling before a linear layer)
-// would take the product along, and store every product instead of their sums.
+// would take the product along, and store every product instead of their sums. A half that is made wide for the sum is stored as a half.
 void note_factors(FusionGraph& graph, const Node& reduce) {
     const auto contraction = ir::find_contraction(reduce, [](const Node& n) { return n.op == Op::Reduce; });
     if (!contraction) return;
-    for (const Node* node : {contraction->left.get(), contraction->right.get()})
+    for (const Node* node : {contraction->left.get(), contraction->right.get()}) {
         for (; ir::is_movement(node->op) && node->op != Op::Insert; node = &node->source())
             if (node->op == Op::Expand) graph.factors.insert(node);
+        if (node->op == Op::Cast && is_half(node->source().dtype)) graph.factors.insert(node);
+    }
 }
 
 // The Inserts below the topmost one are nobody else's: they are seen as one node with many operands.

@@ -19,7 +19,8 @@ struct FusionGraph {
     std::unordered_map<const ir::Node*, std::size_t> position;
     std::vector<int> uses;  // by position
     std::unordered_set<const ir::Node*> is_root;
-    std::unordered_set<const ir::Node*> factors;                   // expansions of factors of contractions
+    std::unordered_set<const ir::Node*>
+        factors;  // expansions and casts that the contractions make, whose factors they are
     std::unordered_map<const ir::Node*, std::vector<Part>> parts;  // of concatenated arrays, by their topmost Insert
     std::unordered_set<const ir::Node*> inner_inserts;             // the other Inserts of such an array
     std::unordered_set<const ir::Node*> read_by_custom;            // must be dense

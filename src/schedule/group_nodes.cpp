@@ -154,7 +154,8 @@ private:
         if (ir::is_movement(node.op) && node.op != Op::Insert) return place_view(node);
         if (!is_free_kind(node)) throw InternalError(str("fuse: unexpected ", ir::name_of(node.op)));
         if (graph_.inner_inserts.contains(&node)) return;
-        if (!ir::is_elementwise(node.op) || !join(node)) make_free(node);
+        const bool is_factor = node.op == Op::Cast && graph_.factors.contains(&node);
+        if (is_factor || !ir::is_elementwise(node.op) || !join(node)) make_free(node);
     }
 
     // A node that no group takes: it is inlined where it is used, up to the limits.
@@ -258,10 +259,10 @@ private:
             store_expensive_operand(*contraction->left);
             store_expensive_operand(*contraction->right);
         }
-        const bool of_blocks = node.as<ir::ReduceArg>().order.kind == ir::SumOrder::Kind::Sequence;
+        const bool in_order = node.as<ir::ReduceArg>().order.kind == ir::SumOrder::Kind::Sequence;
         Group& g = groups_.open(node, KernelGraph::Kind::Rows,
                                 contraction ? "a contraction"
-                                : of_blocks ? "adds the blocks of a contraction's sum"
+                                : in_order  ? "adds the blocks of a sum in their order"
                                             : "a reduction");
         g.contraction = contraction.has_value();
         g.reduces = 1;

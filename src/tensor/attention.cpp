@@ -41,9 +41,10 @@ void check_mask(const Checker& check, const Tensor& mask, const Tensor& like, st
 
 double default_scale(const Tensor& query) { return 1 / std::sqrt(static_cast<double>(query.size(-1))); }
 
-// Attention of q […, L, E], in the type that it is computed in.
+// Attention of q […, L, E], in the type that it is computed in. Weights of halves are halves, for the second product.
 struct Attention {
     Tensor q, k, v;
+    DType type = DType::F32;  // of the inputs
     Masks masks;
     double scale = 1, dropout = 0;
     bool causal = false, may_see_nothing = false;
@@ -52,8 +53,8 @@ struct Attention {
         Masks own = masks;
         if (causal) own.add(later_keys(q.size(-2), k.size(-2)));
         const Tensor scores = masked_scores(q, k, scale, own);
-        const Tensor weights = may_see_nothing ? masked_softmax(scores) : softmax(scores, -1);
-        return matmul(weft::dropout(weights, dropout), v);
+        const Tensor weights = weft::dropout(may_see_nothing ? masked_softmax(scores) : softmax(scores, -1), dropout);
+        return matmul(weights.to(type).to(v.dtype()), v);
     }
 };
 
@@ -76,7 +77,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
         check_mask(check, options.mask, query, "attn_mask");
         masks.add(is_bool(options.mask.dtype()) ? logical_not(options.mask) : options.mask);
     }
-    const DType wide = accumulator_of(query.dtype());  // f16 and bf16: f32 throughout, rounded once
+    const DType wide = accumulator_of(query.dtype());  // f16 and bf16: sums are f32
     Tensor q = query.to(wide), k = key.to(wide), v = value.to(wide);
     const std::int64_t shared = options.enable_gqa && q.rank() >= 3 ? k.size(-3) : 0;
     const bool grouped = shared != 0 && shared != q.size(-3);
@@ -101,6 +102,7 @@ Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, cons
     const Attention attention{.q = q,
                               .k = k,
                               .v = v,
+                              .type = query.dtype(),
                               .masks = masks,
                               .scale = options.scale.value_or(default_scale(q)),
                               .dropout = options.dropout,
