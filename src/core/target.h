@@ -24,6 +24,9 @@ enum class Processor : std::uint8_t {
     Gpu,  // blocks of many threads
 };
 
+// Of a GPU, for products of halves and of tf32: warps multiply (mma.sync, since 8.0), or four warps together, whose factors a copy unit brings (of 9.0).
+enum class TensorCores : std::uint8_t { None, Warp, Warpgroup };
+
 struct Target {
     std::string backend = "ref";          // which one makes the code (backend/backend.h)
     CpuLevel level = CpuLevel::Baseline;  // instructions that it may use
@@ -33,8 +36,8 @@ struct Target {
     int threads = 1;                      // that a kernel's chunks run on
     Processor processor = Processor::Cpu;
     int compute_capability = 0;  // Gpu: 90 is 9.0; 0: a simulated one
-    bool tensor_cores = false;   // Gpu: of 9.0, for products of halves
-    int multiprocessors = 132;   // Gpu: each runs some blocks at a time
+    TensorCores tensor_cores = TensorCores::None;
+    int multiprocessors = 132;  // Gpu: each runs some blocks at a time
     std::int64_t most_threads() const { return std::int64_t{multiprocessors} * 2048; }  // … at a time
     Numerics numerics;
     bool donate = true;                      // outputs may take over memory whose last use is in the run

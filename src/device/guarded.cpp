@@ -82,7 +82,7 @@ std::byte* at(const Storage& storage, std::int64_t offset) {
 class Guarded final : public DeviceRuntime {
 public:
     Guarded(std::string_view type, int index, Processor processor)
-        : number_(Device(str(type, ":", index)).number()), processor_(processor), with_tensor_cores_(index > 0) {}
+        : number_(Device(str(type, ":", index)).number()), processor_(processor), tensor_cores_(index) {}
     std::uint8_t number() const override { return number_; }
     TargetRef target() override {
         const TargetRef host = current_target();
@@ -90,7 +90,9 @@ public:
         Target target = *host;
         target.processor = processor_;
         target.backend = "cuda";
-        target.tensor_cores = with_tensor_cores_;
+        target.tensor_cores = tensor_cores_ == 0   ? TensorCores::None
+                              : tensor_cores_ == 1 ? TensorCores::Warpgroup
+                                                   : TensorCores::Warp;
         return interned(target);
     }
     ir::StorageRef allocate(std::int64_t bytes) override {
@@ -121,7 +123,7 @@ public:
 private:
     const std::uint8_t number_;
     const Processor processor_;
-    const bool with_tensor_cores_;  // "simulated:1"
+    const int tensor_cores_;  // "simulated:1" has those of 9.0, "simulated:2" those of 8.0
 };
 
 }  // namespace

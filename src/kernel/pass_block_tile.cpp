@@ -64,10 +64,11 @@ struct TensorShape {
 };
 constexpr std::array kTensorShapes = {TensorShape{128, 256, 64, 4}, TensorShape{128, 128, 64, 4},
                                       TensorShape{64, 128, 64, 4}, TensorShape{64, 64, 64, 4}};
-constexpr std::int64_t kTf32Depth = 32;  // as many bytes
+constexpr std::array kWarpShapes = {TensorShape{64, 64, 64, 4}};  // in less shared memory
+constexpr std::int64_t kTf32Depth = 32;                           // as many bytes
 
 bool is_for_tensor_cores(const ContractionNest& nest, const Target& target) {
-    if (!target.tensor_cores || nest.accumulate != DType::F32) return false;
+    if (target.tensor_cores == TensorCores::None || nest.accumulate != DType::F32) return false;
     if (is_tf32(nest)) return true;
     const ir::Node *const left = half_load(nest.left), *const right = half_load(nest.right);
     return left && right && left->dtype == right->dtype;
@@ -83,11 +84,14 @@ std::optional<BlockTile> choose_tensor(const Kernel& kernel, const ContractionNe
                                        int statement) {
     const std::int64_t m = product(of_side(nest, LoopRole::M)), n = product(of_side(nest, LoopRole::N)),
                        batches = product(of_side(nest, LoopRole::Batch)), steps = product(nest.inner);
-    const TensorShape* shape = &kTensorShapes.back();
+    const bool by_warps = target.tensor_cores == TensorCores::Warp;
+    const auto shapes =
+        by_warps ? std::span<const TensorShape>(kWarpShapes) : std::span<const TensorShape>(kTensorShapes);
+    const TensorShape* shape = &shapes.back();
     const std::int64_t depth = is_tf32(nest) ? kTf32Depth : shape->depth;
     if (m <= shape->rows / 2 || n <= shape->columns / 2 || steps < depth / 2 || has_inner_loops(nest.epilogue))
         return {};
-    for (const TensorShape& each : kTensorShapes) {
+    for (const TensorShape& each : shapes) {
         const std::int64_t tiles = batches * ceil_div(m, each.rows) * ceil_div(n, each.columns);
         if (m <= each.rows / 2 || n <= each.columns / 2 || tiles * 8 < target.multiprocessors * 7) continue;
         shape = &each;
@@ -96,7 +100,7 @@ std::optional<BlockTile> choose_tensor(const Kernel& kernel, const ContractionNe
     constexpr std::int64_t kColumns = 4;  // of threads
     BlockTile tile{statement, shape->rows, shape->columns, 2, shape->columns / kColumns, depth, shape->slices};
     tile.tensor = true;
-    tile.boxes = has_boxes(kernel, nest);
+    tile.boxes = !by_warps && has_boxes(kernel, nest);
     return tile;
 }
 

@@ -1,5 +1,5 @@
-// tests/device/tensor_cores_test.cpp: products of halves by tensor cores, on the device "simulated:1", whose PTX runs on the machine of ptx_machine.h. Its
-// tensor cores add one product after the other: sums of up to 1024 terms have the CPU's bits there.
+// tests/device/tensor_cores_test.cpp: products of halves by tensor cores, on the devices "simulated:1" (of 9.0) and "simulated:2" (of 8.0), whose PTX runs on
+// the machine of ptx_machine.h. Its tensor cores add one product after the other: sums of up to 1024 terms have the CPU's bits there.
 #include "backend/cuda/simulated.h"
 #include "support/ptx_runner.h"
 
@@ -38,14 +38,16 @@ void check(const Case& c, DType t, const Orders& orders = kAll) {
         return relu(matmul(c.left_transposed ? x.transpose(1, 2) : x, c.right_transposed ? y.transpose(1, 2) : y) + z);
     };
     const Tensor here = product(a, b, bias).to(f32);
-    const auto there = [](const Tensor& x) { return x.to(Device("simulated:1")); };
-    for (const auto order : orders) {
-        const testing::PtxScope scope(order);
-        const Tensor result = product(there(a), there(b), there(bias)).to(f32);
-        CHECK(explain(result).text("schedule").find("by tensor cores") != std::string::npos);
-        const Tensor other = result.to(Device("cpu"));
-        if (c.k <= 1024) CHECK(all(here == other).item<bool>());
-        else CHECK(max(abs(here - other)).item<float>() <= 0.02f * max(abs(here)).item<float>());
+    for (const auto& device : {Device("simulated:1"), Device("simulated:2")}) {
+        CAPTURE(device.name());
+        for (const auto order : orders) {
+            const testing::PtxScope scope(order);
+            const Tensor result = product(a.to(device), b.to(device), bias.to(device)).to(f32);
+            CHECK(explain(result).text("schedule").find("by tensor cores") != std::string::npos);
+            const Tensor other = result.to(Device("cpu"));
+            if (c.k <= 1024) CHECK(all(here == other).item<bool>());
+            else CHECK(max(abs(here - other)).item<float>() <= 0.02f * max(abs(here)).item<float>());
+        }
     }
 }
 

@@ -69,13 +69,15 @@ void check(const Case& c, const Orders& orders = kAll) {
     };
     const Tensor here = product(rounded(a), rounded(b), bias);
     const Tf32Scope tf32;
-    for (const auto order : orders) {
-        const testing::PtxScope scope(order);
-        const auto there = [](const Tensor& x) { return x.to(Device("simulated:1")); };
-        const Tensor result = product(there(a), there(b), there(bias));
-        CHECK(by_tensor_cores(result));
-        if (c.k <= 1024) CHECK(have_equal_bits(here, result));
-        else CHECK(max(abs(here - result.to(cpu))).item<float>() <= 1e-4f * max(abs(here)).item<float>());
+    for (const auto& device : {Device("simulated:1"), Device("simulated:2")}) {
+        CAPTURE(device.name());
+        for (const auto order : orders) {
+            const testing::PtxScope scope(order);
+            const Tensor result = product(a.to(device), b.to(device), bias.to(device));
+            CHECK(by_tensor_cores(result));
+            if (c.k <= 1024) CHECK(have_equal_bits(here, result));
+            else CHECK(max(abs(here - result.to(cpu))).item<float>() <= 1e-4f * max(abs(here)).item<float>());
+        }
     }
 }
 
@@ -107,13 +109,13 @@ TEST_CASE("tf32: computed factors, and NaN and infinity") {
     values[70 * 9] = std::bit_cast<float>(0x7f800001u);  // … and infinity
     const Tensor odd = from_data(values, a.shape()), odd_here = matmul(rounded(odd), rounded(b));
     const Tf32Scope tf32;
-    for (const Device device : {Device("simulated:1"), Device("simulated")}) {
+    for (const Device device : {Device("simulated:1"), Device("simulated:2"), Device("simulated")}) {
         CAPTURE(device.name());
         for (const bool ptx : {false, true}) {
             const testing::PtxScope scope(Order::Forward);
             if (!ptx) testing::set_ptx_order(std::nullopt);
             const Tensor result = product(a.to(device), b.to(device));
-            CHECK(by_tensor_cores(result) == (device.index() == 1));
+            CHECK(by_tensor_cores(result) == (device.index() > 0));
             CHECK(have_equal_bits(here, result));
             CHECK(have_equal_bits(odd_here, matmul(odd.to(device), b.to(device))));
         }
@@ -148,7 +150,7 @@ TEST_CASE("tf32: gradients are products of rounded factors, too") {
     const Tensor a = some({80, 70}, 1), b = some({70, 90}, 2), g = some({80, 90}, 3);
     const Tensor of_a = matmul(rounded(g), rounded(b).t()), of_b = matmul(rounded(a).t(), rounded(g));
     const Tf32Scope tf32;
-    for (const Device device : {Device("simulated:1"), Device("simulated")}) {
+    for (const Device device : {Device("simulated:1"), Device("simulated:2"), Device("simulated")}) {
         CAPTURE(device.name());
         const testing::PtxScope scope(Order::Shuffled);
         Tensor x = a.to(device), y = b.to(device);

@@ -121,7 +121,8 @@ public:
                                                         const Target& target, Detail detail) override {
         std::vector<std::shared_ptr<const Program>> programs;
         for (const kernel::Kernel* kernel : kernels) {
-            const int capability = target.tensor_cores ? 90 : std::max(80, target.compute_capability);
+            const int capability =
+                target.tensor_cores == TensorCores::Warpgroup ? 90 : std::max(80, target.compute_capability);
             Module module = write_module(*kernel, {.capability = capability}),
                    other = unaligned(*kernel, module, capability);
             if (target.compute_capability)

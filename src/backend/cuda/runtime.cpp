@@ -156,7 +156,7 @@ public:
             Target target = *now;
             target.processor = Processor::Gpu;
             target.compute_capability = capability_;
-            target.tensor_cores = capability_ == 90;
+            target.tensor_cores = capability_ == 90 ? TensorCores::Warpgroup : TensorCores::Warp;
             target.multiprocessors = multiprocessors_;
             target.backend = "cuda";
             target_ = interned(target);

@@ -9,6 +9,7 @@
 namespace weft::backend::cuda {
 
 using ir::Op;
+using kernel::Buffer;
 
 namespace {
 constexpr std::size_t kMostLanes = 4;  // of one instruction
@@ -26,6 +27,12 @@ std::string_view Writer::space_of(int buffer) const {
         case Space::Registers: break;
     }
     return "global";
+}
+
+// Nobody stores to an input while the kernel runs: loads from it need not wait for stores before them.
+std::string Writer::loaded_from(int buffer) const {
+    const bool is_input = kernel_.buffers[static_cast<std::size_t>(buffer)].role == Buffer::Role::Input;
+    return str(space_of(buffer), is_input ? ".nc" : "");
 }
 
 // A constant at the end of the index is a part of the instruction: neighbours share what comes before. Addresses in shared memory have 32 bits.
@@ -75,7 +82,7 @@ Value Writer::load(const Node& node, int level) {
         return scopes_[static_cast<std::size_t>(level)].values.at(&node);
     }
     const std::string from = address(b, node.sources[0], level);
-    const std::string instruction = str("ld.", space_of(b), ".", memory_type(t));
+    const std::string instruction = str("ld.", loaded_from(b), ".", memory_type(t));
     if (gate.empty()) {
         result = op(kind, level, instruction, from);
     } else {
@@ -99,8 +106,8 @@ void Writer::load_together(const VectorAccess::Lanes& lanes, const std::string& 
     require_alignment(b, static_cast<std::int64_t>(lanes.size() * size_of(t)));
     const std::string from = address(b, lanes[0]->sources[0], level);
     if (lanes.size() <= kMostLanes) {
-        line(level, str(gate.empty() ? "" : "@", gate, gate.empty() ? "" : " ", "ld.", space_of(b), ".v", lanes.size(),
-                        ".", memory_type(t), " {", list, "}, ", from));
+        line(level, str(gate.empty() ? "" : "@", gate, gate.empty() ? "" : " ", "ld.", loaded_from(b), ".v",
+                        lanes.size(), ".", memory_type(t), " {", list, "}, ", from));
     } else {  // halves, in words
         list.clear();
         std::vector<std::string> words;
@@ -108,7 +115,7 @@ void Writer::load_together(const VectorAccess::Lanes& lanes, const std::string& 
             words.push_back(fresh("r"));
             list += str(word ? ", " : "", words.back());
         }
-        line(level, str("ld.", space_of(b), ".v", words.size(), ".b32 {", list, "}, ", from));
+        line(level, str("ld.", loaded_from(b), ".v", words.size(), ".b32 {", list, "}, ", from));
         for (std::size_t word = 0; word < words.size(); ++word)
             line(level, str("mov.b32 {", registers[2 * word], ", ", registers[2 * word + 1], "}, ", words[word]));
     }

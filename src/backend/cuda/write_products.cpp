@@ -15,8 +15,7 @@ using kernel::Stmt;
 
 namespace {
 
-constexpr std::int64_t kRows = 64, kStepBytes = 32;  // of one instruction
-constexpr std::int64_t kRowBytes = 128;              // in shared memory
+constexpr std::int64_t kRows = 64;  // of one instruction
 
 bool has_product(const kernel::Body& body) {
     return std::ranges::any_of(body, [](const Stmt& stmt) { return stmt.loop() && stmt.loop()->product; });
@@ -35,11 +34,11 @@ std::string Writer::matrix_descriptor(const MatrixProduct::Operand& operand, boo
     if (home.offset) at = op("r", innermost(), "add.s32", at, str(home.offset));
     if (is_left && threads_ > kWarpgroup) {
         const std::string group = op("r", innermost(), "div.u32", std::string("%thread"), str(kWarpgroup));
-        at = op("r", innermost(), "mad.lo.s32", group, str(kRows * kRowBytes), at);
+        at = op("r", innermost(), "mad.lo.s32", group, str(kRows * kFactorRowBytes), at);
     }
     at = op("r", innermost(), "shr.u32", at, "4");
-    constexpr std::uint64_t kSwizzled = std::uint64_t{1} << 62, kGroupOfRows = kRowBytes * kernel::kPiece / 16,
-                            kGroupOfColumns = kRowBytes * kernel::kSliceSteps / 16;
+    constexpr std::uint64_t kSwizzled = std::uint64_t{1} << 62, kGroupOfRows = kFactorRowBytes * kernel::kPiece / 16,
+                            kGroupOfColumns = kFactorRowBytes * kernel::kSliceSteps / 16;
     const std::uint64_t shape = kSwizzled | kGroupOfRows << 32 | (operand.along_sum ? 1 : kGroupOfColumns) << 16;
     return op("l", innermost(), "add.s64", op("l", innermost(), "cvt.u64.u32", at), str(shape));
 }
@@ -49,7 +48,7 @@ void Writer::write_product(const Loop& loop) {
     const std::int64_t depth = loop.extent(), columns = product.right.width;
     const DType t = kernel_.buffers[static_cast<std::size_t>(product.left.local)].dtype;
     const std::string type = t == DType::BF16 ? "bf16" : t == DType::F16 ? "f16" : "tf32";
-    const std::int64_t each = kStepBytes / static_cast<std::int64_t>(size_of(t));  // steps of an instruction
+    const std::int64_t each = kProductStepBytes / static_cast<std::int64_t>(size_of(t));  // steps of an instruction
     std::string sums;  // element (i, j) of a thread is number j / 2 * 4 + i * 2 + j % 2 of the instruction
     for (std::int64_t q = 0; q < columns / 2; ++q)
         sums += str(q ? ", " : "", variable(product.acc, q / 2 % 2 * (columns / 4) + q / 4 * 2 + q % 2));
@@ -59,7 +58,7 @@ void Writer::write_product(const Loop& loop) {
     line("wgmma.fence.sync.aligned");
     for (std::int64_t step = 0; step < depth; step += each) {
         const auto moved = [&](const std::string& descriptor, const MatrixProduct::Operand& operand) {
-            const std::int64_t bytes = operand.along_sum ? step / each * kStepBytes : step * kRowBytes;
+            const std::int64_t bytes = operand.along_sum ? step / each * kProductStepBytes : step * kFactorRowBytes;
             return step ? op("l", innermost(), "add.s64", descriptor, str(bytes / 16)) : descriptor;
         };
         const std::string a = moved(left, product.left), b = moved(right, product.right);
@@ -77,7 +76,7 @@ void Writer::write_product(const Loop& loop) {
 
 // What threads have stored in shared memory is there for tensor cores, too; what they have added is there for threads.
 void Writer::wait_for_products(const kernel::Body& body) {
-    if (pipeline_) return;  // it has waited
+    if (pipeline_ || by_warps()) return;  // it has waited, or is never ahead
     if (has_product(body)) return line("fence.proxy.async.shared::cta");
     const auto uses = [&](const auto& self, const kernel::Body& statements) -> bool {
         return std::ranges::any_of(statements, [&](const Stmt& stmt) {

@@ -113,7 +113,7 @@ Module Writer::run() {
     else
         for (const Stmt& stmt : expanded_.body) write_entry(&stmt);
     module_.text =
-        str(".version 8.1\n.target ", sums_.empty() ? "sm_80" : "sm_90a", "\n.address_size 64\n\n",
+        str(".version 8.1\n.target ", sums_.empty() || by_warps() ? "sm_80" : "sm_90a", "\n.address_size 64\n\n",
             is_dynamic() ? str(".extern .shared .align ", alignment(), " .b8 shared[];\n\n") : "", module_.text);
     return std::move(module_);
 }
@@ -363,7 +363,7 @@ void Writer::write(const Loop& loop) {
     switch (loop.kind) {
         case LoopKind::Block: write_blocks(loop); break;
         case LoopKind::Thread: write_threads(loop); break;
-        case LoopKind::Tensor: write_product(loop); break;
+        case LoopKind::Tensor: by_warps() ? write_warp_product(loop) : write_product(loop); break;
         case LoopKind::Copy: write_copies(loop); break;
         default:
             if (&loop == pipeline_) write_pipeline(loop);

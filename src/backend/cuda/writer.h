@@ -26,7 +26,9 @@ struct Value {
     bool narrow = false;
 };
 
-inline constexpr std::int64_t kWarpgroup = 128;  // threads that a tensor core serves together
+inline constexpr std::int64_t kWarpgroup = 128;        // threads that a tensor core serves together
+inline constexpr std::int64_t kProductStepBytes = 32;  // of a factor, in one instruction of tensor cores
+inline constexpr std::int64_t kFactorRowBytes = 128;   // in shared memory (kernel/matrix_product.h)
 inline constexpr std::int64_t kTableBytes = 4 * ir::kTableSize;
 
 class Writer {
@@ -64,6 +66,11 @@ private:
     void write_product(const kernel::Loop& loop);  // by tensor cores
     std::string matrix_descriptor(const kernel::MatrixProduct::Operand& operand, bool is_left);
     void wait_for_products(const kernel::Body& body);
+    bool by_warps() const { return options_.capability != 90; }  // who multiplies: each warp, or four of them
+    struct Matrices;
+    Matrices matrices_of(const kernel::MatrixProduct::Operand& operand, bool is_left);
+    std::string matrix_address(Matrices& matrices, std::int64_t step, std::int64_t column);
+    void write_warp_product(const kernel::Loop& loop);
     void write_copies(const kernel::Loop& loop);  // of a box, by all threads
     void write_pipeline(const kernel::Loop& loop);
     void write_box(const kernel::BoxCopy& box, const std::string& barrier);
@@ -139,6 +146,7 @@ private:
     std::string moved_base(const Home& home, int buffer, const Node& by, std::int64_t size, int level);
     std::string variable(int buffer, std::int64_t element) const;
     std::string_view space_of(int buffer) const;
+    std::string loaded_from(int buffer) const;
 
     const kernel::Kernel& kernel_;
     const WriteOptions options_;
