@@ -34,7 +34,7 @@ demo:  ## set up, build, and train a small network on MNIST in Python; draws bui
 test: options = -DWEFT_BUILD_PYTHON=ON -DPython_EXECUTABLE=$(CURDIR)/.venv/bin/python
 test:  ## set up, build, and run all tests (C++, Python, documentation, the profile page in a browser, install, wheels for each Python that is here)
 	$(call say,setting up)
-	@tools/setup.sh build python wheels docs page
+	@tools/setup.sh build python wheels docs page ptx
 	$(call say,building (release))
 	@$(call build,release)
 	$(call say,testing)

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Installs what a task needs on Debian or Ubuntu, and nothing that is there already: the second call is instant.
-#   tools/setup.sh [build] [python] [demo] [bench] [lint] [wheels] [parity] [compare] [docs] [page]     (without arguments: the first five)
+#   tools/setup.sh [build] [python] [demo] [bench] [lint] [wheels] [parity] [compare] [docs] [page] [ptx]     (without arguments: the first five)
 # Packages come with apt-get, as root or through sudo; Python packages go into .venv, what makes wheels
 # into .venv-3.10 … .venv-3.13 (for each Python that is here) and .venv-audit, other frameworks into .venv-parity and .venv-peers,
-# what builds the site into .venv-docs, what drives a browser into .venv-page, what builds the page into web/node_modules.
+# what builds the site into .venv-docs, what drives a browser into .venv-page, what builds the page into web/node_modules, and NVIDIA's assembler
+# into .venv-ptx, where the system has none.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -37,6 +38,7 @@ audit_packages="auditwheel==6.8.2"                                              
 parity_packages="torch==2.13.0 pytest==9.2.0 numpy scipy array-api-strict==2.6.1 expecttest==0.3.0" # into .venv-parity
 compare_packages="torch==2.13.0 jax==0.10.2 numpy"                                               # into .venv-peers
 docs_packages="sphinx==9.0.4 myst-parser==5.2.0 breathe==5.1.0 furo==2025.12.19 numpy"            # into .venv-docs
+ptx_packages="nvidia-cuda-nvcc==13.0.88"                                                         # into .venv-ptx
 page_packages="pytest==9.2.0 selenium==4.51.0"                                                   # into .venv-page
 venv_cmake=3.31.6 # goes into .venv where the system's CMake is older than least_cmake
 
@@ -218,3 +220,4 @@ if [[ " ${*:-} " == *" parity "* ]]; then install_into .venv-parity "$parity_pac
 if [[ " ${*:-} " == *" compare "* ]]; then install_into .venv-peers "$compare_packages"; fi
 if [[ " ${*:-} " == *" docs "* ]]; then install_docs; fi
 if [[ " ${*:-} " == *" page "* ]]; then install_page; fi
+if [[ " ${*:-} " == *" ptx "* ]] && ! present ptxas; then install_into .venv-ptx "$ptx_packages"; fi

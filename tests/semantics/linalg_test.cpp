@@ -177,6 +177,13 @@ LINE("S172: a query that sees nothing") {
     line.is(scaled_dot_product_attention(q, ones({1, 1}), full({1, 1}, 3.0), {.mask = tensor({{0.0}, {-kInf}})}),
             {3, 0});
     line.is(scaled_dot_product_attention(q, zeros({0, 1}), zeros({0, 1})), {0, 0});
+    // Of halves the weights are halves.
+    const Tensor a = sin(arange(8 * 16, f32)).reshape({8, 16}).to(bf16),
+                 b = cos(arange(24 * 16, f32) * 3).reshape({24, 16}).to(bf16);
+    const Tensor weights = softmax(matmul(a.to(f32), b.to(f32).t()) * 0.25, -1), values = flip(b, {0});
+    const Tensor result = scaled_dot_product_attention(a, b, values);
+    CHECK(equal(result, matmul(weights.to(bf16).to(f32), values.to(f32)).to(bf16)));
+    CHECK_FALSE(equal(result, matmul(weights, values.to(f32)).to(bf16)));
 }
 
 LINE_ALONE("S173: long sequences") {
