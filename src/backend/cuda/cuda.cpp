@@ -20,11 +20,12 @@ namespace {
 // Options of cuLinkCreate, and a kind of its input.
 constexpr int kErrorLog = 5, kErrorLogBytes = 6, kOptimisationLevel = 7, kPtx = 1;
 
-// Machine code for the device whose context is current. Level 1 runs as fast as the default, 4, and compiles in half the time.
-std::string assembled(const std::string& name, const std::string& text) {
+// Machine code for the device whose context is current.
+std::string assembled(const std::string& name, const std::string& text, int level) {
     std::array<char, 8192> log{};
     int names[] = {kErrorLog, kErrorLogBytes, kOptimisationLevel};
-    void* values[] = {log.data(), reinterpret_cast<void*>(std::uintptr_t(log.size())), reinterpret_cast<void*>(1)};
+    void* values[] = {log.data(), reinterpret_cast<void*>(std::uintptr_t(log.size())),
+                      reinterpret_cast<void*>(std::intptr_t(level))};
     Link link = nullptr;
     require(driver().create_link(3, names, values, &link), "starting the driver's assembler");
     void* cubin = nullptr;
@@ -40,17 +41,18 @@ std::string assembled(const std::string& name, const std::string& text) {
 }
 
 // Machine code is kept on disk: the driver takes 10 to 150 ms for a kernel, and loads what it has made in 0.1.
-ModuleHandle load(const std::string& name, const std::string& text, int capability) {
+ModuleHandle load(const std::string& name, const Module& written, int capability) {
+    const std::string& text = written.text;
     int version = 0;
     require(driver().driver_version(&version), "asking for the driver's version");
     Cache& cache = Cache::instance();
-    const std::filesystem::path file =
-        cache.path_of(Hash().add(text).add(str(version)).add(str(capability)).add("O1").hex(), ".cubin");
+    const std::filesystem::path file = cache.path_of(
+        Hash().add(text).add(str(version)).add(str(capability)).add(str("O", written.assembler_level)).hex(), ".cubin");
     ModuleHandle module = nullptr;
     if (const std::string kept = cache.read(file);
         !kept.empty() && driver().load_module(&module, kept.data(), 0, nullptr, nullptr) == Result::Success)
         return module;
-    const std::string code = assembled(name, text);
+    const std::string code = assembled(name, text, written.assembler_level);
     require(driver().load_module(&module, code.data(), 0, nullptr, nullptr), "loading the kernel ", name);
     cache.write(file, code);
     return module;
@@ -151,7 +153,7 @@ const CudaProgram::Loaded& CudaProgram::loaded(Context context, std::span<void* 
         latest_.store(&loaded, std::memory_order_release);
         return loaded;
     }
-    if (!loaded.handle) loaded.handle = load(name_, module.text, capability_);
+    if (!loaded.handle) loaded.handle = load(name_, module, capability_);
     loaded.functions.resize(module.entries.size());
     for (std::size_t e = 0; e < module.entries.size(); ++e)
         require(driver().get_function(&loaded.functions[e], loaded.handle, module.entries[e].name.c_str()),

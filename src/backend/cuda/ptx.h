@@ -37,6 +37,7 @@ struct Entry {
 struct Module {
     std::string text;
     std::vector<Entry> entries;
+    int assembler_level = 1;                           // how long the assembler may think
     std::int64_t shared_bytes = 0, scratch_bytes = 0;  // of a block: in shared memory, and in the memory for locals
     std::vector<std::int64_t> alignments;              // of the parameters' addresses, in bytes
 };
