@@ -1,6 +1,7 @@
 // tests/device/tensor_cores_test.cpp: products of halves by tensor cores, on the devices "simulated:1" (of 9.0) and "simulated:2" (of 8.0), whose PTX runs on
 // the machine of ptx_machine.h. Its tensor cores add one product after the other: sums of up to 1024 terms have the CPU's bits there.
 #include "backend/cuda/simulated.h"
+#include "support/decisions.h"
 #include "support/ptx_runner.h"
 
 #include <doctest/doctest.h>
@@ -42,8 +43,9 @@ void check(const Case& c, DType t, const Orders& orders = kAll) {
         CAPTURE(device.name());
         for (const auto order : orders) {
             const testing::PtxScope scope(order);
-            const Tensor result = product(a.to(device), b.to(device), bias.to(device)).to(f32);
-            CHECK(explain(result).text("schedule").find("by tensor cores") != std::string::npos);
+            const Tensor result =
+                product(a.to(device).realize(), b.to(device).realize(), bias.to(device).realize()).to(f32);
+            CHECK(testing::by_tensor_cores(result));
             const Tensor other = result.to(Device("cpu"));
             if (c.k <= 1024) CHECK(all(here == other).item<bool>());
             else CHECK(max(abs(here - other)).item<float>() <= 0.02f * max(abs(here)).item<float>());
@@ -79,12 +81,14 @@ TEST_CASE("slices of factors that are arrays are copied as boxes") {
         ++program;
         CAPTURE(program);
         std::vector<Tensor> moved;
-        for (const Tensor& x : in) moved.push_back(there(x));
+        for (const Tensor& x : in) moved.push_back(there(x).realize());
         const Tensor here = f(in).to(f32);
         for (const auto order : kAll) {
             const testing::PtxScope scope(order);
             const Tensor result = f(moved).to(f32);
-            const bool copied = explain(result).text("schedule").find("copied as boxes") != std::string::npos;
+            bool copied = false;
+            for (const kernel::Kernel& kernel : testing::kernels_of(result))
+                for (const auto& tile : testing::decisions<kernel::BlockTile>(kernel)) copied |= tile.boxes;
             CHECK(copied == boxes);
             CHECK(all(here == result.to(Device("cpu"))).template item<bool>());
         }

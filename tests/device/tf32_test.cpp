@@ -1,6 +1,7 @@
 // tests/device/tf32_test.cpp: products of f32 as tf32, by choice. The oracle is the CPU's exact product of factors that are rounded here, bit by bit. On
 // "simulated:1" tensor cores multiply, in the PTX that the machine of ptx_machine.h runs; they add one product after the other, so sums of up to 1024
 // terms have the CPU's bits. "simulated" multiplies and adds, and has them always.
+#include "support/decisions.h"
 #include "support/ptx_runner.h"
 
 #include <doctest/doctest.h>
@@ -12,6 +13,7 @@
 #include <vector>
 
 using namespace weft;
+using testing::by_tensor_cores;
 using testing::ptx::Order;
 
 namespace {
@@ -42,10 +44,6 @@ bool have_equal_bits(const Tensor& here, const Tensor& there) {
            });
 }
 
-bool by_tensor_cores(const Tensor& x) {
-    return explain(x).text("schedule").find("by tensor cores") != std::string::npos;
-}
-
 struct Case {
     std::int64_t batch, m, n, k;
     bool left_transposed = false, right_transposed = false;
@@ -73,7 +71,7 @@ void check(const Case& c, const Orders& orders = kAll) {
         CAPTURE(device.name());
         for (const auto order : orders) {
             const testing::PtxScope scope(order);
-            const Tensor result = product(a.to(device), b.to(device), bias.to(device));
+            const Tensor result = product(a.to(device).realize(), b.to(device).realize(), bias.to(device).realize());
             CHECK(by_tensor_cores(result));
             if (c.k <= 1024) CHECK(have_equal_bits(here, result));
             else CHECK(max(abs(here - result.to(cpu))).item<float>() <= 1e-4f * max(abs(here)).item<float>());
@@ -114,7 +112,7 @@ TEST_CASE("tf32: computed factors, and NaN and infinity") {
         for (const bool ptx : {false, true}) {
             const testing::PtxScope scope(Order::Forward);
             if (!ptx) testing::set_ptx_order(std::nullopt);
-            const Tensor result = product(a.to(device), b.to(device));
+            const Tensor result = product(a.to(device).realize(), b.to(device).realize());
             CHECK(by_tensor_cores(result) == (device.index() > 0));
             CHECK(have_equal_bits(here, result));
             CHECK(have_equal_bits(odd_here, matmul(odd.to(device), b.to(device))));

@@ -356,11 +356,11 @@ Roots with_other_constants(const Roots& roots, std::uint64_t seed) {
     });
 }
 
-schedule::Plan plan_of(const Roots& roots) {
+schedule::Plan plan_of(const Roots& roots, TargetRef target) {
     const std::lock_guard lock(ir::graph_lock());
     const schedule::Captured captured = schedule::capture(roots, nullptr);
     if (captured.outputs.empty()) return {};
-    return pipeline::make_plan(captured, {}, {});
+    return pipeline::make_plan(captured, {}, {.target = target});
 }
 
 void compile_together(std::span<const Roots> graphs, const Mode& mode) {

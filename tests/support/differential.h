@@ -45,8 +45,8 @@ bool have_backend(std::string_view name);
 // Other values for all constants of a graph: a plan that has met the first ones takes these as scalars.
 Roots with_other_constants(const Roots& roots, std::uint64_t seed);
 
-// The plan of a graph, as a run would make it.
-schedule::Plan plan_of(const Roots& roots);
+// The plan of a graph, as a run would make it; for a target, or for none.
+schedule::Plan plan_of(const Roots& roots, TargetRef target = nullptr);
 
 // Compiles the kernels of many graphs with one start of the compiler. Afterwards they are in the program cache.
 void compile_together(std::span<const Roots> graphs, const Mode& mode);
