@@ -25,7 +25,7 @@ Body partly_unrolled(Kernel& kernel, const Body& body);
 bool reads_stored(const Body& body);
 
 // Iterations that do not depend on each other, of statements that are stores: the values of all are there before the first is stored, so that loads do not
-// wait for stores. Stores of one statement stand side by side.
+// wait for stores. Stores of one statement stand beside each other.
 Body values_first(Kernel& kernel, const std::vector<Body>& iterations);
 
 // A body that runs if a number is positive.

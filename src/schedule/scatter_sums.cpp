@@ -10,8 +10,8 @@ using namespace ir;
 
 namespace {
 
-// What an H200 takes: a thread that adds to memory, and one of all its threads that looks at an index.
-constexpr double kAddSeconds = 2.5e-7, kLookSeconds = 3.5e-13, kStepSeconds = 6e-9;
+// What an H200 takes: a thread that adds to memory; one that looks at an index and waits for the value; and all of its threads, for each of such looks.
+constexpr double kAddSeconds = 2.5e-7, kStepSeconds = 1e-7, kLookSeconds = 1.6e-12;
 
 bool is_all_zero(const NodeRef& base) {
     const Node* const zero = constant_value(base);
@@ -34,10 +34,11 @@ NodeRef sum_of_scatter(const Node& scatter, const Target& target) {
     const std::int64_t rows = base->shape[axis], terms = index->shape[axis];
     if (arg.mode != Op::Add || !is_all_zero(base) || rows < 2 || rows > INT32_MAX || terms < 2 || is_half(base->dtype))
         return nullptr;
+    const bool in_order = is_float(value->dtype);  // integers may be added in any order
     const auto results = static_cast<double>(numel(base->shape)), steps = static_cast<double>(terms);
     const double columns = results / static_cast<double>(rows),
                  added = steps * kAddSeconds * std::max(1.0, columns / static_cast<double>(target.most_threads())),
-                 looked = std::max(steps * kStepSeconds, results * steps * kLookSeconds);
+                 looked = steps * std::max(in_order ? kStepSeconds : 0, results * kLookSeconds);
     if (looked >= added) return nullptr;
 
     Shape line = Shape::filled(base->shape.size() + 1, 1), terms_of;
@@ -50,10 +51,11 @@ NodeRef sum_of_scatter(const Node& scatter, const Target& target) {
     domain[axis + 1] = rows;
     const auto spread = [&](const NodeRef& x) { return expand(reshape(x, terms_of), domain); };
     const NodeRef here = equal_to(spread(stored(index)), expand(reshape(cast(iota(rows), DType::I32), line), domain));
-    const NodeRef nothing = is_float(value->dtype) ? constant(value->dtype, Scalar(-0.0), domain)
-                                                   : constant(value->dtype, Scalar(0), domain);
-    const SumOrder in_order{.kind = SumOrder::Kind::Sequence};
-    return reshape(ir::reduce(Op::Add, where(here, spread(value), nothing), {arg.axis}, &in_order), base->shape);
+    const NodeRef nothing =
+        in_order ? constant(value->dtype, Scalar(-0.0), domain) : constant(value->dtype, Scalar(0), domain);
+    const SumOrder sequence{.kind = SumOrder::Kind::Sequence};
+    const NodeRef terms_there = where(here, spread(value), nothing);
+    return reshape(ir::reduce(Op::Add, terms_there, {arg.axis}, in_order ? &sequence : nullptr), base->shape);
 }
 
 }  // namespace weft::schedule

@@ -4,7 +4,7 @@
 //
 //     out[index[t, c], c] += value[t, c]        becomes        out[r, c] = sum over t of (index[t, c] == r ? value[t, c] : -0)
 //
-// in the order of the scatter (SumOrder::Sequence), from zero. An added -0 changes no value, so the bits stay.
+// in the order of the scatter (SumOrder::Sequence), from zero; integers in any order. An added -0 changes no value, so the bits stay.
 #pragma once
 
 #include "core/target.h"
