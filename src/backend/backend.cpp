@@ -12,6 +12,15 @@ constexpr Backend& (*kBackends[])() = {x86_backend, c_backend, ref_backend, cuda
 
 }  // namespace
 
+std::string to_string(const LaunchSize& launch) {
+    std::string text =
+        str(launch.blocks, launch.blocks == 1 ? " block of " : " blocks of ", launch.threads, " threads");
+    if (launch.registers >= 0) text += str(", ", launch.registers, " registers");
+    if (launch.shared_bytes >= 1024) text += str(", ", launch.shared_bytes / 1024, " kB shared");
+    else if (launch.shared_bytes > 0) text += str(", ", launch.shared_bytes, " B shared");
+    return text;
+}
+
 std::vector<std::string_view> names() {
     std::vector<std::string_view> result;
     for (Backend& (*backend)() : kBackends)

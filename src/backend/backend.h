@@ -21,10 +21,19 @@ struct CheckRecord {
     bool (*stop)() = nullptr;  // loops that poll end when it says so; once it has, it says so again. Null: never
 };
 
+// What one launch asks of a processor with thousands of threads.
+struct LaunchSize {
+    std::int64_t blocks = 1, threads = 1;  // threads of a block
+    std::int64_t shared_bytes = 0;         // … and its memory
+    int registers = -1;                    // of a thread; -1: not known before it was loaded
+};
+std::string to_string(const LaunchSize& launch);  // "528 blocks of 288 threads, 154 registers, 192 kB shared"
+
 // A compiled kernel. Only its own kind of device knows how to run it.
 class Program {
 public:
     virtual ~Program() = default;
+    virtual std::vector<LaunchSize> launches() const { return {}; }  // one after the other; none: the host runs it
     virtual std::string source() const = 0;   // readable source (C), or what comes nearest; WEFT_DEBUG=4
     virtual std::string machine() const = 0;  // machine code as text, empty if there is none; WEFT_DEBUG=5
 };

@@ -67,6 +67,8 @@ Explanation::Kernel explain_kernel(const schedule::Plan& plan, const schedule::P
     result.inside = inspect::places_of(plan, step);
     result.stored = inspect::reasons_to_store(plan, step);
     result.schedule = kernel::describe(lowered);
+    for (const backend::LaunchSize& launch : compiled->program->launches())
+        result.schedule.push_back(to_string(launch));
     result.loops = kernel::print(lowered);
     result.source = inspect::code_of(lowered, target).text;
     result.reads = traffic.reads;

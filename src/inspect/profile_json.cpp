@@ -160,6 +160,7 @@ public:
             std::int64_t time, calls;
             std::string name, lines;
             double fraction;
+            std::string rates;  // of a device, whose limits are not known here
         };
         std::vector<Row> rows;
         std::int64_t total = 0;
@@ -167,7 +168,8 @@ public:
             const RunKind& run = run_kinds()[key.run];
             const double limit = limit_of(*run.plan, run.plan->plan.steps[key.step]);
             rows.push_back({times.time, times.calls, run.names[key.step], lines_of(run.origins[key.step]),
-                            limit > 0 ? limit / static_cast<double>(std::max<std::int64_t>(times.best, 1)) : 0});
+                            limit > 0 ? limit / static_cast<double>(std::max<std::int64_t>(times.best, 1)) : 0,
+                            rates_of(*run.plan, run.plan->plan.steps[key.step], times.best)});
             total += times.time;
         }
         std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.time > b.time; });
@@ -186,6 +188,7 @@ public:
                 std::snprintf(text, sizeof text, "  (%.0f %% of the limit)", 100 * rows[i].fraction);
                 out += rows[i].fraction > 1 ? "  (in the caches)" : text;
             }
+            if (!rows[i].rates.empty()) out += str("  (", rows[i].rates, ")");
             out += str(rows[i].lines.empty() ? "" : "  ", rows[i].lines, "\n");
         }
         if (rows.size() > kShown) out += str("… and ", rows.size() - kShown, " more\n");
@@ -231,6 +234,12 @@ private:
     }
 
     // Nanoseconds that the machine needs at least; 0: not known.
+    static std::string rates_of(const pipeline::CachedPlan& plan, const schedule::PlanStep& step, std::int64_t best) {
+        if (step.kernel.custom || plan.target->processor != Processor::Gpu) return {};
+        return pipeline::rates_of(pipeline::traffic_of(step.kernel.graph),
+                                  1e-9 * static_cast<double>(std::max<std::int64_t>(best, 1)));
+    }
+
     double limit_of(const pipeline::CachedPlan& plan, const schedule::PlanStep& step) const {
         if (step.kernel.custom || !limits_.measured || plan.target->processor != Processor::Cpu) return 0;
         const pipeline::Traffic traffic = pipeline::traffic_of(step.kernel.graph);
@@ -284,8 +293,17 @@ private:
         out["stored"] = reasons_to_store(plan.plan, plan.plan.steps[key.step]);
         if (const auto places = places_of(plan.plan, plan.plan.steps[key.step]); !places.empty())
             out["inside"] = places;
-        out["schedule"] = plan.kernels[key.step]->schedule;
+        std::vector<std::string> schedule = plan.kernels[key.step]->schedule;
         if (with_loops_.contains(key)) add_loops(graph, *plan.target, out);
+        Json launches = Json::array();
+        for (const backend::LaunchSize& launch : plan.kernels[key.step]->program->launches()) {
+            Json one{{"blocks", launch.blocks}, {"threads", launch.threads}, {"shared", launch.shared_bytes}};
+            if (launch.registers >= 0) one["registers"] = launch.registers;
+            launches.push_back(std::move(one));
+            schedule.push_back(to_string(launch));
+        }
+        out["schedule"] = schedule;
+        if (launches.size() > 0) out["launches"] = std::move(launches);
         const pipeline::Traffic traffic = pipeline::traffic_of(graph);
         out["reads"] = traffic.reads;
         out["writes"] = traffic.writes;

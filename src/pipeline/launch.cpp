@@ -200,7 +200,7 @@ private:
 
 void Launch::run_custom(const PlanStep& step) {
     const ir::Node& node = *step.kernel.custom;
-    const KernelTimer timer(device_, step, 1);
+    const KernelTimer timer(device_, step);
     if (run_) run_->flush();
     const HostValues values(*this, step, node.sources.size());
     std::vector<const void*> sources;
@@ -229,7 +229,7 @@ bool Launch::writes_donated(const PlanStep& step) const {
 }
 
 void Launch::run_kernel(const PlanStep& step, const Compiled& kernel) {
-    const KernelTimer timer(device_, step, kernel.chunks);
+    const KernelTimer timer(device_, step, &kernel);
     pointers_.clear();
     for (const int value : step.values) pointers_.push_back(pointer(value));
     kernel_scalars_.clear();

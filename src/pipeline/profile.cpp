@@ -6,6 +6,7 @@
 #include "ir/walk.h"
 #include "pipeline/names.h"
 
+#include <array>
 #include <cstdio>
 #include <iostream>
 #include <mutex>
@@ -28,8 +29,29 @@ Traffic traffic_of(const ir::KernelGraph& graph) {
     return traffic;
 }
 
-KernelTimer::KernelTimer(device::DeviceRuntime& device, const schedule::PlanStep& step, std::int64_t chunks)
-    : device_(device), step_(step), chunks_(chunks), level_(config().debug) {
+namespace {
+
+std::string rate(double per_second, std::string_view unit) {
+    constexpr std::array kPrefixes{"", "k", "M", "G", "T", "P"};
+    std::size_t prefix = 0;
+    for (; per_second >= 1000 && prefix + 1 < kPrefixes.size(); ++prefix) per_second /= 1000;
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3g %s", per_second, kPrefixes[prefix]);
+    return str(text, unit);
+}
+
+}  // namespace
+
+std::string rates_of(const Traffic& traffic, double seconds) {
+    std::string text;
+    if (traffic.multiply_adds > 0) text = rate(2 * static_cast<double>(traffic.multiply_adds) / seconds, "FLOP/s");
+    if (const std::int64_t bytes = traffic.reads + traffic.writes; bytes > 0)
+        text += str(text.empty() ? "" : ", ", rate(static_cast<double>(bytes) / seconds, "B/s"));
+    return text;
+}
+
+KernelTimer::KernelTimer(device::DeviceRuntime& device, const schedule::PlanStep& step, const Compiled* kernel)
+    : device_(device), step_(step), kernel_(kernel), level_(config().debug) {
     if (level_ >= 2) start_ = device_.mark();
 }
 
@@ -44,12 +66,15 @@ KernelTimer::~KernelTimer() {
         const std::unique_ptr<device::Moment> end = device_.mark();
         const double seconds = 1e-9 * static_cast<double>(end->time() - start_->time());
         const Traffic traffic = traffic_of(step_.kernel.graph);
+        const std::vector<backend::LaunchSize> launches =
+            kernel_ ? kernel_->program->launches() : std::vector<backend::LaunchSize>();
         char text[160];
-        std::snprintf(text, sizeof text, "  %10.1f us  %8.2f GFLOP/s  %7.2f GB/s  %lld chunks", seconds * 1e6,
+        std::snprintf(text, sizeof text, "  %10.1f us  %8.2f GFLOP/s  %7.2f GB/s", seconds * 1e6,
                       2e-9 * static_cast<double>(traffic.multiply_adds) / seconds,
-                      1e-9 * static_cast<double>(traffic.reads + traffic.writes) / seconds,
-                      static_cast<long long>(chunks_));
+                      1e-9 * static_cast<double>(traffic.reads + traffic.writes) / seconds);
         line += text;
+        if (launches.empty()) line += str("  ", kernel_ ? kernel_->chunks : 1, " chunks");
+        for (const backend::LaunchSize& launch : launches) line += str("  ", to_string(launch));
     }
     std::clog << line << "\n";
 }

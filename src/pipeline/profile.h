@@ -9,7 +9,7 @@ namespace weft::pipeline {
 
 class KernelTimer {
 public:
-    KernelTimer(device::DeviceRuntime& device, const schedule::PlanStep& step, std::int64_t chunks);
+    KernelTimer(device::DeviceRuntime& device, const schedule::PlanStep& step, const Compiled* kernel = nullptr);
     ~KernelTimer();
     KernelTimer(const KernelTimer&) = delete;
     KernelTimer& operator=(const KernelTimer&) = delete;
@@ -17,7 +17,7 @@ public:
 private:
     device::DeviceRuntime& device_;
     const schedule::PlanStep& step_;
-    const std::int64_t chunks_;
+    const Compiled* const kernel_;  // null: a function
     const int level_;
     std::unique_ptr<device::Moment> start_;
 };
@@ -27,5 +27,8 @@ struct Traffic {
     std::int64_t reads = 0, writes = 0, multiply_adds = 0;
 };
 Traffic traffic_of(const ir::KernelGraph& graph);
+
+// "2.1 TFLOP/s, 3.98 TB/s": what was reached; nothing of what there was none of.
+std::string rates_of(const Traffic& traffic, double seconds);
 
 }  // namespace weft::pipeline

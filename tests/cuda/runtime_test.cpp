@@ -5,8 +5,10 @@
 #include "backend/cuda/memory_pool.h"
 #include "backend/device.h"
 
+#include <weft/cuda.h>
 #include <weft/nn.h>
 #include <weft/optim.h>
+#include <weft/profile.h>
 #include <weft/weft.h>
 
 #include <atomic>
@@ -369,4 +371,19 @@ TEST_CASE("moments of the device are in order, between those of the host") {
     const std::int64_t ran = after->time() - before->time();
     CHECK(ran > 0);
     CHECK(ran < 10'000'000'000);
+}
+
+TEST_CASE("cuda: a profile says what a launch asks for, and how fast it was") {
+    on_gpu();
+    const Tensor x = randn({300, 40}).realize();
+    const Profile profile;
+    softmax(x, 1).realize();
+    cuda::synchronize("cuda");
+    const std::string json = profile.json(), table = profile.table();
+    CHECK(json.find("\"launches\"") != std::string::npos);
+    CHECK(json.find("\"registers\":32") != std::string::npos);
+    CHECK(table.find("B/s)") != std::string::npos);
+    CHECK(to_string(backend::LaunchSize{528, 288, 192 << 10, 154}) ==
+          "528 blocks of 288 threads, 154 registers, 192 kB shared");
+    CHECK(to_string(backend::LaunchSize{1, 64, 768}) == "1 block of 64 threads, 768 B shared");
 }

@@ -45,7 +45,7 @@ std::shared_ptr<Module> module_of(std::string text) {
     return module;
 }
 
-constexpr int kErrorLog = 5, kErrorLogBytes = 6, kPtxInput = 1, kMostDynamicShared = 8;
+constexpr int kErrorLog = 5, kErrorLogBytes = 6, kPtxInput = 1, kRegisters = 4, kMostDynamicShared = 8;
 
 }  // namespace
 
@@ -143,6 +143,14 @@ WEFT_FAKE_EXPORT int cuFuncSetAttribute(Function* function, int attribute, int v
         if (value < 0 || value + of.static_shared > ptx::kMostShared)
             throw CallError{kInvalidValue, "a block has no " + std::to_string(value) + " bytes of shared memory"};
         of.most_dynamic_shared = value;
+    });
+}
+
+WEFT_FAKE_EXPORT int cuFuncGetAttribute(int* value, int attribute, Function* function) {
+    return call("cuFuncGetAttribute", Needs::Context, [&] {
+        static_cast<void>(*state().functions[function]);
+        if (attribute != kRegisters) throw CallError{kInvalidValue, "the fake does not know this attribute"};
+        *value = 32;
     });
 }
 

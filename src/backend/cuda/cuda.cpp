@@ -76,18 +76,38 @@ const Module& fitting(const Module& module, const Module& unaligned, std::span<v
     return unaligned.entries.empty() || is_aligned(module, parameters) ? module : unaligned;
 }
 
+std::vector<LaunchSize> launches_of(const Module& module) {
+    std::vector<LaunchSize> launches;
+    for (const Entry& entry : module.entries)
+        launches.push_back({entry.all_blocks(), entry.threads, std::max(module.shared_bytes, entry.dynamic_shared)});
+    return launches;
+}
+
+// The loops that the text was written from, as comments in front of it.
+std::string loops_of(const kernel::Kernel& kernel, Detail detail) {
+    if (detail == Detail::None) return {};
+    std::string text = kernel::print(kernel), comments;
+    for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+        end = std::min(text.find('\n', at), text.size());
+        comments += str("// ", std::string_view(text).substr(at, end - at), "\n");
+    }
+    return comments;
+}
+
 std::atomic<PtxRunner> ptx_runner = nullptr;
 
 // Interpreted on the host: its loops, or its PTX.
 class SimulatedProgram final : public HostProgram {
 public:
-    SimulatedProgram(const kernel::Kernel& kernel, std::shared_ptr<const Program> loops, Module module,
-                     Module unaligned)
+    SimulatedProgram(const kernel::Kernel& kernel, std::string text, std::shared_ptr<const Program> loops,
+                     Module module, Module unaligned)
         : parameters_(kernel.buffers.begin(), kernel.buffers.begin() + kernel.parameters),
           scalars_(kernel.scalars.size()),
+          text_(std::move(text)),
           loops_(std::move(loops)),
           module_(std::move(module)),
           unaligned_(std::move(unaligned)) {}
+    std::vector<LaunchSize> launches() const override { return launches_of(module_); }
     void run(void* const* buffers, const Word* scalars, std::int64_t begin, std::int64_t end, std::byte* scratch,
              CheckRecord* check) const override {
         const PtxRunner runner = ptx_runner;
@@ -99,12 +119,13 @@ public:
                     {scalars, scalars_},
                     *check});
     }
-    std::string source() const override { return module_.text; }
+    std::string source() const override { return text_ + module_.text; }
     std::string machine() const override { return {}; }
 
 private:
     const std::vector<kernel::Buffer> parameters_;
     const std::size_t scalars_;
+    const std::string text_;
     const std::shared_ptr<const Program> loops_;
     const Module module_, unaligned_;
 };
@@ -128,12 +149,13 @@ public:
             Module module = write_module(*kernel, {.capability = capability}),
                    other = unaligned(*kernel, module, capability);
             if (target.compute_capability)
-                programs.push_back(std::make_shared<CudaProgram>(kernel->name, std::move(module), std::move(other),
+                programs.push_back(std::make_shared<CudaProgram>(kernel->name, loops_of(*kernel, detail),
+                                                                 std::move(module), std::move(other),
                                                                  target.compute_capability));
             else
                 programs.push_back(std::make_shared<SimulatedProgram>(
-                    *kernel, ref_backend().compile(std::span(&kernel, 1), target, detail)[0], std::move(module),
-                    std::move(other)));
+                    *kernel, loops_of(*kernel, detail), ref_backend().compile(std::span(&kernel, 1), target, detail)[0],
+                    std::move(module), std::move(other)));
         }
         return programs;
     }
@@ -167,6 +189,16 @@ const CudaProgram::Loaded& CudaProgram::loaded(Context context, std::span<void* 
     loaded.module = &module;
     latest_.store(&loaded, std::memory_order_release);
     return loaded;
+}
+
+std::vector<LaunchSize> CudaProgram::launches() const {
+    std::vector<LaunchSize> launches = launches_of(module_);
+    constexpr int kRegisters = 4;
+    if (const Loaded* const latest = latest_.load(std::memory_order_acquire); latest && latest->module == &module_)
+        for (std::size_t e = 0; e < launches.size(); ++e)
+            if (int count = 0; driver().function_attribute(&count, kRegisters, latest->functions[e]) == Result::Success)
+                launches[e].registers = count;
+    return launches;
 }
 
 // The driver waits for kernels that still run. At the end of the process it may be gone: then there is nothing to unload.

@@ -70,6 +70,7 @@ Opened open() {
     find(f.load_module, "cuModuleLoadDataEx");
     find(f.unload_module, "cuModuleUnload");
     find(f.set_function_attribute, "cuFuncSetAttribute");
+    find(f.function_attribute, "cuFuncGetAttribute");
     find(f.get_function, "cuModuleGetFunction");
     find(f.launch, "cuLaunchKernel");
     find(f.create_graph, "cuGraphCreate");

@@ -70,6 +70,7 @@ struct Driver {
     Result (*load_module)(ModuleHandle* module, const void* text, unsigned options, int* names, void** values);
     Result (*unload_module)(ModuleHandle module);
     Result (*set_function_attribute)(Function function, int attribute, int value);
+    Result (*function_attribute)(int* value, int attribute, Function function);
     Result (*get_function)(Function* function, ModuleHandle module, const char* name);
     Result (*launch)(Function function, unsigned blocks_x, unsigned blocks_y, unsigned blocks_z, unsigned threads_x,
                      unsigned threads_y, unsigned threads_z, unsigned shared_bytes, Stream stream, void** parameters,

@@ -19,13 +19,15 @@ namespace weft::backend::cuda {
 class CudaProgram final : public Program {
 public:
     // `unaligned` serves parameters at other addresses than `module` needs; it may be empty where that asks for nothing.
-    CudaProgram(std::string name, Module module, Module unaligned, int capability)
+    CudaProgram(std::string name, std::string loops, Module module, Module unaligned, int capability)
         : name_(std::move(name)),
+          loops_(std::move(loops)),
           module_(std::move(module)),
           unaligned_(std::move(unaligned)),
           capability_(capability) {}
     ~CudaProgram() override;
-    std::string source() const override { return module_.text; }
+    std::vector<LaunchSize> launches() const override;
+    std::string source() const override { return loops_ + module_.text; }
     std::string machine() const override { return {}; }
 
     struct Loaded {
@@ -38,7 +40,7 @@ public:
     const Loaded& loaded(Context context, std::span<void* const> parameters) const;
 
 private:
-    const std::string name_;
+    const std::string name_, loops_;  // loops: as comments, where somebody reads them
     const Module module_, unaligned_;
     const int capability_;  // compute capability of its device
     const std::uint32_t process_ = process_number();

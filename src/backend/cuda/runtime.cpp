@@ -145,7 +145,7 @@ public:
         require(driver().create_event(&turn_, 2), "making an event");  // that keeps no time
         memory_.open(device_, context_, stream_, Device::of_number(number_).name());
         checks_.open(memory_.allocate(kRecordBytes), stream_);
-        restoring_ = std::make_unique<CudaProgram>("restore", restoring_module(), Module{}, capability_);
+        restoring_ = std::make_unique<CudaProgram>("restore", "", restoring_module(), Module{}, capability_);
     }
 
     std::uint8_t number() const override { return number_; }
