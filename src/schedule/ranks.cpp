@@ -14,7 +14,7 @@ using namespace ir;
 
 namespace {
 
-constexpr std::int64_t kLongestRow = 4096, kMostComparisons = std::int64_t{1} << 34;
+constexpr std::int64_t kLongestRow = 512, kMostComparisons = std::int64_t{1} << 34;
 
 // Integers in the order of the elements: negative floats reversed, -0 as 0, NaN above all.
 template <class Bits>
