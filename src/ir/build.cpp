@@ -401,12 +401,13 @@ NodeRef reduce(Op op, const NodeRef& x, Dims axes, const SumOrder* order) {
                         ReduceArg{op, axes, order ? *order : sum_order(op, *x, axes)});
 }
 
-NodeRef scan(Op op, const NodeRef& x, int axis) {
+NodeRef scan(Op op, const NodeRef& x, int axis, const SumOrder* order) {
     check_reduction(Op::Scan, op, x->dtype);
     check_axis(Op::Scan, axis, x);
     if (x->size(axis) <= 1) return x;
-    if (is_half(x->dtype)) return cast(scan(op, cast(x, DType::F32), axis), x->dtype);
-    return graph().make(Op::Scan, x->dtype, x->shape, {x}, ReduceArg{op, {axis}});
+    if (is_half(x->dtype)) return cast(scan(op, cast(x, DType::F32), axis, order), x->dtype);
+    return graph().make(Op::Scan, x->dtype, x->shape, {x},
+                        ReduceArg{op, {axis}, order ? *order : scan_order(op, *x, axis)});
 }
 
 // ---- data-dependent indices -----------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ NodeRef insert(const NodeRef& base, const NodeRef& value, const Dims& starts);
 // reductions keep their axes with size 1
 // op: Add, Mul, Max, Min; no axes: x itself. Without an order, the one that follows from x's shape.
 NodeRef reduce(Op op, const NodeRef& x, Dims axes, const SumOrder* order = nullptr);
-NodeRef scan(Op op, const NodeRef& x, int axis);  // inclusive
+NodeRef scan(Op op, const NodeRef& x, int axis, const SumOrder* order = nullptr);  // inclusive
 
 // data-dependent indices: out[i…] = source[i…] with i[axis] replaced by index[i…]; index i64 has the result's shape,
 // and source's other sizes are equal to it

@@ -83,7 +83,25 @@ void choose_contraction_chunks(SumOrder& order, const Contraction& found, const 
     }
 }
 
+// Shorter running sums are computed by one thread each, and so are those that memory does not run through: columns have neighbours.
+constexpr std::int64_t kLongScan = 1 << 12, kShortestScanBlock = 64, kLongestScanBlock = 1 << 14;
+
 }  // namespace
+
+std::int64_t scan_block(std::int64_t length) {
+    std::int64_t block = kShortestScanBlock;
+    while (block < kLongestScanBlock && block * block < length) block *= 2;
+    return block;
+}
+
+SumOrder scan_order(Op op, const Node& source, int axis) {
+    const auto d = static_cast<std::size_t>(axis);
+    std::int64_t behind = 1;
+    for (std::size_t i = d + 1; i < source.shape.size(); ++i) behind *= source.shape[i];
+    if (!is_float(source.dtype) || (op != Op::Add && op != Op::Mul) || behind != 1 || source.shape[d] < kLongScan)
+        return {};
+    return {.kind = SumOrder::Kind::Blocks, .chunks = static_cast<std::int32_t>(scan_block(source.shape[d]))};
+}
 
 SumOrder plain_order(const Node& source, const Dims& axes, bool windows) {
     const int run = lane_axes(source.shape, axes, sum_lanes(source.dtype), windows);
@@ -132,7 +150,8 @@ std::uint64_t bits_of(const SumOrder& order) {
 }
 
 std::string to_string(const SumOrder& order) {
-    constexpr std::string_view kKinds[] = {"", " in lanes", " contracted", " in sequence"};
+    constexpr std::string_view kKinds[] = {"", " in lanes", " contracted", " in sequence", " in blocks of "};
+    if (order.kind == SumOrder::Kind::Blocks) return str(kKinds[static_cast<int>(order.kind)], order.chunks);
     return str(kKinds[static_cast<int>(order.kind)], order.chunks > 1 ? str(" in ", order.chunks, " chunks") : "");
 }
 

@@ -20,10 +20,12 @@ class Node;
 //   c is sum_lanes() times 4, 2 or 1 (n of at least 4 or 2 times as many); the chains are folded as a tree (see kernel/reduce.cpp).
 // - Contraction: one chain of fused multiply-adds, in blocks (kUnblockedContraction).
 // In each of them a chain of roundings has a limit (kernel/reduce.h): longer ones are cut into blocks, and block sums are added in order.
+// - Blocks: of a running sum (Scan). Its terms are cut into blocks of `chunks`, of which each has a chain of its own; a result is the sum of the blocks
+//   before, added up in order, and of its block up to there. So blocks can be computed at the same time, and sums of positive terms still never fall.
 // - Sequence: a chain without that limit: its terms are the block sums of a contraction, which are added one after the other.
-// With `chunks` > 1 the axes first … last, as one axis, are first cut into so many equal parts: a sum per part, then the sum of those.
+// With `chunks` > 1 the axes of a Reduce first … last, as one axis, are first cut into so many equal parts: a sum per part, then the sum of those.
 struct SumOrder {
-    enum class Kind : std::uint8_t { Chain, Lanes, Contraction, Sequence };
+    enum class Kind : std::uint8_t { Chain, Lanes, Contraction, Sequence, Blocks };
     Kind kind = Kind::Chain;
     std::uint8_t lane_axes = 0;  // Lanes: how many of the reduced axes, counted from the last
     std::int32_t chunks = 1;
@@ -37,6 +39,10 @@ inline int sum_lanes(DType dtype) { return size_of(dtype) > 4 ? kSumLanes / 2 : 
 
 // `axes` ascending, none of size 1.
 SumOrder sum_order(Op op, const Node& source, const Dims& axes);
+
+// … of a running sum or product along an axis (maxima and integers have no order).
+SumOrder scan_order(Op op, const Node& source, int axis);
+std::int64_t scan_block(std::int64_t length);  // about the root of the length
 
 // … of a sum that is no contraction and is not cut; `windows`: the axes are those of sliding windows, which memory does not run through.
 SumOrder plain_order(const Node& source, const Dims& axes, bool windows);

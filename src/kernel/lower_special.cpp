@@ -4,6 +4,7 @@
 #include "kernel/expressions.h"
 #include "kernel/nest.h"
 
+#include "core/checked.h"
 #include "core/str.h"
 #include "ir/walk.h"
 
@@ -49,15 +50,28 @@ Kernel lower_scan(const KernelGraph& graph, const Numerics& numerics) {
     const auto& arg = scan.as<ir::ReduceArg>();
     kernel.name = str("scan_", ir::name_of(arg.op));
     Elements elements(kernel);
-    const AxisLoops loops = axis_loops(kernel, scan.shape, static_cast<int>(arg.axes[0]));
+    AxisLoops loops = axis_loops(kernel, scan.shape, static_cast<int>(arg.axes[0]));
     const int acc = kernel.new_local("acc", scan.dtype, 1);
     const NodeRef zero = kernel.index(0), running = kernel.load(acc, zero);
     const NodeRef first = kernel.make(Op::Const, scan.dtype, {}, ir::ConstArg{ir::identity_word(arg.op, scan.dtype)});
+    const bool in_blocks = arg.order.kind == ir::SumOrder::Kind::Blocks;
+    const NodeRef length = kernel.index(scan.shape[arg.axes[0]]), per_block = kernel.index(arg.order.chunks);
+    NodeRef block;
+    if (in_blocks) {
+        block = kernel.new_var(ceil_div(scan.shape[arg.axes[0]], std::int64_t{arg.order.chunks}));
+        loops.along = kernel.new_var(arg.order.chunks);
+        loops.index[arg.axes[0]] = kernel.add(kernel.mul(block, per_block), loops.along);
+    }
     // An output may be a part of another array and have that one's axes, so indices are found from the number of the element.
     const NodeRef element = ir::flatten_index(*kernel.interner, scan.shape, loops.index);
     const auto index_of = [&](const Node& node) { return ir::unflatten_index(*kernel.interner, node.shape, element); };
     Body step{Store{acc, zero, kernel.binary(arg.op, running, elements.value(scan.source(), index_of(scan)))}};
-    elements.bind(scan, index_of(scan), acc);
+    // Of blocks, what all of them before came to, and what they come to with this one up to here.
+    const int before = in_blocks ? kernel.new_local("before", scan.dtype, 1) : acc,
+              now = in_blocks ? kernel.new_local("now", scan.dtype, 1) : acc;
+    const NodeRef both = kernel.binary(arg.op, kernel.load(before, zero), running);
+    if (in_blocks) step.emplace_back(Store{now, zero, both});
+    elements.bind(scan, index_of(scan), now);
     // The running value, and what is computed from it at the same place. Of several outputs one may take over the memory that the
     // others are computed from, so all values are there before the first is stored.
     Body stores;
@@ -72,8 +86,16 @@ Kernel lower_scan(const KernelGraph& graph, const Numerics& numerics) {
         stores.emplace_back(Store{output.param, ir::strided_position(*kernel.interner, index, output.strides), value});
     }
     for (Stmt& store : stores) step.push_back(std::move(store));
-    Body body = nested({loops.along}, std::move(step), false);
-    body.insert(body.begin(), Store{acc, zero, first});
+    Body body;
+    if (in_blocks) {
+        const NodeRef left = kernel.binary(Op::Sub, length, kernel.mul(block, per_block));
+        Body chain{Store{acc, zero, first}, Loop{loops.along, LoopKind::Serial, std::move(step), false, left},
+                   Store{before, zero, both}};
+        body = Body{Store{before, zero, first}, Loop{block, LoopKind::Serial, std::move(chain), false}};
+    } else {
+        body = nested({loops.along}, std::move(step), false);
+        body.insert(body.begin(), Store{acc, zero, first});
+    }
     kernel.body = nested(loops.others, std::move(body), true);
     return kernel;
 }

@@ -109,6 +109,7 @@ private:
                 return terms <= ir::kUnblockedContraction ? terms : ir::kContractionBlock;
             case ir::SumOrder::Kind::Sequence: return terms;
             case ir::SumOrder::Kind::Chain: return terms <= kUnblockedChain ? terms : kLongestChain;
+            case ir::SumOrder::Kind::Blocks:  // of a Scan alone
             case ir::SumOrder::Kind::Lanes: break;
         }
         const std::int64_t steps = extent_of(lane_var_) / (lanes_ * accumulators_);
