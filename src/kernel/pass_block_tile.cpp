@@ -7,6 +7,7 @@
 #include "kernel/passes.h"
 
 #include "core/checked.h"
+#include "core/tensor_cores.h"
 #include "ir/walk.h"
 
 #include <algorithm>
@@ -63,15 +64,18 @@ struct TensorShape {
     std::int64_t rows, columns, depth, slices;
 };
 constexpr std::array kTensorShapes = {TensorShape{128, 256, 64, 4}, TensorShape{128, 128, 64, 4},
-                                      TensorShape{64, 128, 64, 4}, TensorShape{64, 64, 64, 4}};
-constexpr std::array kWarpShapes = {TensorShape{64, 64, 64, 4}};  // in less shared memory
-constexpr std::int64_t kTf32Depth = 32;                           // as many bytes
+                                      TensorShape{64, 128, 64, 4},
+                                      TensorShape{kLeastTensorTile, kLeastTensorTile, 64, 4}};
+constexpr std::array kWarpShapes = {TensorShape{kLeastTensorTile, kLeastTensorTile, 64, 4}};  // in less shared memory
+constexpr std::int64_t kTf32Depth = 32;                                                       // as many bytes
 
 bool is_for_tensor_cores(const ContractionNest& nest, const Target& target) {
     if (target.tensor_cores == TensorCores::None || nest.accumulate != DType::F32) return false;
     if (is_tf32(nest)) return true;
     const ir::Node *const left = half_load(nest.left), *const right = half_load(nest.right);
-    return left && right && left->dtype == right->dtype;
+    return left && right &&
+           multiplies_halves(target, left->dtype, right->dtype, nest.accumulate, product(of_side(nest, LoopRole::M)),
+                             product(of_side(nest, LoopRole::N)));
 }
 
 // Whether a copy unit can bring the slices of both factors.

@@ -132,7 +132,12 @@ Term multiply(Term a, Term b, LabelSet needed) {
     result.labels.insert(result.labels.end(), right.begin(), right.end());
     domain.insert(domain.end(), summed.begin(), summed.end());
     domain.insert(domain.end(), right.begin(), right.end());
-    const bool matrices = !left.empty() && !right.empty() && !summed.empty();
+    const auto several = [](const Term& term, const Labels& labels) {  // elements along these axes
+        return std::ranges::any_of(labels, [&](int label) {
+            return term.node->shape[std::ranges::find(term.labels, label) - term.labels.begin()] > 1;
+        });
+    };
+    const bool matrices = several(a, left) && several(b, right) && !summed.empty();
     const NodeRef products = ir::product(spread_over(a, domain), spread_over(b, domain),
                                          matrices ? nodes::rounding_of(a.node, b.node) : ir::FusedArg{});
     result.node = nodes::reduced(Op::Add, products, axes, false);
