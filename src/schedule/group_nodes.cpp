@@ -155,7 +155,8 @@ private:
         if (!is_free_kind(node)) throw InternalError(str("fuse: unexpected ", ir::name_of(node.op)));
         if (graph_.inner_inserts.contains(&node)) return;
         const bool is_factor = node.op == Op::Cast && graph_.factors.contains(&node);
-        if (is_factor || !ir::is_elementwise(node.op) || !join(node)) make_free(node);
+        const bool joins = ir::is_elementwise(node.op) ? join(node) : node.op == Op::Gather && join_gather(node);
+        if (is_factor || !joins) make_free(node);
     }
 
     // A node that no group takes: it is inlined where it is used, up to the limits.
@@ -367,6 +368,21 @@ private:
         for (const NodeRef& source : node.sources)
             if (const int id = groups_.home(*source); id >= 0 && id != best) groups_[id].has_dependents = true;
         return groups_.enter(node, best, full);
+    }
+
+    // So does a gather whose index a group computes: it reads memory that another group has stored, or a leaf.
+    bool join_gather(const Node& node) {
+        const Node &source = node.source(0), &index = node.source(1);
+        const int id = groups_.home(index), from = groups_.home(source), below = groups_.level(source);
+        if (id < 0 || id == from || groups_[id].kind != KernelGraph::Kind::Rows || groups_[id].contraction)
+            return false;
+        if (below >= groups_[id].level) {
+            if (groups_[id].has_dependents) return false;
+            groups_[id].level = below + 1;
+        }
+        if (!groups_.admits(id, node)) return false;
+        if (from >= 0) groups_[from].has_dependents = true;
+        return groups_.enter(node, id, groups_.state(index).full);
     }
 
     const FusionGraph& graph_;

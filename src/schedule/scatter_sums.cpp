@@ -3,6 +3,7 @@
 
 #include "core/checked.h"
 #include "ir/build.h"
+#include "ir/rewrite.h"
 
 namespace weft::schedule {
 
@@ -18,9 +19,15 @@ bool is_all_zero(const NodeRef& base) {
     return zero && zero->as<ConstArg>().value == 0;
 }
 
-// Computed and checked once, not by each thread that looks at it; without the axes along which it is the same. It is below the rows: 32 bits hold it.
-NodeRef stored(const NodeRef& index) {
-    if (index->op == Op::Expand) return expand(stored(index->sources[0]), index->shape);
+// Computed once, not by each thread that looks at it; without the axes along which it is the same.
+NodeRef stored(const NodeRef& value) {
+    if (value->op == Op::Expand) return expand(stored(value->sources[0]), value->shape);
+    return value->op == Op::Param || constant_value(value) ? value : contiguous(value);
+}
+
+// An index is checked once, too. It is below the rows: 32 bits hold it.
+NodeRef stored_index(const NodeRef& index) {
+    if (index->op == Op::Expand) return expand(stored_index(index->sources[0]), index->shape);
     return contiguous(cast(index, DType::I32));
 }
 
@@ -50,11 +57,12 @@ NodeRef sum_of_scatter(const Node& scatter, const Target& target) {
     Shape domain = terms_of;
     domain[axis + 1] = rows;
     const auto spread = [&](const NodeRef& x) { return expand(reshape(x, terms_of), domain); };
-    const NodeRef here = equal_to(spread(stored(index)), expand(reshape(cast(iota(rows), DType::I32), line), domain));
+    const NodeRef here =
+        equal_to(spread(stored_index(index)), expand(reshape(cast(iota(rows), DType::I32), line), domain));
     const NodeRef nothing =
         in_order ? constant(value->dtype, Scalar(-0.0), domain) : constant(value->dtype, Scalar(0), domain);
     const SumOrder sequence{.kind = SumOrder::Kind::Sequence};
-    const NodeRef terms_there = where(here, spread(value), nothing);
+    const NodeRef terms_there = where(here, spread(stored(value)), nothing);
     return reshape(ir::reduce(Op::Add, terms_there, {arg.axis}, in_order ? &sequence : nullptr), base->shape);
 }
 

@@ -7,10 +7,12 @@
 #include "schedule/split_sums.h"
 
 #include "core/checked.h"
+#include "core/tensor_cores.h"
 #include "ir/build.h"
 #include "ir/contraction.h"
 #include "ir/walk.h"
 #include "schedule/ranks.h"
+#include "schedule/scan_blocks.h"
 #include "schedule/scatter_sums.h"
 
 #include <algorithm>
@@ -39,10 +41,11 @@ constexpr Rates kPlain{5, 4e7, 64, 2}, kTensorCores{75, 6e8, 128, 1};
 
 // ---- what is chosen --------------------------------------------------------------------------------------------------
 
-bool is_of_halves(const Node& factor) {
+// The type that memory has a factor in, before it is made wide for the sum.
+DType stored_type(const Node& factor) {
     const Node* node = &factor;
     while (is_movement(node->op) && node->op != Op::Insert) node = &node->source();
-    return node->op == Op::Cast && is_half(node->source().dtype);
+    return node->op == Op::Cast && is_half(node->source().dtype) ? node->source().dtype : factor.dtype;
 }
 
 // A sum that a stride thins out is computed in phases (kernel/phases.h), of which each has its own blocks. They come from remainders in the
@@ -216,6 +219,8 @@ NodeRef split_lanes(const Node& total, const Target& target) {
     const SumOrder lanes{.kind = SumOrder::Kind::Lanes, .lane_axes = 1}, in_order{.kind = SumOrder::Kind::Sequence};
     NodeRef sums = ir::reduce(Op::Add, reshape(sum.sources[0], cut), {axis}, &lanes);
     while (axis-- > last) sums = ir::reduce(Op::Add, sums, {axis}, &in_order);
+    sums = sums +
+           like(sums, 0);  // as the plain loops, which add the blocks to zero: a sum that was flushed to -0 becomes 0
     return ir::reduce(outer.op, reshape(sums, sum.shape), outer.axes, &outer.order);
 }
 
@@ -233,7 +238,7 @@ std::optional<SumSplit> choose_split(const Node& reduce, const Target& target) {
     std::vector<std::int64_t> extents;
     for (const std::int64_t axis : arg.axes) extents.push_back(domain[axis]);
     const bool tensor_cores =
-        target.tensor_cores != TensorCores::None && is_of_halves(*found->left) && is_of_halves(*found->right);
+        multiplies_halves(target, stored_type(*found->left), stored_type(*found->right), reduce.dtype, m, n);
     auto [whole, length] = inner_block(extents, kContractionBlock);
     // Tensor cores have an order of their own anyway. Blocks of whole slices begin where a copy unit can read them.
     if (tensor_cores && whole == extents.size()) length = ceil_div(length, kSlice) * kSlice;
@@ -270,6 +275,10 @@ Rewritten split_sums(std::span<const NodeRef> roots, const Target& target) {
              [&](const Match& m) { return sum_of_scatter(*m.root, target); }),
         rule("sort-by-ranks", pattern::op(Op::Part, {pattern::x}),
              [&](const Match& m) { return sorted_by_ranks(*m.root, target); }),
+        rule("scan-in-blocks", pattern::op(Op::Scan, {pattern::x}),
+             [&](const Match& m) { return scan_in_blocks(*m.root, target); }),
+        rule("search-by-halves", pattern::op(Op::Custom, {pattern::x, pattern::y}),
+             [&](const Match& m) { return searched_by_halves(*m.root, target); }),
     };
     return rewrite(roots, rules);
 }

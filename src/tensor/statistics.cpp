@@ -14,7 +14,7 @@ namespace {
 using ir::NodeRef;
 using ir::Op;
 
-void check_float(const Checker& check, const Tensor& x) {
+void check_statistics_dtype(const Checker& check, const Tensor& x) {
     check.dtype(is_float(x.dtype()), "x must be a float tensor, not ", x.dtype(), "; convert it with x.to(f32)");
 }
 
@@ -64,7 +64,7 @@ Tensor nansum(const Tensor& x, const Axes& axes, bool keepdim) {
 
 Tensor nanmean(const Tensor& x, const Axes& axes, bool keepdim) {
     const Checker check("nanmean", {{"x", x}, {"axes", axes}});
-    check_float(check, x);
+    check_statistics_dtype(check, x);
     const Dims reduced = check.axes(axes, x.rank());
     const NodeRef n = ir::cast(node_of(x), accumulator_of(x.dtype())), missing = nodes::is_nan(n);
     const NodeRef total = nodes::reduced(Op::Add, ir::where(missing, nodes::number(n, 0), n), reduced, keepdim);
@@ -106,14 +106,14 @@ Tensor cdist(const Tensor& a, const Tensor& b, double p) {
 
 Tensor normalize(const Tensor& x, double p, const Axes& axes, double eps) {
     const Checker check("normalize", {{"x", x}, {"axes", axes}});
-    check_float(check, x);
+    check_statistics_dtype(check, x);
     const Tensor wide = x.to(accumulator_of(x.dtype()));
     return (wide / clamp_min(norm(wide, p, axes, true), eps)).to(x.dtype());
 }
 
 Tensor renorm(const Tensor& x, double p, int axis, double limit) {
     const Checker check("renorm", {{"x", x}, {"p", p}, {"axis", axis}, {"limit", limit}});
-    check_float(check, x);
+    check_statistics_dtype(check, x);
     check.that(x.rank() >= 2, "x must have two axes at least");
     check.value(p > 0, "p must be positive");
     check.value(limit >= 0, "the limit must not be negative");

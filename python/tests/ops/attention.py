@@ -43,6 +43,8 @@ op(
     attentions,
     attention,
     result="same",
+    tolerance={"float16": (1e-3, 1e-3), "bfloat16": (1.6e-2, 4e-3)},
+    reason="the weights are halves before the second product, as in PyTorch",
     gradients=[Sample(*heads(1, 2, 2, dtype="float64")), Sample(*heads(1, 2, 2, dtype="float64"), is_causal=True)],
     errors=[Error(RuntimeError, DIFFER, floats(2, 3, 4), floats(2, 3, 5), floats(2, 3, 5))],
 )
