@@ -1,4 +1,4 @@
-// backend/backend.cpp: the list of backends: a new one is a line here and a folder.
+// backend/backend.cpp: finds backends and their devices in the list.
 #include "backend/backend.h"
 
 #include "core/str.h"
@@ -8,7 +8,11 @@
 namespace weft::backend {
 namespace {
 
-constexpr Backend& (*kBackends[])() = {x86_backend, c_backend, ref_backend, cuda_backend};  // the best one first
+constexpr Backend& (*kBackends[])() = {
+#define WEFT_BACKEND(name) name##_backend,
+#include "backend/backends.def"
+#undef WEFT_BACKEND
+};
 
 }  // namespace
 
@@ -21,10 +25,19 @@ std::string to_string(const LaunchSize& launch) {
     return text;
 }
 
-std::vector<std::string_view> names() {
+std::vector<std::string_view> names(CpuLevel level) {
     std::vector<std::string_view> result;
-    for (Backend& (*backend)() : kBackends)
-        if (backend().processor() == Processor::Cpu) result.push_back(backend().name());
+    for (Backend& (*get)() : kBackends)
+        if (get().processor() == Processor::Cpu && get().usable(level)) result.push_back(get().name());
+    return result;
+}
+
+std::vector<DeviceType> devices() {
+    std::vector<DeviceType> result;
+    for (Backend& (*get)() : kBackends) {
+        const std::span<const DeviceType> types = get().devices();
+        result.insert(result.end(), types.begin(), types.end());
+    }
     return result;
 }
 

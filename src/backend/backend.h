@@ -11,6 +11,10 @@
 #include <string_view>
 #include <vector>
 
+namespace weft::device {
+class DeviceRuntime;  // backend/device.h
+}
+
 namespace weft::backend {
 
 // What a chunk tells the runtime: its first failed Check; and asks it: whether to stop. The runtime gives each chunk one, and merges
@@ -51,6 +55,16 @@ public:
 // What of a program is kept as text, for WEFT_DEBUG=4 and 5.
 enum class Detail : std::uint8_t { None, Source, Machine };
 
+// A type of devices that a backend's programs run on. All of this is known before one is opened.
+struct DeviceType {
+    std::string_view name;  // "cuda" of "cuda:0"
+    // Opens the index-th. `host` gives the target of the CPU as it is configured now: passes that are off, subnormals, threads for host
+    // functions. Throws ValueError that says what is missing.
+    std::unique_ptr<device::DeviceRuntime> (*open)(int index, TargetRef (*host)()) = nullptr;
+    // Or there is no such device, and the host runs its programs, in memory that nothing else may touch: the target of the index-th.
+    Target (*simulated)(int index, const Target& host) = nullptr;
+};
+
 class Backend {
 public:
     virtual ~Backend() = default;
@@ -59,21 +73,22 @@ public:
     virtual bool built() const { return true; }                     // false: it stands in for one that this build lacks
     virtual bool usable(CpuLevel level) const = 0;                  // on this machine, with these instructions
     virtual std::string describe(const Target& target) const = 0;   // one line: "c: /usr/bin/cc -O2 …, 16 lanes"
+    virtual std::span<const DeviceType> devices() const { return {}; }  // that its programs run on, besides the CPU
     virtual bool starts_compiler() const { return false; }  // then many kernels in one call are cheaper than one by one
     // One program per kernel; may be called by several threads at once. Throws BackendError.
     virtual std::vector<std::shared_ptr<const Program>> compile(std::span<const kernel::Kernel* const> kernels,
                                                                 const Target& target, Detail detail = Detail::None) = 0;
 };
 
-Backend& ref_backend();   // always usable
-Backend& c_backend();     // needs a C compiler at run time; compile() says so if there is none
-Backend& x86_backend();   // machine code
-Backend& cuda_backend();  // PTX, for NVIDIA's GPUs
+#define WEFT_BACKEND(name) Backend& name##_backend();
+#include "backend/backends.def"
+#undef WEFT_BACKEND
 
-// The list of backends is in backend.cpp, the best one first. Of those for the CPU, "auto" is the first that is usable; a name is that one,
-// or `ref` where the system does not let it work. Throws ValueError naming the choices.
+// Of those for the CPU, "auto" is the first of the list that is usable; a name is that one, or `ref` where the system does not let it work.
+// Throws ValueError naming the choices.
 Backend& find(std::string_view name, CpuLevel level);
 Backend& named(const Target& target);
-std::vector<std::string_view> names();  // for the CPU
+std::vector<std::string_view> names(CpuLevel level);  // for the CPU, of those that are usable
+std::vector<DeviceType> devices();                    // of all backends
 
 }  // namespace weft::backend

@@ -1,5 +1,5 @@
 // backend/device.h: what a device is to the rest of Weft: memory, copies, and a way to run programs. The CPU is one (device/cpu.cpp); others
-// are a folder of src/backend/ each, and a line in the list of device/devices.cpp.
+// come with a backend (DeviceType).
 #pragma once
 
 #include "backend/backend.h"

@@ -63,8 +63,8 @@ Tensor pinned(const Tensor& x, Device device) {
 bool is_pinned(const Tensor& x) {
     if (x.device() != cpu || x.numel() == 0 || !other_devices()) return false;
     const void* const values = x.memory().data;
-    for (int index = 0; index < device_count(); ++index) {
-        device::DeviceRuntime* const opened = device::opened_runtime(Device(str("cuda:", index)).number());
+    for (int number = kCpu + 1; number <= UINT8_MAX; ++number) {
+        device::DeviceRuntime* const opened = device::opened_runtime(static_cast<std::uint8_t>(number));
         if (opened && opened->is_pinned(values)) return true;
     }
     return false;

@@ -1,7 +1,6 @@
-// device/devices.cpp: the list of devices, and copies between them.
+// device/devices.cpp: the types of devices, the CPU's and those of the backends; and copies between devices.
 #include "backend/device.h"
 
-#include "backend/cuda/runtime.h"
 #include "core/str.h"
 #include "device/cpu.h"
 #include "device/guarded.h"
@@ -14,32 +13,35 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <vector>
 
 namespace weft {
 namespace device {
 namespace {
 
-// Every type, and what opens the index-th device of it; null: this build cannot.
-struct DeviceType {
-    std::string_view name;
-    std::unique_ptr<DeviceRuntime> (*open)(int index);
-};
-constexpr std::array kTypes = {
-    DeviceType{"cpu", nullptr},
-    DeviceType{"cuda", [](int index) { return backend::cuda::open(index, current_target); }},
-    DeviceType{"guarded", open_guarded},
-    DeviceType{"simulated", open_simulated},
-};
+using backend::DeviceType;
+
+// Of every type: the host's own, and the backends'. By name.
+const std::vector<DeviceType>& types() {
+    static const std::vector<DeviceType>& all = *new std::vector<DeviceType>([] {
+        std::vector<DeviceType> result = backend::devices();
+        result.push_back({.name = "cpu"});
+        result.push_back({.name = "guarded", .simulated = [](int, const Target& host) { return host; }});
+        std::ranges::sort(result, {}, &DeviceType::name);
+        return result;
+    }());
+    return all;
+}
+
+const DeviceType& type_of(Device device) { return *std::ranges::find(types(), device.type(), &DeviceType::name); }
 
 constinit std::array<std::atomic<DeviceRuntime*>, 256> open{};  // by number; never closed. The CPU is always there
 
 DeviceRuntime& opened(std::uint8_t number) {
     const Device device = Device::of_number(number);
-    const auto type = std::ranges::find(kTypes, device.type(), &DeviceType::name);
-    if (!type->open)
-        throw ValueError(
-            str("there is no device ", device.name(), ": this build of Weft has none of the type ", device.type()));
-    std::unique_ptr<DeviceRuntime> runtime = type->open(device.index());
+    const DeviceType& type = type_of(device);
+    std::unique_ptr<DeviceRuntime> runtime =
+        type.open ? type.open(device.index(), current_target) : open_guarded(device.number(), type.simulated);
     note_other_device();
     DeviceRuntime* first = nullptr;  // another thread may have been faster
     return open[number].compare_exchange_strong(first, runtime.get()) ? *runtime.release() : *first;
@@ -94,12 +96,12 @@ void transfer(const ir::Storage& from, std::int64_t from_offset, const ir::Stora
 
 // Here and not beside the names: this file knows what opens them.
 std::span<const std::string_view> device_types() {
-    static constexpr auto kNames = [] {
-        std::array<std::string_view, device::kTypes.size()> names;
-        std::ranges::transform(device::kTypes, names.begin(), &device::DeviceType::name);
-        return names;
-    }();
-    return kNames;
+    static const std::vector<std::string_view>& names = *new std::vector<std::string_view>([] {
+        std::vector<std::string_view> result;
+        for (const backend::DeviceType& type : device::types()) result.push_back(type.name);
+        return result;
+    }());
+    return names;
 }
 
 }  // namespace weft

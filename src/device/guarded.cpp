@@ -81,20 +81,9 @@ std::byte* at(const Storage& storage, std::int64_t offset) {
 
 class Guarded final : public DeviceRuntime {
 public:
-    Guarded(std::string_view type, int index, Processor processor)
-        : number_(Device(str(type, ":", index)).number()), processor_(processor), tensor_cores_(index) {}
+    Guarded(std::uint8_t number, Target (*target)(int index, const Target& host)) : number_(number), target_(target) {}
     std::uint8_t number() const override { return number_; }
-    TargetRef target() override {
-        const TargetRef host = current_target();
-        if (processor_ == Processor::Cpu) return host;
-        Target target = *host;
-        target.processor = processor_;
-        target.backend = "cuda";
-        target.tensor_cores = tensor_cores_ == 0   ? TensorCores::None
-                              : tensor_cores_ == 1 ? TensorCores::Warpgroup
-                                                   : TensorCores::Warp;
-        return interned(target);
-    }
+    TargetRef target() override { return interned(target_(Device::of_number(number_).index(), *current_target())); }
     ir::StorageRef allocate(std::int64_t bytes) override {
         return std::make_shared<GuardedStorage>(number_, static_cast<std::size_t>(bytes));
     }
@@ -122,17 +111,13 @@ public:
 
 private:
     const std::uint8_t number_;
-    const Processor processor_;
-    const int tensor_cores_;  // "simulated:1" has those of 9.0, "simulated:2" those of 8.0
+    Target (*const target_)(int index, const Target& host);
 };
 
 }  // namespace
 
-std::unique_ptr<DeviceRuntime> open_guarded(int index) {
-    return std::make_unique<Guarded>("guarded", index, Processor::Cpu);
-}
-std::unique_ptr<DeviceRuntime> open_simulated(int index) {
-    return std::make_unique<Guarded>("simulated", index, Processor::Gpu);
+std::unique_ptr<DeviceRuntime> open_guarded(std::uint8_t number, Target (*target)(int index, const Target& host)) {
+    return std::make_unique<Guarded>(number, target);
 }
 
 }  // namespace weft::device

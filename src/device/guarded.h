@@ -6,9 +6,7 @@
 
 namespace weft::device {
 
-std::unique_ptr<DeviceRuntime> open_guarded(int index);
-
-// The same, for a GPU that is not there: its kernels are written as for one, and their loops interpreted. For tests: it is slow.
-std::unique_ptr<DeviceRuntime> open_simulated(int index);
+// Programs are made for the target that `target` gives for the index of the device, and must be ones that the host runs.
+std::unique_ptr<DeviceRuntime> open_guarded(std::uint8_t number, Target (*target)(int index, const Target& host));
 
 }  // namespace weft::device

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,9 +19,8 @@ namespace weft::testing {
 inline bool have_x86() { return backend::find("auto", level_here()).name() == "x86"; }
 
 inline std::vector<std::string> backends() {
-    std::vector<std::string> names{"ref", "c"};
-    if (have_x86()) names.push_back("x86");
-    return names;
+    const std::vector<std::string_view> best_first = backend::names(level_here());
+    return {best_first.rbegin(), best_first.rend()};
 }
 
 // The processor's level, lowered for a while.

@@ -3,6 +3,7 @@
 #include "backend/backend.h"
 #include "backend/cache.h"
 #include "backend/cuda/program.h"
+#include "backend/cuda/runtime.h"
 #include "backend/cuda/simulated.h"
 #include "core/str.h"
 
@@ -130,11 +131,26 @@ private:
     const Module module_, unaligned_;
 };
 
+// Loops of a GPU that is not there, for tests: "simulated:1" has the tensor cores of 9.0, "simulated:2" those of 8.0.
+Target simulated(int index, const Target& host) {
+    Target target = host;
+    target.processor = Processor::Gpu;
+    target.backend = "cuda";
+    target.tensor_cores = index == 0 ? TensorCores::None : index == 1 ? TensorCores::Warpgroup : TensorCores::Warp;
+    return target;
+}
+
+constexpr DeviceType kDevices[] = {
+    {.name = "cuda", .open = open},
+    {.name = "simulated", .simulated = simulated},
+};
+
 class CudaBackend final : public Backend {
 public:
     std::string_view name() const override { return "cuda"; }
     Processor processor() const override { return Processor::Gpu; }
     bool usable(CpuLevel) const override { return true; }
+    std::span<const DeviceType> devices() const override { return kDevices; }
     std::string describe(const Target& target) const override {
         return target.compute_capability ? str("cuda: PTX for compute capability ", target.compute_capability / 10, ".",
                                                target.compute_capability % 10)
