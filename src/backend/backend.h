@@ -57,7 +57,8 @@ enum class Detail : std::uint8_t { None, Source, Machine };
 
 // A type of devices that a backend's programs run on. All of this is known before one is opened.
 struct DeviceType {
-    std::string_view name;  // "cuda" of "cuda:0"
+    std::string_view name;         // "cuda" of "cuda:0"
+    bool multiplies_tf32 = false;  // factors of products of f32, where a program allows it
     // Opens the index-th. `host` gives the target of the CPU as it is configured now: passes that are off, subnormals, threads for host
     // functions. Throws ValueError that says what is missing.
     std::unique_ptr<device::DeviceRuntime> (*open)(int index, TargetRef (*host)()) = nullptr;

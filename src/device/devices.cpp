@@ -94,7 +94,7 @@ void transfer(const ir::Storage& from, std::int64_t from_offset, const ir::Stora
 
 }  // namespace device
 
-// Here and not beside the names: this file knows what opens them.
+// Here and not beside the names: this file knows the types.
 std::span<const std::string_view> device_types() {
     static const std::vector<std::string_view>& names = *new std::vector<std::string_view>([] {
         std::vector<std::string_view> result;
@@ -103,5 +103,7 @@ std::span<const std::string_view> device_types() {
     }());
     return names;
 }
+
+bool multiplies_tf32(Device device) { return device::type_of(device).multiplies_tf32; }
 
 }  // namespace weft

@@ -166,9 +166,8 @@ ir::FusedArg rounding_of(const NodeRef& a, const NodeRef& b) {
         while (ir::is_movement(node->op)) node = &node->source();
         return node->op == Op::Cast && is_half(node->source().dtype);
     };
-    const std::string_view device = Device::of_number(std::max(a->device, b->device)).type();
-    const bool on_gpu = device == "cuda" || device == "simulated";
-    return {.tf32 = on_gpu && !(is_half_inside(a) && is_half_inside(b))};
+    const Device device = Device::of_number(std::max(a->device, b->device));
+    return {.tf32 = multiplies_tf32(device) && !(is_half_inside(a) && is_half_inside(b))};
 }
 
 NodeRef contraction(const NodeRef& a, const NodeRef& b) {

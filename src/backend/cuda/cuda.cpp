@@ -141,8 +141,8 @@ Target simulated(int index, const Target& host) {
 }
 
 constexpr DeviceType kDevices[] = {
-    {.name = "cuda", .open = open},
-    {.name = "simulated", .simulated = simulated},
+    {.name = "cuda", .multiplies_tf32 = true, .open = open},
+    {.name = "simulated", .multiplies_tf32 = true, .simulated = simulated},
 };
 
 class CudaBackend final : public Backend {
