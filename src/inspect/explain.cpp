@@ -11,7 +11,6 @@
 #include "kernel/proven.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/profile.h"
-#include "schedule/simplify.h"
 
 #include <weft/debug.h>
 #include <weft/error.h>
@@ -121,9 +120,9 @@ private:
     void run_on(std::uint8_t device, const std::vector<ir::NodeRef>& roots) {
         const schedule::Captured captured = schedule::capture(roots, nullptr);
         if (captured.outputs.empty()) return;
-        const schedule::CanonicalGraph canonical = schedule::canonical_graph(captured, {});
-        result_.graph += ir::print_graph(schedule::simplify(canonical.outputs).roots);
-        const auto plan = pipeline::plan_for(captured, pipeline::target_of(device), lock_);
+        const TargetRef target = pipeline::target_of(device);
+        result_.graph += ir::print_graph(schedule::simplified(captured, {}, *target).simple.roots);
+        const auto plan = pipeline::plan_for(captured, target, lock_);
         const inspect::ItemOrigins origins = inspect::origins_of_items(captured);
         const inspect::PlanItems items = inspect::items_of(captured, *plan);
         for (std::size_t s = 0; s < plan->plan.steps.size(); ++s) {

@@ -50,7 +50,8 @@ int RunKinds::number_of(const schedule::Captured& captured, const std::shared_pt
         kind.names.push_back(name_of_step(plan->plan.steps[s], {kind.origins[s].data(), kind.origins[s].size()}));
     }
     for (const int item : items.values) kind.value_origins.push_back(item >= 0 ? origins[item] : ir::OriginIds());
-    const schedule::SimplifiedGraph graph = schedule::simplified(captured, plan->plan.run_time_constants);
+    const schedule::SimplifiedGraph graph =
+        schedule::simplified(captured, plan->plan.run_time_constants, *plan->target);
     kind.graph = ir::print_graph(graph.canonical.outputs);
     kind.simplified = ir::print_graph(graph.simple.roots);
     for (const auto& [rule, times] : graph.simple.applied) kind.rules.emplace_back(rule, times);

@@ -59,8 +59,7 @@ PlanItems items_of(const schedule::Captured& captured, const pipeline::CachedPla
     }
     {
         const ir::OriginScope scope(table, {}, true);
-        pipeline::make_plan(captured, plan.run_time_constants,
-                            {.donate = cached.target->donate, .target = cached.target});
+        pipeline::make_plan(captured, plan.run_time_constants, *cached.target, {.donate = cached.target->donate});
     }
 
     std::unordered_set<const Node*> stored;

@@ -74,10 +74,9 @@ ir::NodeRef viewed_memory(const ir::NodeRef& node) {
     return view ? schedule::buffer_of(*view) : nullptr;
 }
 
-schedule::Plan make_plan(const Captured& captured, std::vector<int> run_time_constants,
+schedule::Plan make_plan(const Captured& captured, std::vector<int> run_time_constants, const Target& target,
                          const schedule::PlanOptions& options) {
-    const schedule::SimplifiedGraph graph =
-        schedule::simplified(captured, std::move(run_time_constants), options.target);
+    const schedule::SimplifiedGraph graph = schedule::simplified(captured, std::move(run_time_constants), target);
     if (config().debug >= 3) std::clog << "-- graph, simplified\n" << ir::print_graph(graph.simple.roots);
     const schedule::StoredRoots roots = schedule::choose_stored_roots(captured, graph.canonical, graph.simple, options);
     schedule::Schedule kernels = schedule::fuse(roots.nodes, roots.boxes);
@@ -86,7 +85,7 @@ schedule::Plan make_plan(const Captured& captured, std::vector<int> run_time_con
     // donated.
     constexpr double kLongest = 0.1;
     if (!options.donate || schedule::seconds_after_donation(plan) <= kLongest) return plan;
-    return make_plan(captured, graph.run_time_constants, {.target = options.target});
+    return make_plan(captured, graph.run_time_constants, target, {});
 }
 
 TargetRef target_of(std::uint8_t device) { return device::runtime_of(device).target(); }
@@ -97,9 +96,9 @@ std::shared_ptr<const CachedPlan> plan_for(const Captured& captured, TargetRef t
     const std::int64_t start = now();
     auto made = std::make_shared<CachedPlan>();
     made->target = target;
-    schedule::PlanOptions options{.donate = target->donate, .target = target};
+    schedule::PlanOptions options{.donate = target->donate};
     do {
-        made->plan = make_plan(captured, found.run_time_constants, options);
+        made->plan = make_plan(captured, found.run_time_constants, *target, options);
         compile_steps(*made, graph);  // lower, optimise, compile: pipeline/programs.cpp
     } while (refuse_unproven(*made, options.not_donated));
     made->key.assign(captured.key.begin(), captured.key.end());

@@ -53,7 +53,7 @@ std::shared_ptr<const CachedPlan> plan_for(const schedule::Captured& captured, T
                                            std::unique_lock<std::recursive_mutex>& graph);
 
 // … up to plan: kernels are not compiled.
-schedule::Plan make_plan(const schedule::Captured& captured, std::vector<int> run_time_constants,
+schedule::Plan make_plan(const schedule::Captured& captured, std::vector<int> run_time_constants, const Target& target,
                          const schedule::PlanOptions& options);
 
 }  // namespace weft::pipeline

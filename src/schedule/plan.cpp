@@ -204,7 +204,7 @@ void follow(ir::Rewritten& simple, ir::Rewritten&& next) {
 
 }  // namespace
 
-SimplifiedGraph simplified(const Captured& captured, std::vector<int> run_time_constants, const Target* target) {
+SimplifiedGraph simplified(const Captured& captured, std::vector<int> run_time_constants, const Target& target) {
     SimplifiedGraph graph{.run_time_constants = std::move(run_time_constants)};
     graph.canonical = canonical_graph(captured, graph.run_time_constants);
     ir::verify_graph(graph.canonical.outputs, "capture");
@@ -220,8 +220,8 @@ SimplifiedGraph simplified(const Captured& captured, std::vector<int> run_time_c
         graph.blocks = true;
         ir::verify_graph(graph.simple.roots, "blocks");
     }
-    if (target && target->processor == Processor::Gpu && target->split_sums) {
-        follow(graph.simple, split_sums(graph.simple.roots, *target));
+    if (target.processor == Processor::Gpu && target.split_sums) {
+        follow(graph.simple, split_sums(graph.simple.roots, target));
         ir::verify_graph(graph.simple.roots, "split sums");
     }
     return graph;

@@ -51,7 +51,6 @@ struct Plan {
 struct PlanOptions {
     bool donate = false;           // outputs may take over the memory of leaves whose last use is in this run …
     std::vector<int> not_donated;  // … but for these: the order of a kernel that reads and writes them was not proven
-    const Target* target = nullptr;  // what kernels are made for; null: a CPU
 };
 
 // The "simplify" arrow: the captured graph with leaves as parameters and some constants as scalars, before and after the rules.
@@ -61,8 +60,7 @@ struct SimplifiedGraph {
     ir::Rewritten simple;
     bool blocks = false;  // large values are computed in blocks: one is let go before the next
 };
-SimplifiedGraph simplified(const Captured& captured, std::vector<int> run_time_constants,
-                           const Target* target = nullptr);
+SimplifiedGraph simplified(const Captured& captured, std::vector<int> run_time_constants, const Target& target);
 
 // The "plan" arrow. Throws InternalError if what it made is not safe (schedule/verify_plan.h).
 struct StoredRoots;

@@ -132,6 +132,20 @@ TEST_CASE("kernels of a device are on its row, copies on the thread's; the host'
     CHECK(explain(exp(rand({9}).to("simulated"))).kernels.back().estimate == 0);
 }
 
+TEST_CASE("the graph that a profile shows is the one that ran: on a GPU a short sort is a sum") {
+    const Tensor x = rand({4, 37}).to("simulated").realize();
+    Profile profile("graphs");
+    sort(x).values.realize();
+    profile.stop();
+    const std::string json = profile.json();
+    const std::size_t asked = json.find("\"graph\""), ran = json.find("\"simplified\"", asked),
+                      rules = json.find("\"rules\"", ran);
+    REQUIRE(rules != std::string::npos);
+    CHECK(times_in(json.substr(asked, ran - asked), "custom") > 0);
+    CHECK(times_in(json.substr(ran, rules - ran), "custom") == 0);
+    CHECK(times_in(json.substr(ran, rules - ran), "reduce") > 0);
+}
+
 TEST_CASE("a device that is behind is asked for its times when the profile is read, or has many of them to ask for") {
     const auto plan = some_plan();
     Profile profile("behind");

@@ -22,7 +22,7 @@ ir::NodeRef floats(const Shape& shape) {
 
 bool donates(const ir::NodeRef& root) {
     const schedule::Captured captured = schedule::capture(std::span(&root, 1), [](const ir::Storage&) { return true; });
-    const schedule::Plan plan = pipeline::make_plan(captured, {}, {.donate = true});
+    const schedule::Plan plan = pipeline::make_plan(captured, {}, Target(), {.donate = true});
     const bool takes_over = std::ranges::any_of(
         plan.values, [](const auto& value) { return value.where == schedule::PlanValue::Where::Donated; });
     CHECK((schedule::seconds_after_donation(plan) > 0) == takes_over);

@@ -43,7 +43,7 @@ struct Case {
     explicit Case(std::vector<NodeRef> nodes, bool donatable = true)
         : asked(std::move(nodes)),
           captured(schedule::capture(asked, [donatable](const ir::Storage&) { return donatable; })) {
-        plan = pipeline::make_plan(captured, {}, {.donate = true});
+        plan = pipeline::make_plan(captured, {}, Target(), {.donate = true});
     }
     std::vector<NodeRef> roots() const {
         std::vector<NodeRef> result;

@@ -99,7 +99,7 @@ TEST_CASE("a leaf that is refused is not donated") {
     const Captured captured = capture(asked, [](const ir::Storage&) { return true; });
     const auto donated = [&](const PlanOptions& options) {
         std::vector<int> leaves;
-        for (const PlanValue& value : pipeline::make_plan(captured, {}, options).values)
+        for (const PlanValue& value : pipeline::make_plan(captured, {}, Target(), options).values)
             if (value.where == Where::Donated) leaves.push_back(value.leaf);
         return leaves;
     };

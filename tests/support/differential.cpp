@@ -360,7 +360,7 @@ schedule::Plan plan_of(const Roots& roots, TargetRef target) {
     const std::lock_guard lock(ir::graph_lock());
     const schedule::Captured captured = schedule::capture(roots, nullptr);
     if (captured.outputs.empty()) return {};
-    return pipeline::make_plan(captured, {}, {.target = target});
+    return pipeline::make_plan(captured, {}, target ? *target : Target(), {});
 }
 
 void compile_together(std::span<const Roots> graphs, const Mode& mode) {
