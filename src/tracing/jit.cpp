@@ -3,8 +3,8 @@
 
 #include "cells/state.h"
 #include "core/str.h"
-#include "device/target.h"
 #include "pipeline/observer.h"
+#include "pipeline/pipeline.h"
 #include "tracing/recorder.h"
 
 #include <weft/error.h>
@@ -45,12 +45,8 @@ Dims strides_seen(const Tensor& input, const Memory& memory) {
 }
 
 tracing::Signature signature_of(std::span<const Tensor> inputs, std::span<const Memory> memory) {
-    tracing::Signature result{.inputs = {},
-                              .same_as = {},
-                              .in_base = {},
-                              .mode = graph_mode(),
-                              .observed = pipeline::observer() != nullptr,
-                              .target = device::current_target()};
+    tracing::Signature result{
+        .inputs = {}, .same_as = {}, .in_base = {}, .mode = graph_mode(), .observed = pipeline::observer() != nullptr};
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         result.inputs.push_back(layout_of(memory[i]));
         result.same_as.push_back(first_with_cell(inputs, i));
@@ -59,8 +55,9 @@ tracing::Signature signature_of(std::span<const Tensor> inputs, std::span<const 
     return result;
 }
 
-// The same as comparing with signature_of(), without making one.
-bool matches(const tracing::Signature& signature, std::span<const Tensor> inputs, std::span<const Memory> memory) {
+// The same as comparing with signature_of(), without making one; and the device still has the target that the plan was made for.
+bool matches(const Recording& recording, std::span<const Tensor> inputs, std::span<const Memory> memory) {
+    const tracing::Signature& signature = recording.signature;
     if (signature.inputs.size() != inputs.size() || !(signature.mode == graph_mode())) return false;
     if (!signature.observed && pipeline::observer()) return false;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -71,7 +68,7 @@ bool matches(const tracing::Signature& signature, std::span<const Tensor> inputs
             !(signature.in_base[i] == strides_seen(inputs[i], memory[i])))
             return false;
     }
-    return signature.target == device::current_target();
+    return signature.target == pipeline::target_of(recording.device);
 }
 
 void check_inputs(std::span<const Tensor> inputs) {
@@ -173,7 +170,7 @@ std::optional<std::vector<Tensor>> Jit::State::replay_known(std::span<const Tens
             const cells::InsideRun inside;
             for (std::size_t i = 0; i < candidates.size() && pending.empty(); ++i) {
                 const std::shared_ptr<const Recording>& recording = candidates[i];
-                if (!recording->settled || !matches(recording->signature, inputs, memory)) continue;
+                if (!recording->settled || !matches(*recording, inputs, memory)) continue;
                 tracing::Binding binding;
                 std::unique_lock lock(ir::graph_lock());
                 const Fit found = fit(*recording, inputs, memory, binding);

@@ -305,8 +305,8 @@ void Recorder::plan_it(std::unique_lock<std::recursive_mutex>& graph) {
     Recording& recording = *recording_;
     recording.device = common_device();
     const schedule::Captured captured = schedule::capture(roots_, nullptr);
-    if (!captured.outputs.empty())
-        recording.plan = pipeline::plan_for(captured, device::runtime_of(recording.device).target(), graph);
+    const TargetRef target = recording.signature.target = pipeline::target_of(recording.device);
+    if (!captured.outputs.empty()) recording.plan = pipeline::plan_for(captured, target, graph);
     if (pipeline::Observer* const watching = pipeline::observer(); watching && recording.plan)
         recording.observed = watching->captured(captured, recording.plan);
     std::vector<bool> used(stand_ins_.size(), false);

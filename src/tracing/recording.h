@@ -33,8 +33,9 @@ struct Signature {
     std::vector<int> same_as;   // per input: the first input with the same cell
     std::vector<Dims> in_base;  // per input: its strides in its base, which contiguous() and reshape() ask for
     GraphMode mode;
-    bool observed = false;       // captured while a profile recorded: its kernels know their lines
-    TargetRef target = nullptr;  // equal ones are one object
+    bool observed = false;  // captured while a profile recorded: its kernels know their lines
+    TargetRef target =
+        nullptr;  // of the device that it computes on, known once it is recorded; equal ones are one object
     friend bool operator==(const Signature&, const Signature&) = default;
 };
 
