@@ -16,7 +16,6 @@
 #include <mutex>
 #include <set>
 #include <system_error>
-#include <thread>
 #include <unordered_map>
 
 #include <dlfcn.h>
@@ -113,7 +112,7 @@ public:
 
 private:
     std::shared_ptr<const Program> load(const Job& job, const fs::path& file);
-    void build(const Compiler& compiler, std::span<Job* const> jobs);
+    void build(const Compiler& compiler, std::span<Job* const> jobs, int threads);
     void build_part(const Compiler& compiler, std::span<Job* const> jobs);
     void build_file(const Compiler& compiler, std::span<Job* const> jobs);
     std::shared_ptr<const Program> remembered(const std::string& key);
@@ -156,13 +155,13 @@ std::shared_ptr<const Program> CBackend::load(const Job& job, const fs::path& fi
     return std::make_shared<const CProgram>(std::move(library), function, job.symbol, source_of(job), file);
 }
 
-// One file pays for one start of the compiler; only what takes long to compile is cut into files, for the other cores.
-void CBackend::build(const Compiler& compiler, std::span<Job* const> jobs) {
+// One file pays for one start of the compiler; only what takes long to compile is cut into files, for the other threads.
+void CBackend::build(const Compiler& compiler, std::span<Job* const> jobs, int threads) {
     constexpr std::size_t kFileBytes = 48 * 1024;
     std::size_t bytes = 0;
     for (const Job* job : jobs) bytes += job->printed.function.size();
-    const std::size_t cores = std::clamp(std::thread::hardware_concurrency(), 1u, 8u);
-    const std::size_t files = std::min({cores, jobs.size(), 1 + bytes / kFileBytes});
+    const auto compilers = static_cast<std::size_t>(std::clamp(threads, 1, 8));
+    const std::size_t files = std::min({compilers, jobs.size(), 1 + bytes / kFileBytes});
 
     std::vector<std::vector<Job*>> parts(files);
     std::vector<std::size_t> sizes(files);
@@ -256,7 +255,7 @@ std::vector<std::shared_ptr<const Program>> CBackend::compile(std::span<const ke
         if (job.program) remember(job);
         else if (missing.emplace(job.key, &job).second) to_build.push_back(&job);
     }
-    if (!to_build.empty()) build(compiler, to_build);
+    if (!to_build.empty()) build(compiler, to_build, target.threads);
 
     std::vector<std::shared_ptr<const Program>> programs;
     for (const Job& job : jobs) programs.push_back(job.program ? job.program : missing.at(job.key)->program);
