@@ -45,7 +45,7 @@ void compile_steps(CachedPlan& made, GraphLock& graph) {
     std::vector<const ir::KernelGraph*> graphs;
     for (const schedule::PlanStep& step : made.plan.steps)
         if (!step.kernel.custom) graphs.push_back(&step.kernel.graph);
-    const auto compiled = compile(graphs, made.target, graph);
+    const auto compiled = compile(graphs, made.target, config().debug, graph);
     made.kernels.clear();
     std::size_t next = 0;
     for (const schedule::PlanStep& step : made.plan.steps)

@@ -1,7 +1,6 @@
 // pipeline/programs.cpp: the program cache. Kernel graphs are hash-consed, so a key compares a handful of pointers.
 #include "pipeline/programs.h"
 
-#include "core/config.h"
 #include "core/interrupt.h"
 #include "core/unlocked.h"
 #include "device/denormals.h"
@@ -84,31 +83,31 @@ struct Job {
     std::shared_ptr<const backend::Program> program;
 };
 
-void lower(Job& job, const Target& target) {
-    job.proven = kernel::proven_kernel(job.copy, target, config().debug >= 3 ? trace_pass : kernel::Trace());
+void lower(Job& job, const Target& target, int debug) {
+    job.proven = kernel::proven_kernel(job.copy, target, debug >= 3 ? trace_pass : kernel::Trace());
     count(counter_cells().passes_refused, static_cast<std::int64_t>(job.proven.refused.size()));
-    if (config().debug >= 1)
+    if (debug >= 1)
         for (const std::string& why : job.proven.refused) std::clog << why << "\n";
 }
 
 // Constants are computed as kernels would compute them without flushing: device::run_chunks() flushes.
-void compile_all(std::span<Job> jobs, const Target& target) {
+void compile_all(std::span<Job> jobs, const Target& target, int debug) {
     backend::Backend& backend = backend::named(target);
-    const backend::Detail detail = config().debug >= 5   ? backend::Detail::Machine
-                                   : config().debug >= 4 ? backend::Detail::Source
-                                                         : backend::Detail::None;
+    const backend::Detail detail = debug >= 5   ? backend::Detail::Machine
+                                   : debug >= 4 ? backend::Detail::Source
+                                                : backend::Detail::None;
     const bool together = backend.starts_compiler();
     const auto work = [&](std::int64_t begin, std::int64_t end, int) {
         const device::DenormalScope keeping(true);
         for (Job& job : jobs.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin))) {
             poll_interrupt();
-            lower(job, target);
+            lower(job, target, debug);
             const kernel::Kernel* const kernel = &job.proven.kernel;
             if (!together) job.program = backend.compile(std::span(&kernel, 1), target, detail).front();
         }
     };
     device::run_chunks(static_cast<std::int64_t>(jobs.size()), work,
-                       {.threads = target.threads, .parallel = config().debug == 0});
+                       {.threads = target.threads, .parallel = debug == 0});
     if (!together || jobs.empty()) return;
     std::vector<const kernel::Kernel*> kernels;
     for (const Job& job : jobs) kernels.push_back(&job.proven.kernel);
@@ -116,7 +115,7 @@ void compile_all(std::span<Job> jobs, const Target& target) {
     for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].program = programs[i];
 }
 
-std::shared_ptr<const Compiled> finished(Job& job) {
+std::shared_ptr<const Compiled> finished(Job& job, int debug) {
     const kernel::Kernel& k = job.proven.kernel;
     auto compiled = std::make_shared<Compiled>();
     compiled->program = job.program;
@@ -126,8 +125,8 @@ std::shared_ptr<const Compiled> finished(Job& job) {
     compiled->chunks = kernel::parallel_extent(k);
     compiled->scratch_bytes = k.scratch_bytes;
     compiled->unordered = job.proven.unordered;
-    if (config().debug >= 4) std::clog << job.program->source() << "\n";
-    if (config().debug >= 5) std::clog << job.program->machine() << "\n";
+    if (debug >= 4) std::clog << job.program->source() << "\n";
+    if (debug >= 5) std::clog << job.program->machine() << "\n";
     return compiled;
 }
 
@@ -140,7 +139,7 @@ void clear_program_cache() {
 }
 
 std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph* const> graphs, TargetRef target,
-                                                     std::unique_lock<std::recursive_mutex>& graph) {
+                                                     int debug, std::unique_lock<std::recursive_mutex>& graph) {
     std::vector<std::shared_ptr<const Compiled>> result(graphs.size());
     std::vector<Job> missing;
     std::unordered_map<KeyView, std::size_t, KeyHash, SameKey> first;  // equal kernels within this call
@@ -160,11 +159,11 @@ std::vector<std::shared_ptr<const Compiled>> compile(std::span<const KernelGraph
     }
     if (!missing.empty()) {
         const Unlocked building_goes_on(graph);
-        compile_all(missing, *target);
+        compile_all(missing, *target, debug);
     }
     count(counter_cells().kernels_compiled, static_cast<std::int64_t>(missing.size()));
     for (Job& job : missing) {
-        result[job.graph] = finished(job);
+        result[job.graph] = finished(job, debug);
         Key key{*graphs[job.graph], target};
         if (program_cache().entries.contains(key)) continue;  // another thread was quicker
         program_cache().recent.emplace_front(key, result[job.graph]);

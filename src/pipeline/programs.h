@@ -30,9 +30,10 @@ struct Compiled {
     std::vector<int> unordered;  // donated parameters that must not share memory after all (kernel/proven.h)
 };
 
-// One per graph; what is not cached is compiled, on all threads and without the graph lock, which the caller holds.
+// One per graph; what is not cached is compiled, on all threads and without the graph lock, which the caller holds. `debug` is how much is
+// printed on the way (WEFT_DEBUG).
 std::vector<std::shared_ptr<const Compiled>> compile(std::span<const ir::KernelGraph* const> graphs, TargetRef target,
-                                                     std::unique_lock<std::recursive_mutex>& graph);
+                                                     int debug, std::unique_lock<std::recursive_mutex>& graph);
 
 void clear_program_cache();
 

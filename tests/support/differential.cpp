@@ -377,7 +377,7 @@ void compile_together(std::span<const Roots> graphs, const Mode& mode) {
         for (const schedule::PlanStep& step : plan.steps)
             if (!step.kernel.custom) kernels.push_back(&step.kernel.graph);
     std::unique_lock graph(ir::graph_lock());
-    pipeline::compile(kernels, device::current_target(), graph);
+    pipeline::compile(kernels, device::current_target(), config().debug, graph);
 }
 
 // ---- a smaller graph ------------------------------------------------------------------------------------------------
