@@ -2,10 +2,9 @@
 // to leaves and scalars at each run.
 #pragma once
 
-#include "core/target.h"
-#include "ir/rewrite.h"
 #include "schedule/capture.h"
 #include "schedule/fuse.h"
+#include "schedule/simplified_graph.h"
 
 #include <cstdint>
 #include <vector>
@@ -52,15 +51,6 @@ struct PlanOptions {
     bool donate = false;           // outputs may take over the memory of leaves whose last use is in this run …
     std::vector<int> not_donated;  // … but for these: the order of a kernel that reads and writes them was not proven
 };
-
-// The "simplify" arrow: the captured graph with leaves as parameters and some constants as scalars, before and after the rules.
-struct SimplifiedGraph {
-    std::vector<int> run_time_constants;
-    CanonicalGraph canonical;
-    ir::Rewritten simple;
-    bool blocks = false;  // large values are computed in blocks: one is let go before the next
-};
-SimplifiedGraph simplified(const Captured& captured, std::vector<int> run_time_constants, const Target& target);
 
 // The "plan" arrow. Throws InternalError if what it made is not safe (schedule/verify_plan.h).
 struct StoredRoots;

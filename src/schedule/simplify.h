@@ -1,5 +1,5 @@
-// schedule/simplify.h: the "simplify" arrow: graph in, smaller graph out. Every rule keeps the bits, but for sums that it regroups
-// before their order is decided (a split of a long reduction).
+// schedule/simplify.h: the rules of the "simplify" arrow (schedule/simplified_graph.h). Every rule keeps the bits, but for sums that it
+// regroups before their order is decided (a split of a long reduction).
 #pragma once
 
 #include "ir/rewrite.h"
