@@ -4,8 +4,8 @@
 #include "core/str.h"
 #include "core/word.h"
 #include "ir/build.h"
+#include "pipeline/across_devices.h"
 #include "pipeline/observer.h"
-#include "pipeline/pipeline.h"
 
 #include <weft/error.h>
 

@@ -42,8 +42,8 @@ ir::NodeRef viewed_memory(const ir::NodeRef& node);
 // The caller holds the run lock, and the graph lock once, by `graph`: it is let go while kernels run.
 Result evaluate(const Request& request, std::unique_lock<std::recursive_mutex>& graph);
 
-// A dense Buffer's elements, copied to another device.
-ir::NodeRef moved(const ir::Node& buffer, std::uint8_t device, Observer* watching);
+// The same for one whose values are all on this device: one run of one plan.
+Result evaluate_on(std::uint8_t device, const Request& request, std::unique_lock<std::recursive_mutex>& graph);
 
 TargetRef target_of(std::uint8_t device);  // what code for it is made for now
 
