@@ -44,6 +44,7 @@ struct Schedule {
 struct RootBox {
     NodeRef insert;
     Dims strides;
+    friend bool operator==(const RootBox&, const RootBox&) = default;
 };
 using RootBoxes = std::unordered_map<const ir::Node*, RootBox>;
 

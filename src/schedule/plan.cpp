@@ -37,8 +37,8 @@ public:
     Planner(const Captured& captured, const SimplifiedGraph& graph, const StoredRoots& roots)
         : captured_(captured), graph_(graph), roots_(roots) {}
 
-    Plan run(Schedule schedule, const PlanOptions& options) {
-        for (ScheduledKernel& kernel : schedule.kernels) add_step(std::move(kernel));
+    Plan run(const Schedule& schedule, const PlanOptions& options) {
+        for (const ScheduledKernel& kernel : schedule.kernels) add_step(kernel);
         for (const PlacedValue& placed : schedule.placed) place_inside(placed);
         for (const PlacedValue& slice : schedule.slices) place_slice(slice);
         share_kernels(plan_, static_cast<int>(captured_.scalars.size() + graph_.run_time_constants.size()));
@@ -84,11 +84,10 @@ private:
         return found->second;
     }
 
-    void add_step(ScheduledKernel kernel) {
-        PlanStep step;
+    void add_step(const ScheduledKernel& kernel) {
+        PlanStep step{.kernel = kernel, .values = {}};
         for (const NodeRef& value : kernel.values)
             step.values.push_back(value->op == Op::Param ? leaf_value(*value) : stored_value(*value));
-        step.kernel = std::move(kernel);
         plan_.steps.push_back(std::move(step));
     }
 
@@ -189,9 +188,9 @@ private:
 
 }  // namespace
 
-Plan plan_memory(const Captured& captured, const SimplifiedGraph& graph, const StoredRoots& roots, Schedule schedule,
+Plan plan_memory(const Captured& captured, const SimplifiedGraph& graph, const FusedGraph& fused,
                  const PlanOptions& options) {
-    Plan plan = Planner(captured, graph, roots).run(std::move(schedule), options);
+    Plan plan = Planner(captured, graph, fused.roots).run(fused.kernels, options);
     verify_plan(plan, captured, graph.simple.roots);
     return plan;
 }

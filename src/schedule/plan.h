@@ -53,8 +53,8 @@ struct PlanOptions {
 };
 
 // The "plan" arrow. Throws InternalError if what it made is not safe (schedule/verify_plan.h).
-struct StoredRoots;
-Plan plan_memory(const Captured& captured, const SimplifiedGraph& graph, const StoredRoots& roots, Schedule schedule,
+struct FusedGraph;
+Plan plan_memory(const Captured& captured, const SimplifiedGraph& graph, const FusedGraph& fused,
                  const PlanOptions& options);
 
 }  // namespace weft::schedule

@@ -14,10 +14,9 @@ using ir::Op;
 
 class Chooser {
 public:
-    Chooser(const Captured& captured, const CanonicalGraph& canonical, const ir::Rewritten& simple,
-            const PlanOptions& options)
+    Chooser(const Captured& captured, const SimplifiedGraph& graph, const PlanOptions& options)
         : captured_(captured), donation_(captured, options) {
-        if (options.donate) box_leaves_.emplace(captured, canonical, simple);
+        if (options.donate) box_leaves_.emplace(captured, graph.canonical, graph.simple);
     }
 
     StoredRoots run(std::span<const NodeRef> roots) {
@@ -70,9 +69,16 @@ private:
 
 }  // namespace
 
-StoredRoots choose_stored_roots(const Captured& captured, const CanonicalGraph& canonical, const ir::Rewritten& simple,
-                                const PlanOptions& options) {
-    return Chooser(captured, canonical, simple, options).run(simple.roots);
+StoredRoots choose_stored_roots(const Captured& captured, const SimplifiedGraph& graph, const PlanOptions& options) {
+    return Chooser(captured, graph, options).run(graph.simple.roots);
+}
+
+FusedGraph fused(const Captured& captured, const SimplifiedGraph& graph, const PlanOptions& options,
+                 FusedGraph before) {
+    StoredRoots roots = choose_stored_roots(captured, graph, options);
+    const bool same = roots.nodes == before.roots.nodes && roots.boxes == before.roots.boxes;
+    Schedule kernels = same ? std::move(before.kernels) : fuse(roots.nodes, roots.boxes);
+    return {std::move(roots), std::move(kernels)};
 }
 
 }  // namespace weft::schedule

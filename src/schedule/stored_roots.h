@@ -1,9 +1,10 @@
-// schedule/stored_roots.h: what each output of a graph is stored as: between simplify and fuse.
+// schedule/stored_roots.h: the "fuse" arrow: what each output of a graph is stored as, and the kernels that store it.
 #pragma once
 
 #include "schedule/box_leaves.h"
 #include "schedule/capture.h"
 #include "schedule/fuse.h"
+#include "schedule/plan.h"
 
 #include <unordered_map>
 #include <vector>
@@ -22,7 +23,15 @@ struct StoredRoots {
     RootBoxes boxes;
 };
 
-StoredRoots choose_stored_roots(const Captured& captured, const CanonicalGraph& canonical, const ir::Rewritten& simple,
-                                const PlanOptions& options);
+StoredRoots choose_stored_roots(const Captured& captured, const SimplifiedGraph& graph, const PlanOptions& options);
+
+struct FusedGraph {
+    StoredRoots roots;
+    Schedule kernels;
+};
+
+// `before` is empty, or the same graph's for other options: its kernels are taken where the roots are stored as there. Without boxes they are.
+FusedGraph fused(const Captured& captured, const SimplifiedGraph& graph, const PlanOptions& options,
+                 FusedGraph before = {});
 
 }  // namespace weft::schedule

@@ -1,5 +1,6 @@
 // tests/schedule/donation_test.cpp: each condition under which a step may write into donatable memory. Next to each plan that
 // must not donate stands one that differs in that condition only, and does.
+#include "schedule/stored_roots.h"
 #include "schedule/support.h"
 
 #include <doctest/doctest.h>
@@ -167,4 +168,23 @@ TEST_CASE("who reads a slice comes after who writes the array, even if that writ
     REQUIRE(c.plan.steps.size() == 4);
     REQUIRE(c.donates(h));
     CHECK(c.plan.steps[0].kernel.graph.outputs.size() == 2);
+}
+
+TEST_CASE(
+    "kernels stay when memory may not be donated after all, but for a box that is then no longer written in place") {
+    const std::lock_guard lock(ir::graph_lock());
+    const NodeRef w = leaf({8, 8}), v = leaf({2, 8}), twice = v + v;
+    const auto again = [&](const NodeRef& root) {
+        const schedule::Captured captured =
+            schedule::capture(std::span(&root, 1), [](const ir::Storage&) { return true; });
+        const schedule::SimplifiedGraph graph = schedule::simplified(captured, {}, Target());
+        schedule::FusedGraph donating = schedule::fused(captured, graph, {.donate = true});
+        const auto* const kernels = donating.kernels.kernels.data();
+        const schedule::FusedGraph result = schedule::fused(captured, graph, {}, std::move(donating));
+        CHECK(result.kernels.kernels.size() == schedule::fused(captured, graph, {}).kernels.kernels.size());
+        schedule::plan_memory(captured, graph, result, {});
+        return result.kernels.kernels.data() == kernels;
+    };
+    CHECK(again(-w));
+    CHECK_FALSE(again(ir::insert(w, twice, {3, 0})));
 }
