@@ -130,7 +130,8 @@ TransformerEncoder::TransformerEncoder(std::int64_t d_model, std::int64_t heads,
     for (int i = 0; i < count; ++i) layers.add<TransformerEncoderLayer>(d_model, heads, settings);
     child("layers", layers);
     if (!norm_at_end) return;
-    norm = std::make_unique<LayerNorm>(Shape{d_model}, settings.layer_norm_eps, true, settings.bias);
+    norm = std::make_unique<LayerNorm>(Shape{d_model},
+                                       LayerNormSettings{.eps = settings.layer_norm_eps, .bias = settings.bias});
     child("norm", *norm);
 }
 

@@ -26,22 +26,22 @@ Tensor fan_in_uniform(const Shape& shape, std::int64_t inputs) {
     return uniform(shape, -bound, bound);
 }
 
-Linear::Linear(std::int64_t in, std::int64_t out, bool with_bias, std::optional<Device> device) {
+Linear::Linear(std::int64_t in, std::int64_t out, const LinearSettings& settings) {
     check_positive("Linear", {in, out});
-    const DeviceScope there = made_on(device);
+    const DeviceScope there = made_on(settings.device);
     weight = fan_in_uniform({out, in}, in);
-    if (with_bias) bias = fan_in_uniform({out}, in);
+    if (settings.bias) bias = fan_in_uniform({out}, in);
     parameter("weight", weight);
     parameter("bias", bias);
 }
 
 Tensor Linear::forward(const Tensor& x) { return linear(x, weight, bias); }
 
-Bilinear::Bilinear(std::int64_t in1, std::int64_t in2, std::int64_t out, bool with_bias, std::optional<Device> device) {
+Bilinear::Bilinear(std::int64_t in1, std::int64_t in2, std::int64_t out, const LinearSettings& settings) {
     check_positive("Bilinear", {in1, in2, out});
-    const DeviceScope there = made_on(device);
+    const DeviceScope there = made_on(settings.device);
     weight = fan_in_uniform({out, in1, in2}, in1);
-    if (with_bias) bias = fan_in_uniform({out}, in1);
+    if (settings.bias) bias = fan_in_uniform({out}, in1);
     parameter("weight", weight);
     parameter("bias", bias);
 }
@@ -62,18 +62,16 @@ Tensor table(const char* layer, std::int64_t count, std::int64_t features, std::
 
 }  // namespace
 
-Embedding::Embedding(std::int64_t count, std::int64_t features, std::optional<std::int64_t> padding_row,
-                     std::optional<Device> device)
-    : padding(padding_row) {
-    const DeviceScope there = made_on(device);
+Embedding::Embedding(std::int64_t count, std::int64_t features, const EmbeddingSettings& settings)
+    : padding(settings.padding) {
+    const DeviceScope there = made_on(settings.device);
     weight = table("Embedding", count, features, padding);
     parameter("weight", weight);
 }
 
-EmbeddingBag::EmbeddingBag(std::int64_t count, std::int64_t features, BagMode mode,
-                           std::optional<std::int64_t> padding_row, std::optional<Device> device)
-    : mode(mode), padding(padding_row) {
-    const DeviceScope there = made_on(device);
+EmbeddingBag::EmbeddingBag(std::int64_t count, std::int64_t features, const EmbeddingBagSettings& settings)
+    : mode(settings.mode), padding(settings.padding) {
+    const DeviceScope there = made_on(settings.device);
     weight = table("EmbeddingBag", count, features, padding);
     parameter("weight", weight);
 }
@@ -94,9 +92,10 @@ Tensor Dropout3d::forward(const Tensor& x) { return dropout3d(x, probability, tr
 
 Tensor Unflatten::forward(const Tensor& x) { return unflatten(x, axis, sizes); }
 
-PReLU::PReLU(std::int64_t parameters, double start) {
+PReLU::PReLU(std::int64_t parameters, const PReLUSettings& settings) {
     check_positive("PReLU", {parameters});
-    weight = full({parameters}, start, f32);
+    const DeviceScope there = made_on(settings.device);
+    weight = full({parameters}, settings.start, f32);
     parameter("weight", weight);
 }
 

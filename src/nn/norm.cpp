@@ -53,13 +53,14 @@ Tensor InstanceNorm::forward(const Tensor& x) {
     return batched ? y : y.squeeze(0);
 }
 
-GroupNorm::GroupNorm(std::int64_t group_count, std::int64_t channels, double epsilon, bool affine)
-    : groups(group_count), eps(epsilon) {
+GroupNorm::GroupNorm(std::int64_t group_count, std::int64_t channels, const GroupNormSettings& settings)
+    : groups(group_count), eps(settings.eps) {
     check_positive("GroupNorm", {groups, channels});
     if (channels % groups != 0)
         throw ValueError("GroupNorm: " + std::to_string(channels) + " channels cannot be divided into " +
                          std::to_string(groups) + " groups");
-    if (affine) {
+    const DeviceScope there = made_on(settings.device);
+    if (settings.affine) {
         weight = ones({channels});
         bias = zeros({channels});
     }
@@ -67,15 +68,17 @@ GroupNorm::GroupNorm(std::int64_t group_count, std::int64_t channels, double eps
     parameter("bias", bias);
 }
 
-LayerNorm::LayerNorm(Shape sizes, double epsilon, bool affine, bool with_bias) : shape(std::move(sizes)), eps(epsilon) {
-    if (affine) weight = ones(shape);
-    if (affine && with_bias) bias = zeros(shape);
+LayerNorm::LayerNorm(Shape sizes, const LayerNormSettings& settings) : shape(std::move(sizes)), eps(settings.eps) {
+    const DeviceScope there = made_on(settings.device);
+    if (settings.affine) weight = ones(shape);
+    if (settings.affine && settings.bias) bias = zeros(shape);
     parameter("weight", weight);
     parameter("bias", bias);
 }
 
-RMSNorm::RMSNorm(Shape sizes, std::optional<double> epsilon, bool affine) : shape(std::move(sizes)), eps(epsilon) {
-    if (affine) weight = ones(shape);
+RMSNorm::RMSNorm(Shape sizes, const RMSNormSettings& settings) : shape(std::move(sizes)), eps(settings.eps) {
+    const DeviceScope there = made_on(settings.device);
+    if (settings.affine) weight = ones(shape);
     parameter("weight", weight);
 }
 

@@ -203,6 +203,35 @@ TEST_CASE("a training step on another device has the CPU's bits") {
     CHECK(train(cpu) == train(guarded()));
 }
 
+TEST_CASE("linear layers, tables, norms and PReLU have settings with a device") {
+    const DeviceScope host(cpu);
+    CHECK(nn::Linear(2, 3, {.device = guarded()}).bias.device() == guarded());
+    CHECK_FALSE(nn::Linear(2, 3, {.bias = false}).bias.defined());
+    CHECK(nn::Bilinear(2, 3, 2, {.device = guarded()}).bias.device() == guarded());
+    CHECK(values(nn::Embedding(4, 2, {.padding = 1, .device = guarded()}).weight[1]) == Floats{0, 0});
+    CHECK(nn::Embedding(4, 2, {.device = guarded()}).weight.device() == guarded());
+    CHECK(nn::EmbeddingBag(4, 2, {.mode = BagMode::Sum, .device = guarded()}).weight.device() == guarded());
+    const nn::GroupNorm groups(2, 4, {.eps = 1e-3, .device = guarded()});
+    CHECK(groups.weight.device() == guarded());
+    CHECK(groups.bias.device() == guarded());
+    CHECK(groups.eps == 1e-3);
+    const nn::LayerNorm rows({4}, {.bias = false, .device = guarded()});
+    CHECK(rows.weight.device() == guarded());
+    CHECK_FALSE(rows.bias.defined());
+    CHECK(nn::RMSNorm({4}, {.device = guarded()}).weight.device() == guarded());
+    CHECK_FALSE(nn::RMSNorm({4}, {.affine = false}).weight.defined());
+    CHECK(values(nn::PReLU(2, {.start = 0.5, .device = guarded()}).weight) == Floats{0.5, 0.5});
+    CHECK(nn::PReLU(1, {.device = guarded()}).weight.device() == guarded());
+    CHECK_THROWS_AS(nn::LayerNorm({4}, {.device = "mps"}), ValueError);
+}
+
+TEST_CASE("settings by position: eps, bias, affine, a device last") {
+    CHECK(nn::GroupNorm(2, 4, 1e-3, false).eps == 1e-3);
+    CHECK_FALSE(nn::LayerNorm({4}, 1e-3, true, false).bias.defined());
+    CHECK(nn::RMSNorm({4}, 1e-3).eps == 1e-3);
+    CHECK(values(nn::PReLU(1, 0.5).weight) == Floats{0.5});
+}
+
 TEST_CASE("linear layers and tables take a device, and options a name") {
     CHECK(nn::Linear(2, 3, true, guarded()).bias.device() == guarded());
     CHECK(nn::Bilinear(2, 3, 2, true, guarded()).weight.device() == guarded());

@@ -5,6 +5,8 @@
 #include <weft/api.h>
 #include <weft/nn/module.h>
 
+#include <optional>
+
 namespace WEFT_API weft {
 namespace nn {
 
@@ -115,10 +117,16 @@ struct LogSoftmax : Module {
     const int axis;
 };
 
+struct PReLUSettings {
+    double start = 0.25;
+    std::optional<Device> device = {};  // of the parameters; none: default_device()
+};
+
 // x, or weight * x where x is negative; one weight for all channels, or one for each.
 class PReLU : public Module {
 public:
-    explicit PReLU(std::int64_t parameters = 1, double start = 0.25);
+    explicit PReLU(std::int64_t parameters = 1, const PReLUSettings& settings = {});
+    PReLU(std::int64_t parameters, double start) : PReLU(parameters, PReLUSettings{.start = start}) {}
     Tensor forward(const Tensor& x) override { return weft::prelu(x, weight); }
     Tensor weight;
 };

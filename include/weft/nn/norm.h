@@ -93,10 +93,18 @@ public:
         : InstanceNorm("InstanceNorm3d", "[n, channels, d, h, w] or [channels, d, h, w]", 3, channels, settings) {}
 };
 
+struct GroupNormSettings {
+    double eps = 1e-5;
+    bool affine = true;
+    std::optional<Device> device = {};  // of the parameters; none: default_device()
+};
+
 // Groups of channels, each with its own mean and variance.
 class GroupNorm : public Module {
 public:
-    GroupNorm(std::int64_t groups, std::int64_t channels, double eps = 1e-5, bool affine = true);
+    GroupNorm(std::int64_t groups, std::int64_t channels, const GroupNormSettings& settings = {});
+    GroupNorm(std::int64_t groups, std::int64_t channels, double eps, bool affine = true)
+        : GroupNorm(groups, channels, GroupNormSettings{.eps = eps, .affine = affine}) {}
     Tensor forward(const Tensor& x) override { return group_norm(x, groups, weight, bias, eps); }
     Tensor weight, bias;
     const std::int64_t groups;
@@ -105,18 +113,34 @@ public:
 
 // ---- over the last axes, whose sizes are `shape` ---------------------------------------------------------------------
 
+struct LayerNormSettings {
+    double eps = 1e-5;
+    bool affine = true, bias = true;
+    std::optional<Device> device = {};  // of the parameters; none: default_device()
+};
+
 class LayerNorm : public Module {
 public:
-    explicit LayerNorm(Shape shape, double eps = 1e-5, bool affine = true, bool bias = true);
+    explicit LayerNorm(Shape shape, const LayerNormSettings& settings = {});
+    LayerNorm(Shape shape, double eps, bool affine = true, bool bias = true)
+        : LayerNorm(std::move(shape), LayerNormSettings{.eps = eps, .affine = affine, .bias = bias}) {}
     Tensor forward(const Tensor& x) override { return layer_norm(x, shape, weight, bias, eps); }
     Tensor weight, bias;
     const Shape shape;
     const double eps;
 };
 
+struct RMSNormSettings {
+    std::optional<double> eps = {};  // none: the smallest that the type can add to 1
+    bool affine = true;
+    std::optional<Device> device = {};  // of the parameters; none: default_device()
+};
+
 class RMSNorm : public Module {
 public:
-    explicit RMSNorm(Shape shape, std::optional<double> eps = {}, bool affine = true);
+    explicit RMSNorm(Shape shape, const RMSNormSettings& settings = {});
+    RMSNorm(Shape shape, std::optional<double> eps, bool affine = true)
+        : RMSNorm(std::move(shape), RMSNormSettings{.eps = eps, .affine = affine}) {}
     Tensor forward(const Tensor& x) override { return rms_norm(x, shape, weight, eps); }
     Tensor weight;
     const Shape shape;
