@@ -12,6 +12,7 @@
 #include <weft/shared_memory.h>
 
 #include <memory>
+#include <utility>
 
 namespace weft::python {
 
@@ -238,8 +239,12 @@ std::shared_ptr<void> take_over(PyObject* capsule, const char* name, const char*
     return std::make_shared<Import<M>>(managed);
 }
 
+[[noreturn]] void needs_a_copy(const std::string& why) {
+    raise(PyExc_BufferError, "from_dlpack(): " + why + ", which needs a copy, and copy=False forbids it");
+}
+
 // A producer's capsule; of a GPU's memory it comes in the order of our stream.
-nb::object capsule_from(nb::handle source) {
+nb::object capsule_from(nb::handle source, std::optional<bool> copy) {
     if (!nb::hasattr(source, "__dlpack__"))
         wrong_type({"from_dlpack", "ext_tensor"}, "an object with __dlpack__()", source.ptr());
     nb::dict wishes;
@@ -252,25 +257,28 @@ nb::object capsule_from(nb::handle source) {
     }
     const nb::object method = source.attr("__dlpack__");
     wishes["max_version"] = nb::make_tuple(1, 0);
+    if (copy == false) wishes["copy"] = false;  // a copy that was asked for is made here
     try {
         return method(**wishes);
     } catch (nb::python_error& error) {
         if (!error.matches(PyExc_TypeError)) throw;
     }
-    PyDict_DelItemString(wishes.ptr(), "max_version");  // older than version 1
+    PyDict_DelItemString(wishes.ptr(), "max_version");  // older than version 1: shares its memory, or raises
+    if (copy == false) PyDict_DelItemString(wishes.ptr(), "copy");
     return method(**wishes);
 }
 
-Tensor imported(nb::handle source) {
+// A tensor over what a capsule holds, and whether the producer says that this is a copy.
+std::pair<Tensor, bool> imported(nb::handle source, std::optional<bool> copy) {
     settle();
     const bool is_capsule = PyCapsule_CheckExact(source.ptr());
-    const nb::object capsule = is_capsule ? nb::borrow(source) : capsule_from(source);
+    const nb::object capsule = is_capsule ? nb::borrow(source) : capsule_from(source, copy);
     const Array* array = nullptr;
     std::shared_ptr<void> owner;
-    bool read_only = false;
+    std::uint64_t flags = 0;
     if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {
         owner = take_over<Versioned>(capsule.ptr(), "dltensor_versioned", "used_dltensor_versioned", array);
-        read_only = static_cast<const Import<Versioned>*>(owner.get())->managed->flags & kReadOnly;
+        flags = static_cast<const Import<Versioned>*>(owner.get())->managed->flags;
     } else if (PyCapsule_IsValid(capsule.ptr(), "dltensor"))
         owner = take_over<Managed>(capsule.ptr(), "dltensor", "used_dltensor", array);
     else raise(PyExc_ValueError, "from_dlpack(): the capsule holds no tensor, or it was used before");
@@ -281,7 +289,19 @@ Tensor imported(nb::handle source) {
     const Shape shape(array->shape, array->shape + array->rank);
     const Dims strides = array->strides ? Dims(array->strides, array->strides + array->rank) : row_major_strides(shape);
     void* const elements = static_cast<std::byte*>(array->data) + array->byte_offset;
-    return (read_only ? from_memory : from_shared_memory)(elements, shape, strides, *dtype, std::move(owner), device);
+    const auto over = (flags & kReadOnly) != 0 ? from_memory : from_shared_memory;
+    return {over(elements, shape, strides, *dtype, std::move(owner), device), (flags & kCopied) != 0};
+}
+
+// The array API's meaning of `device` and `copy`: none shares memory where that is possible, and copies where it is not.
+Tensor imported_to(nb::handle source, const std::optional<Device>& device, std::optional<bool> copy) {
+    const auto [tensor, is_copy] = imported(source, copy);
+    if (copy == false && is_copy) needs_a_copy("the producer shares no memory");
+    if (device && *device != tensor.device()) {
+        if (copy == false) needs_a_copy("the memory is on " + tensor.device().name() + ", not on " + device->name());
+        return tensor.to(*device);
+    }
+    return copy.value_or(false) && !is_copy ? tensor.clone() : tensor;
 }
 
 }  // namespace
@@ -303,9 +323,13 @@ void bind_dlpack(nb::module_& m, nb::handle tensor) {
         [](PyObject* self, void*) { return guarded([&] { return array_interface(tensor_in(self)).release().ptr(); }); },
         nullptr, "A GPU's memory, for Numba, CuPy and others. Runs the graph.", nullptr};
     property(tensor, interface);
-    function(m, "from_dlpack", "ext_tensor",
-             "A tensor over another library's memory, of the CPU or of a GPU, without a copy.",
-             [](nb::handle source) { return imported(source); });
+    function(
+        m, "from_dlpack", "ext_tensor, *, device=None, copy=None",
+        "A tensor over another library's memory, of the CPU or of a GPU. `copy`: True makes a copy, False never does "
+        "(BufferError where one is needed), None does for another `device` only.",
+        [](nb::handle source, const OnDevice& on, std::optional<bool> copy) {
+            return imported_to(source, on.wanted, copy);
+        });
 }
 
 }  // namespace weft::python

@@ -31,6 +31,8 @@ BOTH = pytest.mark.parametrize("default, device", [("cpu", "guarded"), ("guarded
         lambda **k: weft.tril_indices(3, 3, **k), lambda **k: weft.asarray([1, 2], **k), lambda **k: weft.FloatTensor(2, **k),
         lambda **k: weft.ones(2).new(2, **k), lambda **k: weft.nn.Transformer.generate_square_subsequent_mask(3, **k),
         lambda **k: weft.sparse_coo_tensor([[0, 1]], [1.0, 2.0], (3,), **k), lambda **k: weft.scalar_tensor(2.0, **k),
+        lambda **k: weft.frombuffer(bytes(range(8)), dtype=weft.int16, **k), lambda **k: weft.frombuffer(bytes(8), dtype=weft.bfloat16, **k),
+        lambda **k: weft.from_dlpack(np.arange(6.0).reshape(2, 3), **k),
     ],
 )  # fmt: skip
 def test_creation_functions_make_tensors_on_a_device(make):

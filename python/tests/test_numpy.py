@@ -280,6 +280,35 @@ def test_dlpack_is_read_only_or_a_copy():
     assert alive() is None
 
 
+def test_from_dlpack_copies_where_it_is_asked_to():
+    a = np.arange(3.0)
+    shared, copied = weft.from_dlpack(a, copy=False), weft.from_dlpack(a, copy=True)
+    there, back = weft.from_dlpack(a, device="guarded"), weft.from_dlpack(a, device="cpu", copy=False)
+    a[0] = 7
+    assert shared.tolist() == [7, 1, 2] == back.tolist() and copied.tolist() == [0, 1, 2] == there.tolist()
+    assert there.device == weft.device("guarded:0") and weft.from_dlpack(a, device="guarded", copy=True).device == there.device
+    copied[1] = 5.0
+    assert a.tolist() == [7, 1, 2]
+    with weft.device("guarded"):
+        assert weft.from_dlpack(a).device == weft.device("cpu")  # where the memory is
+    with pytest.raises(BufferError, match="on cpu, not on guarded:0.*copy=False"):
+        weft.from_dlpack(a, device="guarded", copy=False)
+
+    class Old:  # before version 1.0 of DLPack: no max_version, no copy
+        def __dlpack__(self):
+            return a.__dlpack__()
+
+    assert np.shares_memory(weft.from_dlpack(Old(), copy=False).numpy(), a)
+
+    class Copies:  # says so in the capsule, whatever was asked for
+        def __dlpack__(self, max_version=None, copy=None):
+            return a.__dlpack__(max_version=(1, 0), copy=True)
+
+    assert weft.from_dlpack(Copies(), copy=True).tolist() == [7, 1, 2]
+    with pytest.raises(BufferError, match="shares no memory.*copy=False"):
+        weft.from_dlpack(Copies(), copy=False)
+
+
 def test_numpys_words():
     t = weft.arange(6.0).reshape(2, 3)
     assert t.sum(axis=0).tolist() == [3, 5, 7] and weft.softmax(t, axis=1).sum(axis=1, keepdims=True).shape == (2, 1)

@@ -62,8 +62,13 @@ class iinfo:
         return f"iinfo(dtype={self.dtype!r}, min={self.min}, max={self.max})"
 
 
-def frombuffer(buffer: Any, *, dtype: _weft.dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
-    """A 1-d tensor over the memory of an object that offers it, from a byte on; read when the graph runs, never written."""
+def frombuffer(
+    buffer: Any, *, dtype: _weft.dtype, count: int = -1, offset: int = 0, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A 1-d tensor over the memory of an object that offers it, from a byte on; read when the graph runs, never written.
+
+    With a `device` other than the CPU it is a copy there, of the memory as it is at the call.
+    """
     data = memoryview(buffer).cast("B")
     size = dtype.itemsize
     if len(data) == 0:
@@ -84,6 +89,7 @@ def frombuffer(buffer: Any, *, dtype: _weft.dtype, count: int = -1, offset: int 
     code: Any = "H" if halves else _BUFFER_CODES[dtype]
     tensor = _weft.from_numpy(part.cast(code))
     tensor = tensor.view(dtype) if halves else tensor
+    tensor = tensor if device is None else tensor.to(device)
     return tensor.requires_grad_() if requires_grad else tensor
 
 

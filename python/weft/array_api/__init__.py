@@ -187,9 +187,11 @@ def triu(x: Tensor, /, *, k: builtins.int = 0) -> Tensor:
 
 
 def from_dlpack(x: Any, /, *, device: Device = None, copy: builtins.bool | None = None) -> Tensor:
-    """A tensor over the memory of any object with DLPack; copy=True makes a copy."""
-    result = _moved("from_dlpack", _weft.from_dlpack(x), device)
-    return _weft.tensor(result) if copy else result
+    """A tensor over the memory of any object with DLPack. copy=True makes a copy, copy=False never does (BufferError)."""
+    try:
+        return _weft.from_dlpack(x, device=device, copy=copy)
+    except RuntimeError as error:
+        raise ValueError(str(error)) from None
 
 
 # ---- element types ---------------------------------------------------------------------------------------------------
