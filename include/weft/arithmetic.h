@@ -5,6 +5,8 @@
 #include <weft/api.h>
 #include <weft/tensor.h>
 
+#include <cstdint>
+
 namespace WEFT_API weft {
 
 // ---- arithmetic ------------------------------------------------------------------------------------------------------
@@ -14,6 +16,15 @@ Tensor add(const Operand& a, const Operand& b);  // bools: or
 Tensor sub(const Operand& a, const Operand& b);  // not for bools
 Tensor mul(const Operand& a, const Operand& b);  // bools: and
 Tensor div(const Operand& a, const Operand& b);  // true division: integers give f32
+
+Tensor add(const Operand& a, const Operand& b, const Scalar& alpha);  // a + alpha b; alpha is an integer where they are
+Tensor sub(const Operand& a, const Operand& b, const Scalar& alpha);  // a - alpha b, likewise
+
+// The quotient rounded down or towards 0; of integers it is an integer.
+//
+//     div(tensor({-7, 7}), 2, Rounding::Trunc);     // -3 3
+enum class Rounding : std::uint8_t { Floor, Trunc };
+Tensor div(const Operand& a, const Operand& b, Rounding rounding);
 
 // Division rounded down, and what it leaves, with the divisor's sign: a == floor_divide(a, b) * b + remainder(a, b).
 // Of integers by 0 both are 0.
@@ -103,6 +114,12 @@ Tensor trunc(const Tensor& x);  // towards 0
 Tensor floor(const Tensor& x);
 Tensor ceil(const Tensor& x);
 Tensor round(const Tensor& x);  // to the nearest; halves to even: 0.5 gives 0, 1.5 gives 2
+
+// To `decimals` places after the point, halves to even; negative: before it.
+//
+//     round(tensor({1.25, 2.75}), 1);       // 1.2 2.8
+//     round(tensor({125., 15.}), -1);       // 120 20
+Tensor round(const Tensor& x, int decimals);
 
 // ---- one operand, float functions: integers and bools are computed in f32 --------------------------------------------
 

@@ -32,12 +32,6 @@ Tensor frac(const Tensor& x);      // x - trunc(x); floats only
 // log(x / (1 - x)), the inverse of the sigmoid. With eps, x is first moved into [eps, 1 - eps].
 Tensor logit(const Tensor& x, std::optional<double> eps = {});
 
-// To `decimals` places after the point, halves to even; negative: before it.
-//
-//     round(tensor({1.25, 2.75}), 1);       // 1.2 2.8
-//     round(tensor({125., 15.}), -1);       // 120 20
-Tensor round(const Tensor& x, int decimals);
-
 // x with other numbers in place of NaN, infinity and -infinity; without one: the largest and the lowest number of x's type.
 Tensor nan_to_num(const Tensor& x, double nan = 0, std::optional<double> posinf = {},
                   std::optional<double> neginf = {});
@@ -68,15 +62,6 @@ Tensor fmin(const Operand& a, const Operand& b);
 Tensor float_power(const Operand& base, const Operand& exponent);  // pow in f64
 Tensor gcd(const Operand& a, const Operand& b);                    // of integers, never negative; gcd(0, 0) is 0
 Tensor lcm(const Operand& a, const Operand& b);                    // 0 if one of them is
-
-Tensor add(const Operand& a, const Operand& b, const Scalar& alpha);  // a + alpha b; alpha is an integer where they are
-Tensor sub(const Operand& a, const Operand& b, const Scalar& alpha);  // a - alpha b, likewise
-
-// The quotient rounded down or towards 0; of integers it is an integer.
-//
-//     div(tensor({-7, 7}), 2, Rounding::Trunc);     // -3 3
-enum class Rounding : std::uint8_t { Floor, Trunc };
-Tensor div(const Operand& a, const Operand& b, Rounding rounding);
 
 // ---- three operands --------------------------------------------------------------------------------------------------
 

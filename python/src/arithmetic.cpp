@@ -31,6 +31,10 @@ void bind_unary(nb::module_& m, nb::handle t) {
     unary<trunc>(m, t, "trunc", "Rounded towards 0.");
     unary<floor>(m, t, "floor", "Rounded down.");
     unary<ceil>(m, t, "ceil", "Rounded up.");
+    both(m, t, "round", "*, decimals=0", "Rounded to so many decimals, halves to even.",
+         [](const Tensor& x, int decimals) { return round(x, decimals); });
+    method(t, "round_", "*, decimals=0", "The same, in place.",
+           [](InPlace self, int decimals) { return stored(self, round(self.tensor(), decimals)); });
     unary<sqrt>(m, t, "sqrt", "The square root.");
     unary<rsqrt>(m, t, "rsqrt", "1 / sqrt(x).");
     unary<reciprocal>(m, t, "reciprocal", "1 / x.");

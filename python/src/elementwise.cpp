@@ -46,10 +46,6 @@ void bind_functions(nb::module_& m, nb::handle t) {
          [](const Tensor& x, std::optional<double> eps) { return logit(x, eps); });
     method(t, "logit_", "eps=None", "The same, in place.",
            [](InPlace self, std::optional<double> eps) { return stored(self, logit(self.tensor(), eps)); });
-    both(m, t, "round", "*, decimals=0", "Rounded to so many decimals, halves to even.",
-         [](const Tensor& x, int decimals) { return round(x, decimals); });
-    method(t, "round_", "*, decimals=0", "The same, in place.",
-           [](InPlace self, int decimals) { return stored(self, round(self.tensor(), decimals)); });
     both(m, t, "nan_to_num", "nan=0.0, posinf=None, neginf=None",
          "Other numbers for NaN and infinities; the largest ones of the type unless given.",
          [](const Tensor& x, std::optional<double> nan, std::optional<double> posinf, std::optional<double> neginf) {

@@ -1,6 +1,7 @@
 // tensor/arithmetic.cpp: arithmetic, comparisons, logic and bits: check, promote, build the node. Computes nothing.
 #include "tensor/cell.h"
 #include "tensor/check.h"
+#include "tensor/composite.h"
 #include "tensor/nodes.h"
 
 #include <weft/ops.h>
@@ -109,6 +110,43 @@ Tensor div(const Operand& a, const Operand& b) {
         const Operands both = meet(check, a, b, float_type(promote({a, b})));
         return both.a / both.b;
     });
+}
+
+namespace {
+
+// alpha b, in the type of the result.
+Tensor times_alpha(std::string_view name, const Operand& a, const Operand& b, const Scalar& alpha) {
+    const Checker check(name, {{"a", a}, {"b", b}, {"alpha", Operand(alpha)}});
+    const DType dtype = promote({a, b});
+    check.dtype(is_float(dtype) || alpha.kind() != Scalar::Kind::Float, "alpha must be an integer, as the result is ",
+                dtype);
+    check.dtype(is_bool(dtype) || alpha.kind() != Scalar::Kind::Bool, "alpha must be a number, as the result is ",
+                dtype);
+    const Tensor x = make_tensor(as_node(b, dtype, check));
+    return is_bool(dtype) ? mul(x, alpha.as_int() != 0) : mul(x, alpha);
+}
+
+bool is_plain_one(const Scalar& alpha) { return alpha.kind() == Scalar::Kind::Int && alpha.as_int() == 1; }
+
+}  // namespace
+
+Tensor add(const Operand& a, const Operand& b, const Scalar& alpha) {
+    return is_plain_one(alpha) ? add(a, b) : add(a, times_alpha("add", a, b, alpha));
+}
+
+Tensor sub(const Operand& a, const Operand& b, const Scalar& alpha) {
+    return is_plain_one(alpha) ? sub(a, b) : sub(a, times_alpha("sub", a, b, alpha));
+}
+
+Tensor div(const Operand& a, const Operand& b, Rounding rounding) {
+    if (rounding == Rounding::Floor) return floor_divide(a, b);
+    const Checker check("div", {{"a", a}, {"b", b}});
+    const DType dtype = promote({a, b});
+    check.dtype(!is_bool(dtype), "a rounded quotient of bools is not defined");
+    if (is_float(dtype))
+        return float_composite("div", a, b,
+                               [](const NodeRef& x, const NodeRef& y) { return ir::unary(Op::Trunc, x / y); });
+    return floor_divide(sub(a, fmod(a, b)), b);
 }
 
 namespace {

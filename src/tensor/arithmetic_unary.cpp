@@ -72,6 +72,16 @@ Tensor ceil(const Tensor& x) {
 
 Tensor round(const Tensor& x) { return number_function("round", x, nodes::round); }
 
+Tensor round(const Tensor& x, int decimals) {
+    if (decimals == 0) return round(x);
+    const Checker check("round", {{"x", x}, {"decimals", decimals}});
+    check.dtype(is_float(x.dtype()), "decimals are defined for float tensors, not for ", x.dtype());
+    return float_composite("round", x, [&](const NodeRef& n) {
+        const NodeRef scale = nodes::number(n, std::pow(10.0, std::abs(decimals)));
+        return decimals > 0 ? nodes::round(n * scale) / scale : nodes::round(n / scale) * scale;
+    });
+}
+
 // ---- float functions -------------------------------------------------------------------------------------------------
 
 Tensor sqrt(const Tensor& x) { return float_function("sqrt", Op::Sqrt, x); }

@@ -52,16 +52,6 @@ Tensor frac(const Tensor& x) {
     return float_composite("frac", x, [](const NodeRef& n) { return n - ir::unary(Op::Trunc, n); });
 }
 
-Tensor round(const Tensor& x, int decimals) {
-    if (decimals == 0) return round(x);
-    const Checker check("round", {{"x", x}, {"decimals", decimals}});
-    check.dtype(is_float(x.dtype()), "decimals are defined for float tensors, not for ", x.dtype());
-    return float_composite("round", x, [&](const NodeRef& n) {
-        const NodeRef scale = nodes::number(n, std::pow(10.0, std::abs(decimals)));
-        return decimals > 0 ? nodes::round(n * scale) / scale : nodes::round(n / scale) * scale;
-    });
-}
-
 namespace {
 
 double largest(DType t) {

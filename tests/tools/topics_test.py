@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Each op has one topic name: in the public header, the source, the binding, the C++ test and the registry of the Python tests.
 
-A topic is a header that weft/ops.h or weft/functional.h includes. Each other kind of file has the topic's name, or begins with
+A function's name is declared in one header. A topic is a header that weft/ops.h or weft/functional.h includes. Each other kind of file has the topic's name, or begins with
 it and an underscore: src/tensor/loss_ctc.cpp belongs to weft/loss.h. A file there that belongs to no topic is listed below with
 its reason. Without arguments the check first tries itself on small made-up trees, then the repository; it exits non-zero and
 lists every offence.
@@ -53,8 +53,30 @@ def topic_of(stem, names):
     return max(fitting, key=len) if fitting else None
 
 
+def functions(text):
+    """The functions that a header declares, with the namespace inside of weft."""
+    inside = ""
+    for line in text.splitlines():
+        if space := re.match(r"namespace (\w+) \{", line):
+            inside = f"{space[1]}::"
+        elif line.startswith("}  // namespace"):
+            inside = ""
+        elif name := re.match(r"(?!class|struct|enum|using)\w[\w:<>, ]*[ &](\w+)\(", line):
+            yield inside + name[1]
+
+
+def declared_twice(root, names):
+    homes = {}
+    for topic in sorted(names):
+        header = root / "include/weft" / f"{topic}.h"
+        for name in functions(header.read_text(encoding="utf-8") if header.exists() else ""):
+            homes.setdefault(name, set()).add(f"weft/{topic}.h")
+    return [f"{name}() is declared in {' and '.join(sorted(at))}" for name, at in sorted(homes.items()) if len(at) > 1]
+
+
 def offences(root, absent=ABSENT, others=OTHERS):
-    names, found = topics(root), []
+    names = topics(root)
+    found = declared_twice(root, names)
     for kind, (folder, ending) in KINDS.items():
         known, seen = set(others[kind].split()), set()
         for file in sorted((root / folder).glob(f"*{ending}")):
@@ -96,6 +118,21 @@ def self_check():
             found = offences(root, {}, others)
             if bool(found) != offends:
                 sys.exit(f"the check itself is broken: {paths} gave {found or 'no offence'}")
+    declared = [
+        ("Tensor add(const Tensor& a);\nstd::pair<Tensor, Tensor> frexp(const Tensor& x);\nvoid f() {", ["add", "frexp", "f"]),
+        ("struct Label {\n    Tensor add(const Tensor& a);\n};\n// add(a)", []),
+        ("namespace linalg {\nTensor trace(const Tensor& x);\n}  // namespace linalg\nTensor dot(const Tensor& a);", ["linalg::trace", "dot"]),
+    ]
+    for text, wanted in declared:
+        if list(functions(text)) != wanted:
+            sys.exit(f"the check itself is broken: {text!r} declares {list(functions(text))}")
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        (root / "include/weft").mkdir(parents=True)
+        for topic in ("loss", "norm"):
+            (root / f"include/weft/{topic}.h").write_text("Tensor f(const Tensor& x);\n", encoding="utf-8")
+        if not declared_twice(root, {"loss", "norm"}) or declared_twice(root, {"loss"}):
+            sys.exit("the check itself is broken: a function in two headers, or in one")
 
 
 if __name__ == "__main__":

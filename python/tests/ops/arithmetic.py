@@ -68,6 +68,29 @@ op(
 )
 
 
+def decimals():
+    for digits in (1, 2, -1, 0):
+        yield Sample(floats(9, low=-50, high=50), decimals=digits).unlike_torch(
+            "rounds the scaled value in float32" if digits == 2 else None
+        )
+        yield Sample(floats(9, low=-50, high=50, dtype="float64"), decimals=digits)
+    for array in (floats(), floats(0), floats(67), floats(5, 4).T, floats(9)[::-1]):
+        yield Sample(array, decimals=1)
+    yield Sample(np.array([0.5, 1.5, 2.5, -0.5, 125.0, 15.0, np.inf, np.nan]), decimals=-1)
+    yield Sample(integers(5), decimals=0).unlike_torch("raises for integers")
+
+
+op(
+    "round",
+    "weft Tensor Tensor_",
+    decimals,
+    lambda x, decimals: np.round(x, decimals),
+    result="same",
+    gradient=False,
+    errors=[Error(TypeError, "decimals", integers(3), decimals=1)],
+)
+
+
 # ---- of two tensors --------------------------------------------------------------------------------------------------
 
 
