@@ -3,7 +3,7 @@
     python examples/python/bandit.py [--steps 1000] [--short]
 
 The policy is a softmax over ten numbers per bandit. Arms are drawn with Gumbel's trick: argmax(logits + noise) has the softmax's
-probabilities. A step is captured with weft.jit: it draws, pays, and learns in a few kernels.
+probabilities. A step is traced with weft.jit: it draws, pays, and learns in a few kernels.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-// weft/jit.h: captures a function of tensors. The first call with a signature runs it and keeps its plan; later calls
+// weft/jit.h: traces a function of tensors. The first call with a signature runs it and keeps its plan; later calls
 // only bind memory and launch kernels: nothing is built, hashed or looked up.
 #pragma once
 
@@ -17,13 +17,13 @@
 
 namespace WEFT_API weft {
 
-// A captured function of any number of tensors.
+// A traced function of any number of tensors.
 //
 // - Tensors that the function closes over (parameters, an optimiser's state, running statistics) are read at each
 //   call, and those that it writes are written, gradients included. Random numbers and learning rates are drawn anew.
-//   Everything else that the function does, in C++ or Python, happens only while it is captured, and numbers that it
+//   Everything else that the function does, in C++ or Python, happens only while it is traced, and numbers that it
 //   takes from there are fixed.
-// - Inputs of other shapes, dtypes or strides are captured anew, as is a change of which tensors require or have a
+// - Inputs of other shapes, dtypes or strides are traced anew, as is a change of which tensors require or have a
 //   gradient. A slice at another place is not.
 // - The function cannot read a value: item(), realize(), bool and printing raise ValueError. An optimiser's step()
 //   may stand in it.
@@ -44,7 +44,7 @@ public:
 
 private:
     struct State;
-    std::shared_ptr<State> state_;  // copies share what they have captured
+    std::shared_ptr<State> state_;  // copies share what they have traced
 };
 
 namespace detail {
@@ -78,7 +78,7 @@ Result from_tensors(std::vector<Tensor> tensors) {
 template <class Result, class... Inputs>
 auto jit(std::function<Result(Inputs...)> function) {
     static_assert((std::is_same_v<std::remove_cvref_t<Inputs>, Tensor> && ...), "jit takes functions of tensors");
-    const Jit captured([function = std::move(function)](std::span<const Tensor> inputs) {
+    const Jit traced([function = std::move(function)](std::span<const Tensor> inputs) {
         return [&]<std::size_t... I>(std::index_sequence<I...>)->std::vector<Tensor> {
             (void)inputs;  // there may be none
             if constexpr (std::is_void_v<Result>) return function(Tensor(inputs[I])...), std::vector<Tensor>{};
@@ -86,9 +86,9 @@ auto jit(std::function<Result(Inputs...)> function) {
         }
         (std::index_sequence_for<Inputs...>());
     });
-    return [captured](std::type_identity_t<const std::remove_cvref_t<Inputs>&>... inputs) -> Result {
-        if constexpr (std::is_void_v<Result>) captured({inputs...});
-        else return from_tensors<Result>(captured({inputs...}));
+    return [traced](std::type_identity_t<const std::remove_cvref_t<Inputs>&>... inputs) -> Result {
+        if constexpr (std::is_void_v<Result>) traced({inputs...});
+        else return from_tensors<Result>(traced({inputs...}));
     };
 }
 

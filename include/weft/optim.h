@@ -100,7 +100,7 @@ private:
     std::vector<Tensor> parameters_;          // of all groups
     std::vector<std::vector<Tensor>> slots_;  // by parameter
     std::vector<bool> updated_;               // by parameter: it has a state
-    std::shared_ptr<Clock> clock_;            // shared with captured functions, which draw scalars anew
+    std::shared_ptr<Clock> clock_;            // shared with traced functions, which draw scalars anew
     std::shared_ptr<Turn> turn_;              // of this step, shared with its scalars
     std::vector<Drawn> drawn_;                // the scalars of this step
     std::size_t now_ = 0;                     // the parameter that is being updated

@@ -20,7 +20,7 @@ public:
     Inspection& operator=(const Inspection&) = delete;
 
 private:
-    std::shared_ptr<void> recording_;
+    std::shared_ptr<void> log_;
 };
 
 // Records what the program does, from now until stop(): kernels, plans, memory, lines. One at a time.
@@ -49,8 +49,8 @@ public:
     void save(const std::string& path) const;  // "run.html": a page that opens in a browser; "run.json"
 
 private:
-    class Recorder;
-    std::unique_ptr<Recorder> recorder_;
+    class Log;
+    std::unique_ptr<Log> log_;
 };
 
 // A part of the program, on the timeline of the profile that records; without one it does nothing.

@@ -234,7 +234,7 @@ Tensor contiguous(const Tensor& x);         // the same value, stored densely wh
 void realize(std::span<const Tensor> tensors);  // computes several in one run; none: only the writes that are pending
 
 // A 0-d tensor for a number that changes from step to step (a learning rate, a position): a program that is run again with another
-// value is not compiled again. A captured function asks `redraw` for the value of each later call.
+// value is not compiled again. A traced function asks `redraw` for the value of each later call.
 //
 //     weight -= scalar_variable(0.01) * gradient;
 Tensor scalar_variable(double value, DType dtype = f32, std::function<double()> redraw = {});

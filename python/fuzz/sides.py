@@ -38,7 +38,7 @@ def namespace(torch, dtype: str, shown: list, captured: bool = True, stored: str
         return torch.tensor(rng.integers(0, high, shape))
 
     def fixed(high, *shape):
-        """Numbers that depend on the arguments alone: a captured function draws once, one that is not at every call."""
+        """Numbers that depend on the arguments alone: a traced function draws once, one that is not at every call."""
         return torch.tensor(np.random.default_rng([high, *shape]).integers(0, high, shape))
 
     def apart(x):

@@ -1,4 +1,4 @@
-// python/src/jit.cpp: captured functions. A call computes without the GIL, and takes it only where the Python function itself runs.
+// python/src/jit.cpp: traced functions. A call computes without the GIL, and takes it only where the Python function itself runs.
 #include "arguments.h"
 #include "interrupt.h"
 #include "topics.h"
@@ -20,7 +20,7 @@ std::vector<Tensor> call_python(nb::handle function, std::span<const Tensor> inp
 }  // namespace
 
 void bind_jit(nb::module_& m) {
-    nb::class_<Jit>(m, "_Jit", "A captured function of tensors that returns a tuple of tensors.")
+    nb::class_<Jit>(m, "_Jit", "A traced function of tensors that returns a tuple of tensors.")
         .def("__init__",
              [](Jit* self, nb::object function) {
                  new (self) Jit([function](std::span<const Tensor> inputs) { return call_python(function, inputs); });

@@ -11,7 +11,7 @@ namespace weft::python {
 
 namespace {
 
-// weft.Generator is a class in Python over this one. It has the core by a pointer of its own: a captured function keeps that alive,
+// weft.Generator is a class in Python over this one. It has the core by a pointer of its own: a traced function keeps that alive,
 // not an object of Python's, whose end would need the GIL.
 struct GeneratorHandle {
     std::shared_ptr<Generator> core = std::make_shared<Generator>();

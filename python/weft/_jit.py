@@ -1,4 +1,4 @@
-"""jit: functions of tensors that are captured once and then only run."""
+"""jit: functions of tensors that are traced once and then only run."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def _flatten(value: Any, name: str) -> tuple[list[Tensor], Callable[[Iterator[Te
     raise TypeError(f"jit: {name}() must return tensors, or tuples, lists or dicts of them, not {type(value).__name__}")
 
 
-_capturing: set[int] = set()  # threads
+_tracing: set[int] = set()  # threads
 
 
-def is_capturing() -> bool:
-    """Whether this thread captures a function, where no value can be read."""
-    return get_ident() in _capturing
+def is_tracing() -> bool:
+    """Whether this thread traces a function, where no value can be read."""
+    return get_ident() in _tracing
 
 
 def jit(function: _F) -> _F:
     """Captures a function of tensors: the first call with new shapes runs it and keeps its plan, later calls only launch kernels.
 
     Tensors that it closes over (parameters, an optimiser's state) are read and written at each call. Everything else that it
-    does in Python happens only while it is captured, and it cannot read values: item(), numpy() and bool() raise.
+    does in Python happens only while it is traced, and it cannot read values: item(), numpy() and bool() raise.
 
     >>> @weft.jit
     ... def step(x, labels):
@@ -62,17 +62,17 @@ def jit(function: _F) -> _F:
 
     def flat(*tensors: Tensor) -> list[Tensor]:
         thread = get_ident()
-        inside = thread in _capturing  # of another captured function
-        _capturing.add(thread)
+        inside = thread in _tracing  # of another traced function
+        _tracing.add(thread)
         try:
             results, back = _flatten(function(*tensors), name)
         finally:
             if not inside:
-                _capturing.discard(thread)
+                _tracing.discard(thread)
         rebuild[len(results)] = back
         return results
 
-    captured: dict[Any, Any] = {}  # by the types that autocast uses
+    traced: dict[Any, Any] = {}  # by the types that autocast uses
 
     @functools.wraps(function)
     def call(*args: Tensor) -> Any:
@@ -80,11 +80,11 @@ def jit(function: _F) -> _F:
             if not isinstance(arg, Tensor):
                 raise TypeError(f"jit: the arguments of {name}() must be tensors, not {type(arg).__name__}")
         mode = _weft._autocast(), _weft._autocast("cuda")
-        if mode not in captured:
-            captured[mode] = _weft._Jit(flat)
-        results = captured[mode](args)
+        if mode not in traced:
+            traced[mode] = _weft._Jit(flat)
+        results = traced[mode](args)
         return rebuild[len(results)](iter(results))
 
     call._is_jit = True  # type: ignore[attr-defined]
-    call.captures = lambda: sum(each.captures() for each in captured.values())  # type: ignore[attr-defined]
+    call.captures = lambda: sum(each.captures() for each in traced.values())  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]

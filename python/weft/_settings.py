@@ -113,7 +113,7 @@ def compile(  # noqa: A001
     options: Any = None,
     disable: bool = False,
 ) -> Any:
-    """The module or function itself: every program is compiled when it runs. weft.jit captures a function once, which is quicker still."""
+    """The module or function itself: every program is compiled when it runs. weft.jit traces a function once, which is quicker still."""
     return model if model is not None else lambda function: function
 
 

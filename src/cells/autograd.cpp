@@ -422,7 +422,8 @@ Tensor& Tensor::set_requires_grad(bool wanted) {
 Tensor Tensor::grad() const {
     checked_cell(*this, "grad()");
     const std::lock_guard lock(ir::graph_lock());
-    if (capturing) capturing->stand_in(*cell_);  // whether there is a gradient is something the function has seen
+    if (active_tracer)
+        active_tracer->stand_in(*cell_);  // whether there is a gradient is something the function has seen
     return cell_->grad;
 }
 
@@ -436,7 +437,7 @@ void Tensor::set_grad(const Tensor& gradient) const {
                              gradient.device().name(), "; move it with to()"));
     Tensor before;  // let go outside the lock
     const std::lock_guard lock(ir::graph_lock());
-    if (capturing) capturing->stand_in(*cell_);
+    if (active_tracer) active_tracer->stand_in(*cell_);
     before = std::exchange(cell_->grad, gradient);
 }
 

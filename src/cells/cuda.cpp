@@ -17,9 +17,9 @@ namespace {
 
 device::DeviceRuntime& runtime(Device device) { return device::runtime_of(device.number()); }
 
-// Computes what handles on this device stand for. Not inside of a run or of a function that jit captures: there nobody waits.
+// Computes what handles on this device stand for. Not inside of a run or of a function that jit traces: there nobody waits.
 bool compute_pending(Device device) {
-    if (cells::running() || capturing) return false;
+    if (cells::running() || active_tracer) return false;
     std::vector<Tensor> asked;
     {
         const std::lock_guard lock(ir::graph_lock());

@@ -318,11 +318,10 @@ InsideRun::~InsideRun() { inside_run = false; }
 Buffers run(std::span<const Tensor> asked) {
     for (const Tensor& tensor : asked)
         if (!tensor.defined()) throw ValueError("an undefined tensor has no value");
-    if (capturing) {
-        if (asked.empty())
-            return {};  // an optimiser's step: what is pending is computed at the end of the captured call
+    if (active_tracer) {
+        if (asked.empty()) return {};  // an optimiser's step: what is pending is computed at the end of the traced call
         throw ValueError(
-            "jit: a value is read inside the captured function (item(), realize(), bool, printing …), where it is "
+            "jit: a value is read inside the traced function (item(), realize(), bool, printing …), where it is "
             "not known; return the tensor and read it outside");
     }
     if (inside_run)

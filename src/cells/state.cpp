@@ -60,7 +60,7 @@ void watch_forks() {
 
 // ---- cells -----------------------------------------------------------------------------------------------------------
 
-Cell::Cell() : made_in(capturing ? capturing->id : 0) { watch_forks(); }
+Cell::Cell() : made_in(active_tracer ? active_tracer->id : 0) { watch_forks(); }
 
 Cell::~Cell() {
     const std::lock_guard lock(ir::graph_lock());
@@ -109,13 +109,13 @@ bool many_bytes() {
 }  // namespace
 
 bool is_too_much(const ir::Node& newest) {
-    if (cells::running() || capturing) return false;
+    if (cells::running() || active_tracer) return false;
     if (many_nodes() || many_bytes()) return true;
     return newest.depth >= cells::kPendingDepth && !current_write_group() && ends_long_history(newest);
 }
 
 void relieve(const Tensor& newest) {
-    if (cells::running() || capturing) return;
+    if (cells::running() || active_tracer) return;
     std::vector<Tensor> asked;
     {
         const std::lock_guard lock(ir::graph_lock());

@@ -37,10 +37,10 @@ void rebind(Cell& cell, NodeRef node) {
 
 // Whether a detached tensor may have a history of its own from now on.
 void check_history(const Cell& target) {
-    if (capturing && target.made_in != capturing->id)
+    if (active_tracer && target.made_in != active_tracer->id)
         throw ValueError(
             "jit: a detached tensor that was there before is written in place with a value that needs a gradient; "
-            "detach it inside of the captured function");
+            "detach it inside of the traced function");
 }
 
 // What was written, with its history. If all was written over, what stood there gets a gradient of 0, and still requires one. A view reads what was
@@ -79,7 +79,8 @@ void write(Cell& target, NodeRef value) {
 // The owner of shared memory sees a write when the call returns; an optimiser's step computes all of its writes at its end.
 bool writes_shared(const Cell& cell) {
     const std::lock_guard lock(ir::graph_lock());
-    return (cell.view ? *cell.view->base : cell).shared && !capturing && !current_write_group() && !cells::running();
+    return (cell.view ? *cell.view->base : cell).shared && !active_tracer && !current_write_group() &&
+           !cells::running();
 }
 
 // Whether the value is simply stored in shared memory: it has no history, and neither has what is there.

@@ -1,5 +1,5 @@
 // core/target.h: what code is made for: one immutable value, made from the configuration where a run begins (device/target.h) and handed
-// to every stage that needs it. Plans, programs and captured functions are found by it; no stage reads the configuration. It decides how
+// to every stage that needs it. Plans, programs and traced functions are found by it; no stage reads the configuration. It decides how
 // loops run, never what they compute.
 #pragma once
 

@@ -1,4 +1,4 @@
-// inspect/calls.cpp: the recorder of calls, which exists while somebody looks.
+// inspect/calls.cpp: the log of calls, which exists while somebody looks.
 #include "inspect/calls.h"
 
 #include "core/str.h"
@@ -14,15 +14,15 @@ namespace {
 
 std::atomic<int (*)()> where{nullptr};
 
-struct Recorder final : ir::CallRecorder {
+struct SiteLog final : ir::CallLog {
     ir::OriginId origin_of_call(std::string_view op) override {
         int (*const ask)() = where.load(std::memory_order_relaxed);
         return static_cast<ir::OriginId>(calls().site_of(ask ? ask() : -1, op)) << 1;
     }
 };
 
-Recorder& recorder() {
-    static Recorder& instance = *new Recorder;
+SiteLog& site_log() {
+    static SiteLog& instance = *new SiteLog;
     return instance;
 }
 int users = 0;  // under the graph lock
@@ -76,23 +76,23 @@ std::string Calls::text(const std::string& file) const {
     return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-Recording::Recording() {
+CallLogScope::CallLogScope() {
     const std::lock_guard lock(ir::graph_lock());
     if (++users > 1) return;
-    recorder().origins.start();
-    ir::set_call_recorder(&recorder());
+    site_log().origins.start();
+    ir::set_call_log(&site_log());
 }
 
-Recording::~Recording() {
+CallLogScope::~CallLogScope() {
     const std::lock_guard lock(ir::graph_lock());
     if (--users > 0) return;
-    ir::set_call_recorder(nullptr);
-    recorder().origins.stop();
+    ir::set_call_log(nullptr);
+    site_log().origins.stop();
 }
 
 }  // namespace inspect
 
-Inspection::Inspection() : recording_(std::make_shared<inspect::Recording>()) {}
+Inspection::Inspection() : log_(std::make_shared<inspect::CallLogScope>()) {}
 Inspection::~Inspection() = default;
 
 struct NamedOp::Scope {
@@ -101,7 +101,7 @@ struct NamedOp::Scope {
 };
 
 NamedOp::NamedOp(std::string_view name) {
-    if (ir::call_recorder()) scope_ = std::make_unique<Scope>(name);
+    if (ir::call_log()) scope_ = std::make_unique<Scope>(name);
 }
 NamedOp::~NamedOp() = default;
 

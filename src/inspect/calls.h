@@ -1,4 +1,4 @@
-// inspect/calls.h: where ops were called. Sites are numbered for the life of the process: what jit captured while one profile recorded can be
+// inspect/calls.h: where ops were called. Sites are numbered for the life of the process: what jit traced while one profile was taken can be
 // shown by the next.
 #pragma once
 
@@ -20,7 +20,7 @@ struct Site {
     std::string op;
 };
 
-// All that was ever recorded.
+// All that was ever logged.
 class Calls {
 public:
     int add_line(const SourceLine& line);
@@ -39,13 +39,13 @@ private:
 };
 Calls& calls();
 
-// Records while at least one is alive.
-class Recording {
+// Calls are logged while at least one is alive.
+class CallLogScope {
 public:
-    Recording();
-    ~Recording();
-    Recording(const Recording&) = delete;
-    Recording& operator=(const Recording&) = delete;
+    CallLogScope();
+    ~CallLogScope();
+    CallLogScope(const CallLogScope&) = delete;
+    CallLogScope& operator=(const CallLogScope&) = delete;
 };
 
 inline int site_of(ir::OriginId id) { return static_cast<int>(id >> 1); }

@@ -179,11 +179,11 @@ void ProfileData::note_memory(std::int64_t at, int run) {
 
 using inspect::ProfileData;
 
-class Profile::Recorder final : public pipeline::Observer {
+class Profile::Log final : public pipeline::Observer {
 public:
     using Track = ProfileData::Track;
 
-    explicit Recorder(std::string title) {
+    explicit Log(std::string title) {
         const std::lock_guard queue(cells::run_lock());
         if (pipeline::observer()) throw ValueError("profile: another profile is recording; stop it first");
         data.title = std::move(title);
@@ -194,7 +194,7 @@ public:
         const std::lock_guard lock(inspect::profile_mutex());
         inspect::recorded_now = &data;
     }
-    ~Recorder() override { stop(); }
+    ~Log() override { stop(); }
 
     void stop() {
         const std::lock_guard queue(cells::run_lock());
@@ -315,10 +315,10 @@ private:
 
     std::vector<pipeline::LaunchedStep> queued_;  // under the mutex
     std::atomic<bool> stopped_ = false;
-    std::optional<inspect::Recording> calls_{std::in_place};
+    std::optional<inspect::CallLogScope> calls_{std::in_place};
 };
 
-Profile::Profile(std::string title) : recorder_(std::make_unique<Recorder>(std::move(title))) {}
+Profile::Profile(std::string title) : log_(std::make_unique<Log>(std::move(title))) {}
 Profile::~Profile() = default;
 
 std::int64_t Profile::now() { return pipeline::now(); }
@@ -339,14 +339,14 @@ void name_thread(std::string_view name) { inspect::own_track.name = name; }
 void Profile::add(Event kind, std::string_view label, std::int64_t start, std::int64_t end) {
     if (kind == Event::Kernel || kind == Event::Compile || kind == Event::Run)
         throw ValueError("Profile::add: kernels, compilations and runs are recorded by the library");
-    if (!recorder_->stopped()) recorder_->data.add(kind, label, start, end);
+    if (!log_->stopped()) log_->data.add(kind, label, start, end);
 }
 
-void Profile::stop() { recorder_->stop(); }
-void Profile::set_title(std::string title) { recorder_->set_title(std::move(title)); }
+void Profile::stop() { log_->stop(); }
+void Profile::set_title(std::string title) { log_->set_title(std::move(title)); }
 
-std::string Profile::json() const { return inspect::to_json(recorder_->so_far()); }
-std::string Profile::table() const { return inspect::to_table(recorder_->so_far()); }
+std::string Profile::json() const { return inspect::to_json(log_->so_far()); }
+std::string Profile::table() const { return inspect::to_table(log_->so_far()); }
 
 void Profile::save(const std::string& path) const {
     if (!path.ends_with(".html") && !path.ends_with(".json"))

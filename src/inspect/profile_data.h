@@ -31,7 +31,7 @@ struct RunKind {
     std::vector<std::pair<std::string, int>> rules;
 };
 
-// Of the whole process: what jit captured is replayed later. Under the graph lock.
+// Of the whole process: what jit traced is replayed later. Under the graph lock.
 class RunKinds {
 public:
     int number_of(const schedule::Captured& captured, const std::shared_ptr<const pipeline::CachedPlan>& plan);

@@ -94,7 +94,7 @@ PlanItems items_of(const schedule::Captured& captured, const pipeline::CachedPla
 
 ItemOrigins origins_of_items(const schedule::Captured& captured) {
     ItemOrigins result(captured.items.size());
-    const ir::CallRecorder* const calls = ir::call_recorder();
+    const ir::CallLog* const calls = ir::call_log();
     if (!calls) return result;
     for (std::size_t i = 0; i < result.size(); ++i)
         if (captured.items[i].node) result[i] = ir::OriginIds(calls->origins.of(*captured.items[i].node));

@@ -60,7 +60,7 @@ using Sources = InlineVector<NodeRef, 3>;
 // clang-format off
 struct ConstArg { Word value = 0; };                        // Const: the element, as a word of the node's dtype
 // Var: a scalar that is no part of a plan's key (learning rate, Adam's step, random counter): a fresh id each, and the value
-// it has now. A captured function (jit) calls `redraw`, where there is one, for the value of each later call.
+// it has now. A traced function (jit) calls `redraw`, where there is one, for the value of each later call.
 struct VarArg { std::uint64_t id = 0; Word value = 0; std::shared_ptr<const std::function<Word()>> redraw; };
 struct BufferArg { StorageRef storage; std::int64_t offset = 0; Dims strides; };  // Buffer: offset, strides in elements
 struct AxesArg { Dims axes; };                              // Permute: out axis d is in axis axes[d]. Flip: flipped axes

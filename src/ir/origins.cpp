@@ -18,7 +18,7 @@ std::vector<Origins*>& tables() {  // under the graph lock
 }
 
 constinit thread_local const OriginScope* innermost = nullptr;
-std::atomic<CallRecorder*> recorder{nullptr};
+std::atomic<CallLog*> current_log{nullptr};
 
 }  // namespace
 
@@ -65,7 +65,7 @@ OriginScope::OriginScope(Origins& table, std::span<const OriginId> ids, bool fol
 OriginScope::~OriginScope() { innermost = before_; }
 
 void OriginsOf::open(const Node& node) {
-    CallRecorder* const calls = call_recorder();
+    CallLog* const calls = call_log();
     if (!node.in_graph() || (innermost ? !innermost->follows_ : !calls)) return;
     Origins& table = innermost ? innermost->table_ : calls->origins;
     const std::lock_guard lock(graph_lock());
@@ -77,18 +77,18 @@ void OriginsOf::hand(const Node& made) const {
     scope_->table_.add(made, {scope_->ids_.data(), scope_->ids_.size()});
 }
 
-void set_call_recorder(CallRecorder* now) { recorder = now; }
-CallRecorder* call_recorder() { return recorder.load(std::memory_order_acquire); }
+void set_call_log(CallLog* now) { current_log = now; }
+CallLog* call_log() { return current_log.load(std::memory_order_acquire); }
 
 void CallOrigin::open(std::string_view op) {
-    CallRecorder* const now = call_recorder();
+    CallLog* const now = call_log();
     if (!now || innermost) return;
     const OriginId id = now->origin_of_call(op);
     scope_.emplace(now->origins, std::span(&id, 1));
 }
 
 void BackwardOrigin::open(const Node& node) {
-    CallRecorder* const now = call_recorder();
+    CallLog* const now = call_log();
     if (!now) return;
     OriginIds ids;
     const std::lock_guard lock(graph_lock());

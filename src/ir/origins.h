@@ -85,15 +85,15 @@ private:
 
 // Who records where ops are called: gives the origin of this call. Called by the thread that calls the op, without a lock. Never destroyed:
 // a call may be under way.
-struct CallRecorder {
+struct CallLog {
     virtual OriginId origin_of_call(std::string_view op) = 0;
     Origins origins;
 
 protected:
-    ~CallRecorder() = default;
+    ~CallLog() = default;
 };
-void set_call_recorder(CallRecorder* recorder);  // null: nobody
-CallRecorder* call_recorder();
+void set_call_log(CallLog* log);  // null: nobody
+CallLog* call_log();
 
 // Opened by every op: what it makes came from this call, unless it is called by another op.
 class CallOrigin {

@@ -214,7 +214,7 @@ public:
     Stmt operator()() {
         prepare();
         if (schedule_.sums > 1) {
-            split_sums(kernel_, parts_, schedule_.sums, threads_ / schedule_.sums);
+            share_blocks_of_sums(kernel_, parts_, schedule_.sums, threads_ / schedule_.sums);
             find_places(parts_);
         }
         for (const int b : schedule_.staged) stage(b);

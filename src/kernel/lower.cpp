@@ -337,7 +337,7 @@ private:
         nest.acc = nest.total = acc;
         nest.epilogue = substitute(kernel_, epilogue, phase.with);
         Substitution cut, with;
-        ChainGroups split = split_sums(phase.sums, cut);
+        ChainGroups split = sum_blocks(phase.sums, cut);
         nest.left = substitute(kernel_, phase.left, cut);
         nest.right = substitute(kernel_, phase.right, cut);
         Uses factors, all;
@@ -361,7 +361,7 @@ private:
     }
 
     // One chain, or blocks of the innermost loops inside one more loop nest.
-    ChainGroups split_sums(const std::vector<NodeRef>& sums, Substitution& cut) {
+    ChainGroups sum_blocks(const std::vector<NodeRef>& sums, Substitution& cut) {
         if (product(sums) > ir::kUnblockedContraction)
             return split_chains(kernel_, sums, ir::kContractionBlock, cut, true);
         return {.groups = {sums}, .counts = {}};

@@ -20,21 +20,22 @@ namespace {
 
 using ir::Op;
 
-constexpr std::int64_t kLeastTiled = 8;     // rows, columns or steps below: threads have elements of their own instead
+constexpr std::int64_t kLeastBlockTiled =
+    8;                                      // rows, columns or steps below: threads have elements of their own instead
 constexpr std::int64_t kCheapEpilogue = 8;  // ops of an element that are written out for each one of a thread
 
 // Of blocks and of threads: each divides evenly among them.
-struct TileShape {
+struct BlockShape {
     std::int64_t rows, columns, thread_rows, thread_columns, depth;
     std::int64_t threads() const { return rows / thread_rows * (columns / thread_columns); }
     // Blocks that a multiprocessor should have. Threads with large tiles wait for shared memory: eight warps hide that.
     std::int64_t blocks() const { return threads() <= 128 && thread_rows * thread_columns >= 32 ? 2 : 1; }
 };
 constexpr std::array kShapes = {
-    TileShape{128, 128, 8, 8, 16}, TileShape{128, 64, 8, 8, 16}, TileShape{64, 128, 8, 8, 16},
-    TileShape{128, 64, 8, 4, 16},  TileShape{64, 64, 8, 4, 32},  TileShape{32, 64, 8, 4, 32},
-    TileShape{256, 32, 8, 4, 16},  TileShape{128, 32, 4, 4, 16}, TileShape{32, 64, 4, 4, 32},
-    TileShape{32, 32, 4, 2, 32},   TileShape{16, 32, 2, 2, 32},  TileShape{8, 32, 1, 2, 32}};
+    BlockShape{128, 128, 8, 8, 16}, BlockShape{128, 64, 8, 8, 16}, BlockShape{64, 128, 8, 8, 16},
+    BlockShape{128, 64, 8, 4, 16},  BlockShape{64, 64, 8, 4, 32},  BlockShape{32, 64, 8, 4, 32},
+    BlockShape{256, 32, 8, 4, 16},  BlockShape{128, 32, 4, 4, 16}, BlockShape{32, 64, 4, 4, 32},
+    BlockShape{32, 32, 4, 2, 32},   BlockShape{16, 32, 2, 2, 32},  BlockShape{8, 32, 1, 2, 32}};
 
 std::int64_t ops_of(const Body& body) {
     std::vector<NodeRef> values;
@@ -110,7 +111,7 @@ std::optional<BlockTile> choose_tensor(const Kernel& kernel, const ContractionNe
 
 // A slice of whole windows, where several loops count the sum's steps (channels, then the window of a convolution): each step of a slice is then at a
 // place of the window that is known here, and what depends on it alone is computed once.
-std::int64_t depth_of(const ContractionNest& nest, const TileShape& shape) {
+std::int64_t depth_of(const ContractionNest& nest, const BlockShape& shape) {
     const std::int64_t window = product(nest.inner) / extent_of(nest.inner[0]);
     const std::int64_t windows = (shape.depth + window / 2) / window, depth = windows * window;
     const bool all_share = depth * shape.rows % shape.threads() == 0 && depth * shape.columns % shape.threads() == 0;
@@ -123,9 +124,10 @@ std::optional<BlockTile> choose(const Kernel& kernel, const ContractionNest& nes
         if (std::optional<BlockTile> tile = choose_tensor(kernel, nest, target, statement)) return tile;
     const std::int64_t m = product(of_side(nest, LoopRole::M)), n = product(of_side(nest, LoopRole::N)),
                        batches = product(of_side(nest, LoopRole::Batch)), steps = product(nest.inner);
-    if (m < kLeastTiled || n < kLeastTiled || steps < kLeastTiled || has_inner_loops(nest.epilogue)) return {};
-    const TileShape* shape = &kShapes.back();
-    for (const TileShape& each : kShapes) {
+    if (m < kLeastBlockTiled || n < kLeastBlockTiled || steps < kLeastBlockTiled || has_inner_loops(nest.epilogue))
+        return {};
+    const BlockShape* shape = &kShapes.back();
+    for (const BlockShape& each : kShapes) {
         const bool doubles = nest.accumulate == DType::F64 && each.thread_rows * each.thread_columns > 16;
         if (doubles || m <= each.rows / 2 || n <= each.columns / 2 ||
             batches * ceil_div(m, each.rows) * ceil_div(n, each.columns) < each.blocks() * target.multiprocessors)

@@ -404,7 +404,7 @@ std::int64_t blocks_of_sums(const Kernel& kernel, const Parts& parts) {
     return most;
 }
 
-void split_sums(Kernel& kernel, Parts& parts, std::int64_t width, std::int64_t threads) {
+void share_blocks_of_sums(Kernel& kernel, Parts& parts, std::int64_t width, std::int64_t threads) {
     SplitSums(kernel, parts, width, threads)();
 }
 

@@ -10,6 +10,6 @@ namespace weft::kernel {
 std::int64_t blocks_of_sums(const Kernel& kernel, const Parts& parts);
 
 // Computes `width` blocks at a time, each by so many threads.
-void split_sums(Kernel& kernel, Parts& parts, std::int64_t width, std::int64_t threads);
+void share_blocks_of_sums(Kernel& kernel, Parts& parts, std::int64_t width, std::int64_t threads);
 
 }  // namespace weft::kernel

@@ -143,12 +143,12 @@ bool rows_collide(const Problem& p, const TileSchedule& s) {
     return step && *step != 0 && *step * static_cast<std::int64_t>(size_of(r->dtype)) % kPage == 0;
 }
 
-struct TileShape {
+struct RegisterTile {
     int rows, vectors;
 };
 
 // Accumulator registers: rows by vectors per row, best first for many columns; measured, see docs/architecture.md.
-TileShape choose_tile(const Problem& p, const TileSchedule& s) {
+RegisterTile choose_tile(const Problem& p, const TileSchedule& s) {
     if (p.target.level == CpuLevel::Avx2) return {6, 1};      // 16 lanes are two registers, of 16
     if (p.target.level == CpuLevel::Baseline) return {2, 1};  // … and four here
     const std::int64_t vectors = ceil_div(s.columns(), std::int64_t{s.lanes});
@@ -159,7 +159,7 @@ TileShape choose_tile(const Problem& p, const TileSchedule& s) {
     // Strips for all threads, of which each packs its own columns once.
     if (s.pack_columns && (vectors == 7 || vectors == 8) && product(s.outer_vars) < kBatches) return {12, 2};
     const auto waste = [&](int v) { return ceil_div(vectors, v) * v - vectors; };
-    return waste(4) < waste(3) ? TileShape{6, 4} : TileShape{8, 3};
+    return waste(4) < waste(3) ? RegisterTile{6, 4} : RegisterTile{8, 3};
 }
 
 // ---- packing ---------------------------------------------------------------------------------------------------------
@@ -390,7 +390,7 @@ std::optional<TileSchedule> choose_tile_schedule(const Kernel& kernel, const Con
 
     s.pack_columns = packs_columns(p, s);
     s.pack_rows = !is_plain_load(row_factor(nest, s)) || (reads_across(p, s) && s.rows() > kDirectRows);
-    const TileShape tile = choose_tile(p, s);
+    const RegisterTile tile = choose_tile(p, s);
     s.vectors = tile.vectors;
     s.tile_rows = static_cast<int>(std::min<std::int64_t>(tile.rows, s.rows()));
 

@@ -19,9 +19,9 @@ struct Optimizer::Clock {
     std::vector<std::int64_t> missed;  // by parameter
 };
 
-// One scalar per step serves all parameters of a group and a type. In a captured function each later call draws anew: the first
+// One scalar per step serves all parameters of a group and a type. In a traced function each later call draws anew: the first
 // scalar of a step that is drawn again turns the clock, the others follow it. A step counts its turns by itself: the optimiser
-// may step in other captured functions too, or twice in one.
+// may step in other traced functions too, or twice in one.
 struct Optimizer::Turn {
     std::int64_t number = 0, step = 0;
     std::vector<std::size_t> idle;  // parameters that miss this step
@@ -144,7 +144,7 @@ void Optimizer::step() {
             update(group_of(now_), parameters_[now_], gradients[now_], slots_[now_]);
             updated_[now_] = true;
         }
-        drawn_.clear();  // nothing of a captured step is kept
+        drawn_.clear();  // nothing of a traced step is kept
         gradients.clear();
         realize({});
     } catch (...) {

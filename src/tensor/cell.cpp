@@ -17,7 +17,7 @@
 namespace weft {
 namespace {
 
-thread_local bool recording = true;
+thread_local bool with_gradients = true;
 
 // The chain of views from the base outwards.
 std::vector<const ViewStep*> steps_of(const ViewOf& view) {
@@ -37,12 +37,12 @@ ir::NodeRef apply(const ViewStep& step, const ir::NodeRef& value) {
 
 // ---- gradient mode ---------------------------------------------------------------------------------------------------
 
-NoGrad::NoGrad() : before_(std::exchange(recording, false)) {}
-NoGrad::~NoGrad() { recording = before_; }
-EnableGrad::EnableGrad() : before_(std::exchange(recording, true)) {}
-EnableGrad::~EnableGrad() { recording = before_; }
-bool grad_enabled() { return recording; }
-GraphMode graph_mode() { return {recording, default_dtype(), config().plain_convolution, tf32_products()}; }
+NoGrad::NoGrad() : before_(std::exchange(with_gradients, false)) {}
+NoGrad::~NoGrad() { with_gradients = before_; }
+EnableGrad::EnableGrad() : before_(std::exchange(with_gradients, true)) {}
+EnableGrad::~EnableGrad() { with_gradients = before_; }
+bool grad_enabled() { return with_gradients; }
+GraphMode graph_mode() { return {with_gradients, default_dtype(), config().plain_convolution, tf32_products()}; }
 
 // ---- views -----------------------------------------------------------------------------------------------------------
 
@@ -101,11 +101,11 @@ const ir::NodeRef& history_of(const ir::NodeRef& node) {
     return kept ? node->sources[1] : node;
 }
 
-constinit thread_local Capturing* capturing = nullptr;
+constinit thread_local ActiveTracer* active_tracer = nullptr;
 
 const ir::NodeRef& current_node(Cell& cell) {
-    if (capturing)
-        if (const ir::NodeRef* other = capturing->stand_in(cell)) return *other;
+    if (active_tracer)
+        if (const ir::NodeRef* other = active_tracer->stand_in(cell)) return *other;
     if (cell.view) {
         ViewOf& view = *cell.view;
         const ir::NodeRef& base = current_node(*view.base);
@@ -146,7 +146,7 @@ ir::NodeRef node_under_lock(const Tensor& tensor) {
 
 bool reads_shared(const Cell& cell) {
     const Cell& base = cell.view ? *cell.view->base : cell;
-    if (!base.shared || (capturing && base.made_in != capturing->id)) return false;
+    if (!base.shared || (active_tracer && base.made_in != active_tracer->id)) return false;
     const bool marked = base.node->op == ir::Op::Leaf || base.node->op == ir::Op::WithGrad;
     return base.node == base.shared || (marked && base.node->sources[0] == base.shared);
 }
@@ -155,7 +155,7 @@ Tensor make_selection(const Tensor& x, const std::function<ir::NodeRef(const ir:
     ir::NodeRef shared;
     {
         const std::lock_guard lock(ir::graph_lock());
-        if (x.defined() && !capturing && reads_shared(*x.cell())) shared = current_node(*x.cell());
+        if (x.defined() && !active_tracer && reads_shared(*x.cell())) shared = current_node(*x.cell());
     }
     Tensor result = make_tensor(select(shared ? shared : node_of(x)));
     if (shared) result.realize();
@@ -170,13 +170,13 @@ Tensor make_tensor(ir::NodeRef node) {
 }
 
 Tensor make_number(ir::NodeRef node) {
-    if (!recording && node->needs_grad) node = ir::detach(node);
+    if (!with_gradients && node->needs_grad) node = ir::detach(node);
     Tensor result(std::make_shared<Cell>());
     bool much = false;
     {
         const std::lock_guard lock(ir::graph_lock());
         Cell& cell = *result.cell();
-        const bool pending = node->op != ir::Op::Buffer || capturing;  // a Buffer may be a stand-in
+        const bool pending = node->op != ir::Op::Buffer || active_tracer;  // a Buffer may be a stand-in
         cell.node = std::move(node);
         if (pending) list_cell(cell);
         much = is_too_much(*cell.node);
@@ -195,8 +195,8 @@ Tensor make_view(const Tensor& base, ReadView read, WriteView write, bool detach
     if (parent->view) step->before = parent->view->last;
     step->read = std::move(read);
     step->write = std::move(write);
-    step->detached = detached || !recording;
-    step->no_grad = !detached && !recording;
+    step->detached = detached || !with_gradients;
+    step->no_grad = !detached && !with_gradients;
     cell.node = apply(*step, current_node(*parent));
     parent->used = true;
     cell.view = std::make_unique<ViewOf>();
@@ -213,7 +213,7 @@ std::optional<Dims> strides_in_base(const Tensor& x) {
     const std::lock_guard lock(ir::graph_lock());
     Cell &cell = *x.cell(), &base = cell.view ? *cell.view->base : cell;
     const Shape& whole = current_node(base)->shape;
-    const Dims* const given = capturing ? capturing->strides_of(base) : nullptr;
+    const Dims* const given = active_tracer ? active_tracer->strides_of(base) : nullptr;
     ir::StridedView view{whole, 0,
                          given         ? *given
                          : base.shared ? base.shared->as<ir::BufferArg>().strides

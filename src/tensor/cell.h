@@ -76,7 +76,7 @@ struct Cell : std::enable_shared_from_this<Cell> {
     std::uint64_t outbox_slot = 0;  // 0: not in it
     std::uint64_t run = 0;          // the last run that looked at it, and its place there; -1: the value was in memory
     int item = -1;
-    const std::uint64_t made_in;  // the Capturing that it was made under, by id; 0: none
+    const std::uint64_t made_in;  // the ActiveTracer that it was made under, by id; 0: none
 
     Cell();
     ~Cell();
@@ -91,8 +91,8 @@ inline void mark_written(Cell& cell) {
     ++cells_written;
 }
 
-// While jit captures a function, the function's thread sees stand-ins for the values of all cells that were there before.
-class Capturing {
+// While jit traces a function, the function's thread sees stand-ins for the values of all cells that were there before.
+class ActiveTracer {
 public:
     const std::uint64_t id;
     virtual const ir::NodeRef* stand_in(Cell& cell) = 0;  // null: the cell's own node; the caller holds the graph lock
@@ -100,10 +100,10 @@ public:
     virtual const Dims* strides_of(const Cell& cell) const = 0;
 
 protected:
-    explicit Capturing(std::uint64_t id) : id(id) {}
-    ~Capturing() = default;
+    explicit ActiveTracer(std::uint64_t id) : id(id) {}
+    ~ActiveTracer() = default;
 };
-extern constinit thread_local Capturing* capturing;  // null: nothing is captured on this thread
+extern constinit thread_local ActiveTracer* active_tracer;  // null: nothing is traced on this thread
 
 // The node to compute with: a view whose base was written is derived anew; of shared memory it is a copy. Throws ValueError for an
 // undefined tensor.

@@ -57,7 +57,7 @@ Form form_of(const NodeRef& node) {
 // Items that were padded to one length are computed one by one: a plan of all of them would know all of their lengths, and would hardly ever
 // be found again.
 void compute_ragged(std::span<const Tensor> items) {
-    if (capturing || inside_run() || items.size() < 3) return;
+    if (active_tracer || inside_run() || items.size() < 3) return;
     {
         const std::lock_guard lock(ir::graph_lock());
         bool differ = false;

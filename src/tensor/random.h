@@ -13,7 +13,7 @@ struct RandomWords {
 };
 
 // Where so many blocks of random words start: u64 numbers that a plan reads anew at each run. The counter advances here, when the op
-// is called, and at each later call of a captured one.
+// is called, and at each later call of a traced one.
 struct RandomStart {
     ir::NodeRef key, counter;
 };

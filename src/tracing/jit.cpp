@@ -5,7 +5,7 @@
 #include "core/str.h"
 #include "pipeline/observer.h"
 #include "pipeline/pipeline.h"
-#include "tracing/recorder.h"
+#include "tracing/tracer.h"
 
 #include <weft/error.h>
 
@@ -17,7 +17,7 @@ namespace weft {
 
 using tracing::Fit;
 using tracing::layout_of;
-using tracing::Recording;
+using Recording = tracing::TracedCall;
 using Memory = schedule::StorageView;
 
 namespace {
@@ -191,9 +191,9 @@ std::optional<std::vector<Tensor>> Jit::State::replay_known(std::span<const Tens
 std::vector<Tensor> Jit::State::capture(std::span<const Tensor> inputs) {
     compute_outgoing();  // what is pending is no part of the captured call
     const std::vector<Memory> memory = memory_of_inputs(inputs);
-    tracing::Recorder recorder(inputs, memory, signature_of(inputs, memory));
+    tracing::Tracer recorder(inputs, memory, signature_of(inputs, memory));
     ++captures;
-    const std::shared_ptr<Recording> made = recorder.record(function);
+    const std::shared_ptr<Recording> made = recorder.trace(function);
     try {
         const std::lock_guard queue(cells::run_lock());
         const cells::InsideRun inside;
@@ -221,7 +221,7 @@ std::int64_t Jit::captures() const { return state_->captures; }
 
 std::vector<Tensor> Jit::operator()(std::span<const Tensor> inputs) const {
     check_inputs(inputs);
-    if (capturing) return state_->function(inputs);  // part of the function that is being captured
+    if (active_tracer) return state_->function(inputs);  // part of the function that is being captured
     if (cells::running())
         throw ValueError("jit: a captured function is called while a run is under way on this thread");
     if (std::optional<std::vector<Tensor>> result = state_->replay_known(inputs)) return std::move(*result);

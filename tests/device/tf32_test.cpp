@@ -160,7 +160,7 @@ TEST_CASE("tf32: gradients are products of rounded factors, too") {
     }
 }
 
-TEST_CASE("tf32: a captured function follows the setting") {
+TEST_CASE("tf32: a traced function follows the setting") {
     const Tensor a = some({40, 50}, 1), b = some({50, 60}, 2);
     const Device device("simulated");
     const Jit product([](std::span<const Tensor> in) { return std::vector<Tensor>{matmul(in[0], in[1])}; });

@@ -176,7 +176,7 @@ private:
         return true;
     }
 
-    // A function of two tensors that is captured and called.
+    // A function of two tensors that is traced and called.
     bool captured(const Statement& s) {
         const OpRow &first = ops()[static_cast<std::size_t>(s.row)],
                     &second = ops()[static_cast<std::size_t>(s.d % static_cast<std::int64_t>(ops().size()))];
@@ -201,8 +201,7 @@ private:
             const NoGrad values_only;
             result = function(o.x, o.y);
             if (result.second.cell() != o.x.cell() && result.second.cell() != o.y.cell())
-                result.second =
-                    result.second.clone();  // what a captured function returns is new, unless it is an input
+                result.second = result.second.clone();  // what a traced function returns is new, unless it is an input
         } else {
             const auto jitted = jit([&function](Tensor x, Tensor y) { return function(x, y); });
             if (s.flag) result = jitted(o.x, o.y);

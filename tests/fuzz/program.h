@@ -44,7 +44,7 @@ struct Reading {
 struct RunOptions {
     bool wide = false;                         // f32 data is made as f64
     double noise = 0;                          // data is changed by that much, relatively
-    bool plain = false;                        // a captured function is called as it stands
+    bool plain = false;                        // a traced function is called as it stands
     bool drafting = false;                     // only shapes and types are wanted
     double* largest = nullptr;                 // gets the size of the largest number in any variable at the end
     std::vector<std::string>* text = nullptr;  // gets a line of C++ per statement that did something

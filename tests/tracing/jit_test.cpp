@@ -1,4 +1,4 @@
-// Captured functions: the same values and effects as without jit, no graph built, and a state as before after any
+// Traced functions: the same values and effects as without jit, no graph built, and a state as before after any
 // failure.
 #include "core/config.h"
 #include "device/pool.h"
@@ -69,11 +69,11 @@ TEST_CASE("jit reads closed-over tensors at each call") {
     CHECK(values(f(stored({1, 1}))) == Floats{5, 6});
     w[0].fill_(10);
     CHECK(values(f(stored({1, 1}))) == Floats{13, 6});
-    w.assign(stored({{1, 2}, {3, 4}}).t()[1]);  // other strides, which are made dense or captured anew
+    w.assign(stored({{1, 2}, {3, 4}}).t()[1]);  // other strides, which are made dense or traced anew
     CHECK(values(f(stored({1, 1}))) == Floats{6, 8});
 }
 
-TEST_CASE("jit keeps apart tensors that share memory when it captures") {
+TEST_CASE("jit keeps apart tensors that share memory when it traces") {
     Tensor a = stored({1, 2}), b = zeros({2});
     b.assign(a);
     b.realize();
@@ -183,10 +183,10 @@ TEST_CASE("an input that is a view is copied where the function asks for contigu
         return std::vector{contiguous(x[0]), x[0].reshape({8}), contiguous(x[0].slice(0, {2, 4})),
                            contiguous(x[0].t())};
     };
-    const auto results = [&](bool captured) {
+    const auto results = [&](bool traced) {
         Tensor base = arange(16).to(f32).reshape({4, 4}).clone().realize();
         Tensor columns = base.slice(1, {2});  // no rows of memory
-        const std::vector<Tensor> inputs{columns}, made = captured ? Jit(function)(inputs) : function(inputs);
+        const std::vector<Tensor> inputs{columns}, made = traced ? Jit(function)(inputs) : function(inputs);
         columns.copy_(columns.flip(0) * 2);
         std::vector<Floats> values;
         for (const Tensor& one : made) values.push_back(one.to_vector<float>());
@@ -195,14 +195,14 @@ TEST_CASE("an input that is a view is copied where the function asks for contigu
     CHECK(results(true) == results(false));
 }
 
-TEST_CASE("a recording serves no input that lies alike in memory and is a view where the other one is none") {
+TEST_CASE("a traced call serves no input that lies alike in memory and is a view where the other one is none") {
     const Jit::Function function = [](std::span<const Tensor> x) { return std::vector{contiguous(x[0])}; };
-    const Jit captured(function);
+    const Jit traced(function);
     const auto results = [&](bool jit, bool is_view) {
         // Sorted along axis 0, the result lies along it; a view of columns lies so, too.
         Tensor x = is_view ? from_data(Floats{1, 3, 2, 4}, {2, 2}).clone().realize().t()
                            : sort(from_data(Floats{1, 2, 3, 4}, {2, 2}), 0).values.realize();
-        const std::vector<Tensor> inputs{x}, made = jit ? captured(inputs) : function(inputs);
+        const std::vector<Tensor> inputs{x}, made = jit ? traced(inputs) : function(inputs);
         x.fill_(9);
         return made[0].to_vector<float>();
     };
@@ -212,7 +212,7 @@ TEST_CASE("a recording serves no input that lies alike in memory and is a view w
     }
 }
 
-TEST_CASE("slices at moving places hit the same recording; other shapes, strides and dtypes are captured anew") {
+TEST_CASE("slices at moving places hit the same traced call; other shapes, strides and dtypes are traced anew") {
     const Tensor X = arange(0, 100).to(f32).reshape({50, 2}).contiguous().realize();
     const Jit f([](std::span<const Tensor> in) { return std::vector<Tensor>{in[0].sum(0)}; });
     f({X.narrow(0, 0, 5)});
@@ -260,14 +260,14 @@ struct Training {
 
 }  // namespace
 
-TEST_CASE("a captured training step has the bits of the plain one") {
+TEST_CASE("a traced training step has the bits of the plain one") {
     manual_seed(5);
     const Tensor X = randn({80, 2}).realize(), Y = randn({80, 1}).realize();
-    Training plain, captured;
+    Training plain, traced;
     int calls = 0;
     const auto step = jit([&](Tensor x, Tensor y) {
         ++calls;
-        return captured.step(x, y);
+        return traced.step(x, y);
     });
     for (int i = 0; i < 20; ++i) {
         const Tensor x = X.narrow(0, 4 * i, 4), y = Y.narrow(0, 4 * i, 4);
@@ -276,20 +276,20 @@ TEST_CASE("a captured training step has the bits of the plain one") {
         if (i > 1) CHECK(count.runs() == 1);
         if (i > 1) CHECK(count.kernels_compiled() == 0);
         CHECK(values(loss) == values(plain.step(x, y)));
-        CHECK(values(captured.w1) == values(plain.w1));
-        CHECK(values(captured.w2) == values(plain.w2));
-        CHECK(values(captured.m1) == values(plain.m1));
-        CHECK(values(captured.w1.grad()) == values(plain.w1.grad()));
-        CHECK(captured.w1.requires_grad());
+        CHECK(values(traced.w1) == values(plain.w1));
+        CHECK(values(traced.w2) == values(plain.w2));
+        CHECK(values(traced.m1) == values(plain.m1));
+        CHECK(values(traced.w1.grad()) == values(plain.w1.grad()));
+        CHECK(traced.w1.requires_grad());
     }
     CHECK(calls == 2);
 }
 
-TEST_CASE("captured steps of the optimisers, with dropout, have the bits of plain ones") {
+TEST_CASE("traced steps of the optimisers, with dropout, have the bits of plain ones") {
     for (const bool adam : {false, true}) {
         CAPTURE(adam);
         std::vector<Floats> found[2];
-        for (const bool captured : {false, true}) {
+        for (const bool traced : {false, true}) {
             manual_seed(7);
             const Tensor w = (randn({6, 5}) * 0.3).set_requires_grad(), b = zeros({5}).set_requires_grad();
             const Tensor X = randn({64, 6}).realize(), labels = randint(0, 5, {64}).realize();
@@ -308,11 +308,11 @@ TEST_CASE("captured steps of the optimisers, with dropout, have the bits of plai
             };
             const auto fast = jit(step);
             for (int i = 0; i < 20; ++i) {
-                const int size = i % 7 == 3 ? 5 : 8;  // two recordings share one optimiser
+                const int size = i % 7 == 3 ? 5 : 8;  // two traced calls share one optimiser
                 const Tensor x = X.narrow(0, i, size), y = labels.narrow(0, i, size);
                 if (i == 10) optimizer->set_lr(0.05);
-                found[captured].push_back(values(captured ? fast(x, y) : step(x, y)));
-                found[captured].push_back(values(w));
+                found[traced].push_back(values(traced ? fast(x, y) : step(x, y)));
+                found[traced].push_back(values(w));
                 CHECK(optimizer->steps() == i + 1);
             }
         }
@@ -320,20 +320,20 @@ TEST_CASE("captured steps of the optimisers, with dropout, have the bits of plai
     }
 }
 
-TEST_CASE("running statistics follow captured calls") {
+TEST_CASE("running statistics follow traced calls") {
     manual_seed(4);
     const Tensor X = randn({40, 3}).realize();
-    nn::BatchNorm1d plain(3), captured(3);
-    const auto f = jit([&](Tensor x) { return captured(x); });
+    nn::BatchNorm1d plain(3), traced(3);
+    const auto f = jit([&](Tensor x) { return traced(x); });
     for (int i = 0; i < 6; ++i) {
         const Tensor x = X.narrow(0, 4 * i, 6);
         CHECK(values(f(x)) == values(plain(x)));
-        CHECK(values(captured.running_mean) == values(plain.running_mean));
-        CHECK(values(captured.running_var) == values(plain.running_var));
+        CHECK(values(traced.running_mean) == values(plain.running_mean));
+        CHECK(values(traced.running_var) == values(plain.running_var));
     }
 }
 
-TEST_CASE("gradients accumulate over captured calls, and start anew after zero_grad") {
+TEST_CASE("gradients accumulate over traced calls, and start anew after zero_grad") {
     const Tensor w = leaf({1, 2});
     const Jit f([&](std::span<const Tensor> in) {
         (w * w * in[0]).sum().backward();
@@ -355,17 +355,17 @@ TEST_CASE("gradients accumulate over captured calls, and start anew after zero_g
     CHECK(values(w.grad()) == Floats{2, 4});
 }
 
-TEST_CASE("random numbers are drawn anew in each captured call") {
+TEST_CASE("random numbers are drawn anew in each traced call") {
     const auto f = jit([](Tensor x) { return dropout(x, 0.5); });
     const Tensor x = ones({200});
     manual_seed(11);
-    std::vector<Floats> captured, plain;
-    for (int i = 0; i < 4; ++i) captured.push_back(values(f(x)));
-    CHECK(captured[0] != captured[1]);
-    CHECK(captured[1] != captured[2]);
+    std::vector<Floats> traced, plain;
+    for (int i = 0; i < 4; ++i) traced.push_back(values(f(x)));
+    CHECK(traced[0] != traced[1]);
+    CHECK(traced[1] != traced[2]);
     manual_seed(11);
     for (int i = 0; i < 4; ++i) plain.push_back(values(dropout(x, 0.5)));
-    CHECK(captured == plain);
+    CHECK(traced == plain);
     double lr = 1;
     const auto g = jit([&](Tensor t) { return t * scalar_variable(lr, f32, [&] { return lr; }); });
     for (lr = 1; lr < 5; lr += 1) CHECK(g(x).sum().item() == 200 * lr);
@@ -458,7 +458,7 @@ TEST_CASE("a bad label in a later call leaves the parameters as they were") {
     CHECK(values(w) == now);
 }
 
-TEST_CASE("a gradient does not leave a captured function") {
+TEST_CASE("a gradient does not leave a traced function") {
     const Tensor w = leaf({1, 2});
     const auto f = jit([&](Tensor x) { return (x * w).sum(); });
     CHECK_THROWS_AS(f(w), ValueError);
@@ -493,7 +493,7 @@ TEST_CASE("tensors that the function makes and keeps follow its calls") {
     CHECK(calls <= 3);
 }
 
-TEST_CASE("a captured function inside another is part of it; jit follows a change of backend and of gradients") {
+TEST_CASE("a traced function inside another is part of it; jit follows a change of backend and of gradients") {
     Tensor w = stored({2, 3});
     const auto inner = jit([&](Tensor x) { return x * w; });
     const auto outer = jit([&](Tensor x) { return inner(x) + inner(x + 1); });
@@ -544,7 +544,7 @@ TEST_CASE("jit follows a change of subnormals, processor, convolution and defaul
     CHECK(f.captures() == 5);
 }
 
-TEST_CASE("captured calls grow nothing") {
+TEST_CASE("traced calls grow nothing") {
     manual_seed(2);
     const Tensor w = (randn({3, 3}) * 0.1).set_requires_grad(), X = randn({100, 3}).realize();
     optim::Adam adam({w});
@@ -567,7 +567,7 @@ TEST_CASE("captured calls grow nothing") {
     CHECK(adam.steps() == 1005);
 }
 
-TEST_CASE("writes between captured calls stay bounded") {
+TEST_CASE("writes between traced calls stay bounded") {
     const auto f = jit([](Tensor x) { return x * 2; });
     Tensor total = zeros({});
     const Tensor x = ones({}).realize();
@@ -579,7 +579,7 @@ TEST_CASE("writes between captured calls stay bounded") {
     CHECK(total.item() == 410);
 }
 
-TEST_CASE("a captured function holds no tensor: when a closed-over one is gone, it is captured anew") {
+TEST_CASE("a traced function holds no tensor: when a closed-over one is gone, it is traced anew") {
     Tensor w = stored({1, 2});
     const auto f = jit([&](Tensor x) { return x * w; });
     const CounterScope count;
@@ -589,7 +589,7 @@ TEST_CASE("a captured function holds no tensor: when a closed-over one is gone, 
     CHECK(count.live_buffers() == 0);
 }
 
-TEST_CASE("several threads may call one captured function") {
+TEST_CASE("several threads may call one traced function") {
     Tensor w = stored({1, 2, 3});
     const auto f = jit([&](Tensor x) { return x * w; });
     std::vector<std::thread> threads;

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weft
-from weft._jit import is_capturing
+from weft._jit import is_tracing
 
 from . import constraints
 from .utils import lazy_property
@@ -24,7 +24,7 @@ class Distribution:
     """A distribution, or a batch of them: samples have the shape sample_shape + batch_shape + event_shape.
 
     Parameters are checked when a distribution is made, and values when `log_prob`, `cdf` or `icdf` gets them, which reads them.
-    With ``validate_args=False``, and in a function that `jit` captures, nothing is read, and wrong parameters give NaN.
+    With ``validate_args=False``, and in a function that `jit` traces, nothing is read, and wrong parameters give NaN.
     """
 
     has_rsample: bool = False
@@ -49,7 +49,7 @@ class Distribution:
             self._check_parameters()
 
     def _checks(self) -> bool:
-        return self._validate_args and not is_capturing()
+        return self._validate_args and not is_tracing()
 
     def _check_parameters(self) -> None:
         checked: list[tuple[str, Constraint, Tensor, Tensor]] = []

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class _Group(dict):
-    """The settings of a parameter group. A learning rate goes to the engine at once: captured functions see it, too."""
+    """The settings of a parameter group. A learning rate goes to the engine at once: traced functions see it, too."""
 
     engine, number, made_with = None, 0, None
 
@@ -118,7 +118,7 @@ def _no_option(name: str, differentiable: Any) -> None:
         raise ValueError(f"{name}(): differentiable=True is not supported")
 
 
-# `foreach`, `fused` and `capturable` choose between implementations elsewhere; here every update is fused and can be captured.
+# `foreach`, `fused` and `capturable` choose between implementations elsewhere; here every update is fused and can be traced.
 class SGD(FusedOptimizer):
     """Stochastic gradient descent with momentum."""
 

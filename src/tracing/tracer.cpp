@@ -1,6 +1,6 @@
-// tracing/recorder.cpp: one captured call: the function builds its graph on placeholders, its effects on cells are
+// tracing/tracer.cpp: one traced call: the function builds its graph on placeholders, its effects on cells are
 // noted and undone, and the graph becomes a plan. Doing it for real is then a replay like any later one.
-#include "tracing/recorder.h"
+#include "tracing/tracer.h"
 
 #include "cells/state.h"
 #include "core/str.h"
@@ -21,21 +21,21 @@ using schedule::StorageView;
 
 namespace {
 
-struct Capture {
-    explicit Capture(Capturing* now) : before(std::exchange(capturing, now)) {}
-    ~Capture() { capturing = before; }
-    Capture(const Capture&) = delete;
-    Capture& operator=(const Capture&) = delete;
-    Capturing* const before;
+struct TracerScope {
+    explicit TracerScope(ActiveTracer* now) : before(std::exchange(active_tracer, now)) {}
+    ~TracerScope() { active_tracer = before; }
+    TracerScope(const TracerScope&) = delete;
+    TracerScope& operator=(const TracerScope&) = delete;
+    ActiveTracer* const before;
 };
 
-// A value with a history outside: it needs a gradient, which cannot leave the captured function.
+// A value with a history outside: it needs a gradient, which cannot leave the traced function.
 ir::NodeRef without_history(const ir::NodeRef& value) {
     static const auto& rule =
         *new std::shared_ptr<const ir::GradRuleObject>(std::make_shared<ir::GradRuleObject>(ir::GradRuleObject{
             "outside of jit", [](const auto&, const auto&) -> ir::Grads {
                 throw GradError(
-                    "backward(): jit: a gradient flows to a tensor that was computed outside of the captured function; "
+                    "backward(): jit: a gradient flows to a tensor that was computed outside of the traced function; "
                     "compute it inside, or detach() it");
             }}));
     const ir::NodeRef input[] = {ir::leaf(0, ir::constant(DType::F32, Scalar(0.0)))};  // no cell has the id 0
@@ -44,25 +44,25 @@ ir::NodeRef without_history(const ir::NodeRef& value) {
 
 }  // namespace
 
-Recorder::Recorder(std::span<const Tensor> inputs, std::span<const StorageView> memory, Signature signature)
-    : Capturing(ir::fresh_id()), memory_(memory.begin(), memory.end()), offsets_(inputs.size(), 0) {
-    recording_->signature = std::move(signature);
+Tracer::Tracer(std::span<const Tensor> inputs, std::span<const StorageView> memory, Signature signature)
+    : ActiveTracer(ir::fresh_id()), memory_(memory.begin(), memory.end()), offsets_(inputs.size(), 0) {
+    traced_->signature = std::move(signature);
     const std::lock_guard lock(ir::graph_lock());
-    const Capture capture(this);
+    const TracerScope scope(this);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-        const int first = recording_->signature.same_as[i];
+        const int first = traced_->signature.same_as[i];
         if (first < static_cast<int>(i)) {
             inputs_.push_back(inputs_[first]);
             continue;
         }
         inputs_.emplace_back(std::make_shared<Cell>());
-        inputs_.back().cell()->node = placeholder(static_cast<int>(i), recording_->signature.inputs[i], offsets_[i]);
+        inputs_.back().cell()->node = placeholder(static_cast<int>(i), traced_->signature.inputs[i], offsets_[i]);
     }
 }
 
 // ---- what the function sees -----------------------------------------------------------------------------------------
 
-ir::NodeRef Recorder::placeholder(int slot, const Layout& layout, std::int64_t& offset) const {
+ir::NodeRef Tracer::placeholder(int slot, const Layout& layout, std::int64_t& offset) const {
     std::int64_t reach = numel(layout.shape) > 0 ? 1 : 0;
     offset = 0;
     for (std::size_t d = 0; d < layout.shape.size() && reach > 0; ++d) {
@@ -75,18 +75,18 @@ ir::NodeRef Recorder::placeholder(int slot, const Layout& layout, std::int64_t& 
     return ir::buffer(std::move(storage), layout.dtype, layout.shape, offset, layout.strides);
 }
 
-bool Recorder::is_written(const Cell& cell) const {
+bool Tracer::is_written(const Cell& cell) const {
     const auto entry = cells::state().outbox().find(cell.outbox_slot);
     return entry != cells::state().outbox().end() && entry->second.thread == cells::this_thread();
 }
 
-int Recorder::input_of(const Cell& cell) const {
+int Tracer::input_of(const Cell& cell) const {
     for (std::size_t i = 0; i < inputs_.size(); ++i)
         if (inputs_[i].cell().get() == &cell) return static_cast<int>(i);
     return -1;
 }
 
-Recorder::StandIn& Recorder::find(Cell& cell) {
+Tracer::StandIn& Tracer::find(Cell& cell) {
     const int next = static_cast<int>(stand_ins_.size());
     const auto [found, is_new] = index_.try_emplace(&cell, next);
     if (!is_new) return stand_ins_[found->second];
@@ -110,12 +110,12 @@ Recorder::StandIn& Recorder::find(Cell& cell) {
     return made;
 }
 
-const Dims* Recorder::strides_of(const Cell& cell) const {
+const Dims* Tracer::strides_of(const Cell& cell) const {
     const int input = input_of(cell);
-    return input < 0 ? nullptr : &recording_->signature.in_base[static_cast<std::size_t>(input)];
+    return input < 0 ? nullptr : &traced_->signature.in_base[static_cast<std::size_t>(input)];
 }
 
-const ir::NodeRef* Recorder::stand_in(Cell& cell) {
+const ir::NodeRef* Tracer::stand_in(Cell& cell) {
     if (is_inside(cell)) return nullptr;
     StandIn& found = find(cell);
     if (cell.view) {
@@ -130,10 +130,10 @@ const ir::NodeRef* Recorder::stand_in(Cell& cell) {
 
 // ---- what the function did ------------------------------------------------------------------------------------------
 
-std::shared_ptr<Recording> Recorder::record(const Jit::Function& function) {
+std::shared_ptr<TracedCall> Tracer::trace(const Jit::Function& function) {
     try {
         {
-            const Capture capture(this);
+            const TracerScope scope(this);
             std::vector<Tensor> outputs = function(inputs_);
             const std::lock_guard lock(ir::graph_lock());
             collect(outputs);
@@ -149,12 +149,12 @@ std::shared_ptr<Recording> Recorder::record(const Jit::Function& function) {
         thaw();
         throw;
     }
-    return recording_;
+    return traced_;
 }
 
-void Recorder::collect(std::vector<Tensor>& outputs) {
+void Tracer::collect(std::vector<Tensor>& outputs) {
     std::unordered_map<const Cell*, int> seen;
-    for (const Tensor& output : outputs) recording_->outputs.push_back(collect_output(output, seen));
+    for (const Tensor& output : outputs) traced_->outputs.push_back(collect_output(output, seen));
     collect_writes();
     collect_gradients();
     outputs.clear();  // what is still alive then, the function has kept
@@ -162,13 +162,13 @@ void Recorder::collect(std::vector<Tensor>& outputs) {
     collect_kept();
 }
 
-int Recorder::add_root(Cell& cell) {
+int Tracer::add_root(Cell& cell) {
     roots_.push_back(cells::stripped(current_node(cell)));
     return static_cast<int>(roots_.size()) - 1;
 }
 
-Recording::Output Recorder::collect_output(const Tensor& output, std::unordered_map<const Cell*, int>& seen) {
-    using Kind = Recording::Output::Kind;
+TracedCall::Output Tracer::collect_output(const Tensor& output, std::unordered_map<const Cell*, int>& seen) {
+    using Kind = TracedCall::Output::Kind;
     if (!output.defined()) return {Kind::Undefined, 0};
     Cell& cell = *output.cell();
     if (const int input = input_of(cell); input >= 0) return {Kind::Input, input};
@@ -176,33 +176,33 @@ Recording::Output Recorder::collect_output(const Tensor& output, std::unordered_
         find(cell);
         return {Kind::Cell, index_.at(&cell)};
     }
-    const auto [found, is_new] = seen.try_emplace(&cell, static_cast<int>(recording_->outputs.size()));
-    return is_new ? Recording::Output{Kind::Fresh, add_root(cell)} : Recording::Output{Kind::Same, found->second};
+    const auto [found, is_new] = seen.try_emplace(&cell, static_cast<int>(traced_->outputs.size()));
+    return is_new ? TracedCall::Output{Kind::Fresh, add_root(cell)} : TracedCall::Output{Kind::Same, found->second};
 }
 
-void Recorder::collect_writes() {
+void Tracer::collect_writes() {
     for (const auto& [slot, entry] : cells::state().outbox()) {
         if (entry.thread != cells::this_thread()) continue;
         Cell& cell = *entry.cell;
-        if (const int input = input_of(cell); input >= 0) recording_->writes.push_back({input, add_root(cell)});
-        else if (!is_inside(cell)) recording_->writes.push_back({slot_of(index_.at(&cell)), add_root(cell)});
+        if (const int input = input_of(cell); input >= 0) traced_->writes.push_back({input, add_root(cell)});
+        else if (!is_inside(cell)) traced_->writes.push_back({slot_of(index_.at(&cell)), add_root(cell)});
     }
 }
 
-void Recorder::collect_gradients() {
+void Tracer::collect_gradients() {
     for (std::size_t i = 0; i < stand_ins_.size(); ++i) {
         const Tensor now = stand_ins_[i].cell->grad;
         if (now.cell() == stand_ins_[i].grad.cell()) continue;
-        Recording::Gradient gradient{.leaf = static_cast<int>(i), .root = -1, .cell = {}};
+        TracedCall::Gradient gradient{.leaf = static_cast<int>(i), .root = -1, .cell = {}};
         if (now.defined() && is_inside(*now.cell())) gradient.root = add_root(*now.cell());
         else if (now.defined()) gradient.cell = now.cell();
-        recording_->gradients.push_back(gradient);
+        traced_->gradients.push_back(gradient);
     }
 }
 
 // The cells that were there before hold what they held before.
-void Recorder::undo() {
-    const Capture none(nullptr);
+void Tracer::undo() {
+    const TracerScope none(nullptr);
     undone_ = true;
     for (StandIn& stand_in : stand_ins_) {
         Cell& cell = *stand_in.cell;
@@ -220,7 +220,7 @@ void Recorder::undo() {
     }
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
         Cell& cell = *inputs_[i].cell();
-        if (recording_->signature.same_as[i] != static_cast<int>(i)) continue;
+        if (traced_->signature.same_as[i] != static_cast<int>(i)) continue;
         cells::state().take_back(cell);
         cells::state().unlist(cell);
         cell.grad = Tensor();
@@ -231,7 +231,7 @@ void Recorder::undo() {
 
 // Tensors made inside that outlive the call: an optimiser's state, a loss that is kept for later. Each call gives them
 // a new value.
-void Recorder::collect_kept() {
+void Tracer::collect_kept() {
     std::vector<Cell*> cells;  // in the order that they were made, so that equal calls make equal plans
     for (Cell* cell = cells::state().first_pending(); cell; cell = cell->next) cells.push_back(cell);
     for (Cell* cell = cells::state().first_view(); cell; cell = cell->next) cells.push_back(cell);
@@ -248,14 +248,14 @@ void Recorder::collect_kept() {
         // State that the function sets up in its first call and goes on from in the second: only the second tells what
         // it does.
         const auto entry = cells::state().outbox().find(cell->outbox_slot);
-        if (entry != cells::state().outbox().end() && entry->second.base()) recording_->settled = false;
+        if (entry != cells::state().outbox().end() && entry->second.base()) traced_->settled = false;
         cells::state().take_back(*cell);
         if (cell->view) cell->node = nullptr;  // it follows its base
-        else recording_->kept.push_back({cell, add_root(*cell)});
+        else traced_->kept.push_back({cell, add_root(*cell)});
     }
 }
 
-void Recorder::thaw() {
+void Tracer::thaw() {
     const std::lock_guard lock(ir::graph_lock());
     if (!undone_) {  // the function threw: nothing is collected yet
         undo();
@@ -269,7 +269,7 @@ void Recorder::thaw() {
             }
         return sources.empty() ? ir::NodeRef(&node) : ir::with_sources(node, sources);
     };
-    for (const Recording::Kept& kept : recording_->kept)
+    for (const TracedCall::Kept& kept : traced_->kept)
         if (const std::shared_ptr<Cell> cell = kept.cell.lock()) {
             cell->node = ir::rebuild(std::span(&cell->node, 1), real).front();
             mark_written(*cell);
@@ -278,8 +278,8 @@ void Recorder::thaw() {
 
 // ---- from cells to memory -------------------------------------------------------------------------------------------
 
-Recording::MemoryRef Recorder::place_of(const ir::StorageRef& storage, std::int64_t offset,
-                                        std::vector<bool>& used) const {
+TracedCall::MemoryRef Tracer::place_of(const ir::StorageRef& storage, std::int64_t offset,
+                                       std::vector<bool>& used) const {
     const auto* at = dynamic_cast<const Placeholder*>(storage.get());
     if (!at) return {-1, offset, storage};
     const int index = at->slot - static_cast<int>(inputs_.size());
@@ -287,7 +287,7 @@ Recording::MemoryRef Recorder::place_of(const ir::StorageRef& storage, std::int6
     return {at->slot, offset - (index < 0 ? offsets_[at->slot] : stand_ins_[index].offset), nullptr};
 }
 
-std::uint8_t Recorder::common_device() const {
+std::uint8_t Tracer::common_device() const {
     std::uint8_t device = kAnyDevice;
     for (const ir::NodeRef& root : roots_) {
         if (root->crosses)
@@ -301,37 +301,36 @@ std::uint8_t Recorder::common_device() const {
     return device == kAnyDevice ? kCpu : device;
 }
 
-void Recorder::plan_it(std::unique_lock<std::recursive_mutex>& graph) {
-    Recording& recording = *recording_;
-    recording.device = common_device();
+void Tracer::plan_it(std::unique_lock<std::recursive_mutex>& graph) {
+    TracedCall& call = *traced_;
+    call.device = common_device();
     const schedule::Captured captured = schedule::capture(roots_, nullptr);
-    const TargetRef target = recording.signature.target = pipeline::target_of(recording.device);
-    if (!captured.outputs.empty()) recording.plan = pipeline::plan_for(captured, target, graph);
-    if (pipeline::Observer* const watching = pipeline::observer(); watching && recording.plan)
-        recording.observed = watching->captured(captured, recording.plan);
+    const TargetRef target = call.signature.target = pipeline::target_of(call.device);
+    if (!captured.outputs.empty()) call.plan = pipeline::plan_for(captured, target, graph);
+    if (pipeline::Observer* const watching = pipeline::observer(); watching && call.plan)
+        call.observed = watching->captured(captured, call.plan);
     std::vector<bool> used(stand_ins_.size(), false);
     for (const schedule::Captured::Leaf& leaf : captured.leaves) {
         const StorageView& view = captured.views[leaf.view];
-        recording.leaves.push_back(place_of(view.storage, view.offset, used));
+        call.leaves.push_back(place_of(view.storage, view.offset, used));
     }
-    recording.constants.assign(captured.constants.begin(), captured.constants.end());
-    recording.scalars.assign(captured.scalars.begin(), captured.scalars.end());
+    call.constants.assign(captured.constants.begin(), captured.constants.end());
+    call.scalars.assign(captured.scalars.begin(), captured.scalars.end());
     for (std::size_t s = 0; s < captured.scalar_nodes.size(); ++s) {
         const auto& var = captured.scalar_nodes[s]->as<ir::VarArg>();
-        if (var.redraw) recording.redraws.push_back({var.id, static_cast<int>(s), var.redraw});
+        if (var.redraw) call.redraws.push_back({var.id, static_cast<int>(s), var.redraw});
     }
-    std::sort(recording.redraws.begin(), recording.redraws.end(),
-              [](const auto& a, const auto& b) { return a.id < b.id; });
+    std::sort(call.redraws.begin(), call.redraws.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
     for (const schedule::RootValue& from : captured.roots) {
-        Recording::Root& root = recording.roots.emplace_back();
+        TracedCall::Root& root = call.roots.emplace_back();
         StorageView view;
         if (from.view >= 0) {
             view = captured.views[from.view];
             root.place = place_of(view.storage, view.offset, used);
             view.offset = root.place.offset;
         } else {
-            root.value = recording.plan->plan.outputs[from.output];
-            const schedule::PlanValue& value = recording.plan->plan.values[root.value];
+            root.value = call.plan->plan.outputs[from.output];
+            const schedule::PlanValue& value = call.plan->plan.values[root.value];
             view = {{value.shape, 0, value.strides}, nullptr, value.dtype};
         }
         for (const ir::NodeRef& movement : from.views)
@@ -343,10 +342,10 @@ void Recorder::plan_it(std::unique_lock<std::recursive_mutex>& graph) {
     note_watched(used);
 }
 
-void Recorder::note_watched(const std::vector<bool>& used) {
+void Tracer::note_watched(const std::vector<bool>& used) {
     for (std::size_t i = 0; i < stand_ins_.size(); ++i) {
         const StandIn& from = stand_ins_[i];
-        Watched& watched = recording_->watched.emplace_back();
+        Watched& watched = traced_->watched.emplace_back();
         watched.cell = from.cell;
         watched.grad_of = from.grad_of;
         watched.requires_grad = from.cell->requires_grad;
@@ -357,14 +356,14 @@ void Recorder::note_watched(const std::vector<bool>& used) {
     }
 }
 
-void Recorder::compute_pending() {
+void Tracer::compute_pending() {
     std::vector<const StandIn*> pending;
     std::vector<ir::NodeRef> values;
     {
         const std::lock_guard lock(ir::graph_lock());
         for (std::size_t i = 0; i < stand_ins_.size(); ++i) {
             const ir::NodeRef& before = stand_ins_[i].before;
-            if (!recording_->watched[i].used || cells::stored_value(before)) continue;
+            if (!traced_->watched[i].used || cells::stored_value(before)) continue;
             pending.push_back(&stand_ins_[i]);
             values.push_back(ir::detach(ir::contiguous(cells::stripped(before))));
         }

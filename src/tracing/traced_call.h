@@ -1,4 +1,4 @@
-// tracing/recording.h: what jit keeps of a captured call: a plan, where its leaves come from, and what becomes of its
+// tracing/traced_call.h: what jit keeps of a traced call: a plan, where its leaves come from, and what becomes of its
 // results. It owns no memory but that of constants made inside the function, and no node: cells are held weakly and
 // read at each call.
 #pragma once
@@ -27,15 +27,15 @@ struct Layout {
     friend bool operator==(const Layout&, const Layout&) = default;
 };
 
-// What calls must have in common to be served by one recording, besides the state of the cells.
+// What calls must have in common to be served by one traced call, besides the state of the cells.
 struct Signature {
     std::vector<Layout> inputs;
     std::vector<int> same_as;   // per input: the first input with the same cell
     std::vector<Dims> in_base;  // per input: its strides in its base, which contiguous() and reshape() ask for
     GraphMode mode;
-    bool observed = false;  // captured while a profile recorded: its kernels know their lines
+    bool observed = false;  // traced while a profile was taken: its kernels know their lines
     TargetRef target =
-        nullptr;  // of the device that it computes on, known once it is recorded; equal ones are one object
+        nullptr;  // of the device that it computes on, known once it is traced; equal ones are one object
     friend bool operator==(const Signature&, const Signature&) = default;
 };
 
@@ -49,7 +49,7 @@ struct Watched {
     Layout layout;                  // of the value, if used
 };
 
-struct Recording {
+struct TracedCall {
     // Memory of slot s (the inputs, then the watched cells) from this many elements on; -1: of a constant.
     struct MemoryRef {
         int slot = -1;
@@ -87,7 +87,7 @@ struct Recording {
     std::vector<Watched> watched;
     std::uint8_t device = kCpu;                        // that it runs on
     std::shared_ptr<const pipeline::CachedPlan> plan;  // null: nothing to compute
-    int observed = -1;                                 // what the observer of the capture calls its runs
+    int observed = -1;                                 // what the observer of the trace calls its runs
     std::vector<MemoryRef> leaves;
     std::vector<Word> constants, scalars;
     std::vector<Redraw> redraws;  // in the order of the function's calls
@@ -96,30 +96,29 @@ struct Recording {
     std::vector<Write> writes;
     std::vector<Gradient> gradients;
     std::vector<Kept> kept;
-    bool settled = true;  // false: the next call captures again, since the function set up state of its own
+    bool settled = true;  // false: the next call traces again, since the function set up state of its own
 };
 
 inline Layout layout_of(const schedule::StorageView& view) {
     return {view.storage ? view.storage->device : kCpu, view.dtype, view.shape, view.strides};
 }
 
-enum class Fit { Ready, Pending, Other, Dead };  // Other: another recording may fit; Dead: this one never will again
+enum class Fit { Ready, Pending, Other, Dead };  // Other: another traced call may fit; Dead: this one never will again
 
-// What a recording is bound to in one call.
+// What a traced call is bound to in a later one.
 struct Binding {
     std::vector<std::shared_ptr<Cell>> cells;  // by slot; alive until the call is done
     std::vector<pipeline::BufferBinding> slots;
     std::vector<std::shared_ptr<Cell>> pending;  // Fit::Pending: compute these first
 };
 
-// Whether the cells are as they were at the capture. Throws ValueError if the call cannot be served by any recording.
+// Whether the cells are as they were when it was traced. Throws ValueError if no traced call can serve this one.
 // The caller holds the graph lock.
-Fit fit(const Recording& recording, std::span<const Tensor> inputs, std::span<const schedule::StorageView> memory,
+Fit fit(const TracedCall& call, std::span<const Tensor> inputs, std::span<const schedule::StorageView> memory,
         Binding& binding);
 
 // Runs it and binds the results. If it throws, nothing has changed. The caller holds the run lock, is inside a run, and
 // does not hold the graph lock.
-std::vector<Tensor> replay(const Recording& recording, std::span<const Tensor> inputs, const Binding& binding,
-                           bool redraw);
+std::vector<Tensor> replay(const TracedCall& call, std::span<const Tensor> inputs, const Binding& binding, bool redraw);
 
 }  // namespace weft::tracing

@@ -1,6 +1,6 @@
-// tracing/recording.cpp: a later call of a captured function: find the memory of its cells and inputs, draw its
+// tracing/traced_call.cpp: a later call of a traced function: find the memory of its cells and inputs, draw its
 // scalars, launch the plan, bind the results. No graph is built, hashed or looked up.
-#include "tracing/recording.h"
+#include "tracing/traced_call.h"
 
 #include "cells/state.h"
 #include "core/str.h"
@@ -51,8 +51,8 @@ const Cell& base_of(const Cell& cell) { return cell.view ? *cell.view->base : ce
 
 // An input is taken as it is at the start of the call. That is not what the function would see if it also wrote the
 // same tensor behind the input's back, or read it behind the back of a write to the input.
-void check_writes(const Recording& recording, std::span<const Tensor> inputs, const Binding& binding) {
-    for (const Recording::Write& write : recording.writes) {
+void check_writes(const TracedCall& call, std::span<const Tensor> inputs, const Binding& binding) {
+    for (const TracedCall::Write& write : call.writes) {
         const Cell& target = *binding.cells[write.slot];
         const int input = write.slot < static_cast<int>(inputs.size()) ? write.slot : -1;
         if (input >= 0 && target.view)
@@ -77,21 +77,20 @@ void check_writes(const Recording& recording, std::span<const Tensor> inputs, co
 
 }  // namespace
 
-Fit fit(const Recording& recording, std::span<const Tensor> inputs, std::span<const StorageView> memory,
-        Binding& binding) {
+Fit fit(const TracedCall& call, std::span<const Tensor> inputs, std::span<const StorageView> memory, Binding& binding) {
     binding = {};
-    binding.cells.reserve(inputs.size() + recording.watched.size());
-    binding.slots.reserve(inputs.size() + recording.watched.size());
+    binding.cells.reserve(inputs.size() + call.watched.size());
+    binding.slots.reserve(inputs.size() + call.watched.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         binding.cells.push_back(inputs[i].cell());
         binding.slots.push_back({memory[i].storage, memory[i].offset});
     }
-    for (const Watched& watched : recording.watched)
+    for (const Watched& watched : call.watched)
         if (const Fit result = fit_watched(watched, inputs.size(), binding);
             result == Fit::Other || result == Fit::Dead)
             return result;
     if (!binding.pending.empty()) return Fit::Pending;
-    check_writes(recording, inputs, binding);
+    check_writes(call, inputs, binding);
     return Fit::Ready;
 }
 
@@ -99,13 +98,13 @@ Fit fit(const Recording& recording, std::span<const Tensor> inputs, std::span<co
 
 namespace {
 
-pipeline::BufferBinding bound_at(const Recording::MemoryRef& place, const Binding& binding) {
+pipeline::BufferBinding bound_at(const TracedCall::MemoryRef& place, const Binding& binding) {
     if (place.slot < 0) return {place.constant, place.offset};
     const pipeline::BufferBinding& slot = binding.slots[place.slot];
     return {slot.storage, slot.offset + place.offset};
 }
 
-ir::NodeRef root_buffer(const Recording::Root& root, const Binding& binding,
+ir::NodeRef root_buffer(const TracedCall::Root& root, const Binding& binding,
                         const std::optional<pipeline::Launch>& launch) {
     pipeline::BufferBinding bound = root.value < 0 ? bound_at(root.place, binding) : launch->bound(root.value);
     if (root.value >= 0) bound.offset += root.place.offset;
@@ -135,35 +134,35 @@ Tensor fresh(const ir::NodeRef& buffer) {
 
 class Results {
 public:
-    Results(const Recording& recording, std::span<const Tensor> inputs, const Binding& binding,
+    Results(const TracedCall& call, std::span<const Tensor> inputs, const Binding& binding,
             const std::optional<pipeline::Launch>& launch)
-        : recording_(recording), inputs_(inputs), binding_(binding) {
-        for (const Recording::Root& root : recording.roots) buffers_.push_back(root_buffer(root, binding, launch));
-        for (const Recording::Gradient& gradient : recording.gradients)
+        : traced_(call), inputs_(inputs), binding_(binding) {
+        for (const TracedCall::Root& root : call.roots) buffers_.push_back(root_buffer(root, binding, launch));
+        for (const TracedCall::Gradient& gradient : call.gradients)
             gradients_.push_back(gradient.root >= 0 ? fresh(buffers_[gradient.root]) : Tensor(gradient.cell.lock()));
-        for (const Recording::Output& output : recording.outputs) outputs_.push_back(output_of(output));
+        for (const TracedCall::Output& output : call.outputs) outputs_.push_back(output_of(output));
     }
 
     std::vector<Tensor> bind() {
         const std::size_t inputs = inputs_.size();
-        for (const Recording::Write& write : recording_.writes)
+        for (const TracedCall::Write& write : traced_.writes)
             set_value(*binding_.cells[write.slot], buffers_[write.root]);
         for (std::size_t i = 0; i < gradients_.size(); ++i)
-            std::swap(binding_.cells[inputs + recording_.gradients[i].leaf]->grad, gradients_[i]);
-        for (const Recording::Kept& kept : recording_.kept)
+            std::swap(binding_.cells[inputs + traced_.gradients[i].leaf]->grad, gradients_[i]);
+        for (const TracedCall::Kept& kept : traced_.kept)
             if (const std::shared_ptr<Cell> cell = kept.cell.lock()) set_value(*cell, buffers_[kept.root]);
-        if (!recording_.writes.empty() || !recording_.kept.empty()) cells::drop_stale_views();
+        if (!traced_.writes.empty() || !traced_.kept.empty()) cells::drop_stale_views();
         return std::move(outputs_);
     }
 
 private:
-    Tensor output_of(const Recording::Output& output) const {
+    Tensor output_of(const TracedCall::Output& output) const {
         switch (output.kind) {
-            case Recording::Output::Kind::Undefined: return {};
-            case Recording::Output::Kind::Fresh: return fresh_output(output.index);
-            case Recording::Output::Kind::Input: return inputs_[output.index];
-            case Recording::Output::Kind::Cell: return Tensor(binding_.cells[inputs_.size() + output.index]);
-            case Recording::Output::Kind::Same: return outputs_[output.index];
+            case TracedCall::Output::Kind::Undefined: return {};
+            case TracedCall::Output::Kind::Fresh: return fresh_output(output.index);
+            case TracedCall::Output::Kind::Input: return inputs_[output.index];
+            case TracedCall::Output::Kind::Cell: return Tensor(binding_.cells[inputs_.size() + output.index]);
+            case TracedCall::Output::Kind::Same: return outputs_[output.index];
         }
         __builtin_unreachable();
     }
@@ -171,13 +170,13 @@ private:
     // A view of shared memory is shared, too.
     Tensor fresh_output(int root) const {
         Tensor result = fresh(buffers_[root]);
-        const Recording::Root& from = recording_.roots[root];
+        const TracedCall::Root& from = traced_.roots[root];
         if (from.value < 0 && from.place.slot >= 0 && reads_shared(*binding_.cells[from.place.slot]))
             result.cell()->shared = buffers_[root];
         return result;
     }
 
-    const Recording& recording_;
+    const TracedCall& traced_;
     const std::span<const Tensor> inputs_;
     const Binding& binding_;
     std::vector<ir::NodeRef> buffers_;  // by root
@@ -190,13 +189,13 @@ private:
 namespace {
 
 // Tells the run what the function's writes take the place of; false: of something that is not there any more.
-bool replaces_known(const Recording& recording, const Binding& binding, std::optional<pipeline::Launch>& launch) {
-    if (recording.device == kCpu) return true;
+bool replaces_known(const TracedCall& call, const Binding& binding, std::optional<pipeline::Launch>& launch) {
+    if (call.device == kCpu) return true;
     const std::lock_guard lock(ir::graph_lock());
-    for (const Recording::Write& write : recording.writes) {
+    for (const TracedCall::Write& write : call.writes) {
         const ir::NodeRef before = cells::stored_value(binding.cells[write.slot]->node);
         if (!before) return false;
-        launch->replace(schedule::view_of(*root_buffer(recording.roots[write.root], binding, launch)),
+        launch->replace(schedule::view_of(*root_buffer(call.roots[write.root], binding, launch)),
                         schedule::view_of(*before));
     }
     return true;
@@ -204,28 +203,26 @@ bool replaces_known(const Recording& recording, const Binding& binding, std::opt
 
 }  // namespace
 
-std::vector<Tensor> replay(const Recording& recording, std::span<const Tensor> inputs, const Binding& binding,
+std::vector<Tensor> replay(const TracedCall& call, std::span<const Tensor> inputs, const Binding& binding,
                            bool redraw) {
-    std::vector<Word> scalars = recording.scalars;
+    std::vector<Word> scalars = call.scalars;
     if (redraw)
-        for (const Recording::Redraw& again : recording.redraws) scalars[again.slot] = (*again.draw)();
+        for (const TracedCall::Redraw& again : call.redraws) scalars[again.slot] = (*again.draw)();
     std::vector<pipeline::BufferBinding> leaves;
-    leaves.reserve(recording.leaves.size());
-    for (const Recording::MemoryRef& place : recording.leaves) leaves.push_back(bound_at(place, binding));
+    leaves.reserve(call.leaves.size());
+    for (const TracedCall::MemoryRef& place : call.leaves) leaves.push_back(bound_at(place, binding));
     std::optional<pipeline::Launch> launch;
-    if (recording.plan) {
+    if (call.plan) {
         pipeline::count(pipeline::counter_cells().runs);
         pipeline::Observer* const watching = pipeline::observer();
         const std::int64_t start = watching ? pipeline::now() : 0;
-        const int observed =
-            watching && recording.observed < 0 ? watching->captured_before(recording.plan) : recording.observed;
-        launch.emplace(device::runtime_of(recording.device), *recording.plan, leaves, recording.constants, scalars,
-                       observed);
-        launch->run(!replaces_known(recording, binding, launch));
+        const int observed = watching && call.observed < 0 ? watching->captured_before(call.plan) : call.observed;
+        launch.emplace(device::runtime_of(call.device), *call.plan, leaves, call.constants, scalars, observed);
+        launch->run(!replaces_known(call, binding, launch));
         if (watching) watching->ran(observed, start, pipeline::now());
     }
     const std::lock_guard lock(ir::graph_lock());
-    return Results(recording, inputs, binding, launch).bind();
+    return Results(call, inputs, binding, launch).bind();
 }
 
 }  // namespace weft::tracing

@@ -1,8 +1,8 @@
-// tracing/recorder.h: captures one call of a function for jit. The function sees placeholders instead of values: of its
+// tracing/tracer.h: traces one call of a function for jit. The function sees placeholders instead of values: of its
 // inputs, and of every cell that was there before. So the graph it builds says by itself where each value comes from.
 #pragma once
 
-#include "tracing/recording.h"
+#include "tracing/traced_call.h"
 
 #include <weft/jit.h>
 
@@ -22,13 +22,13 @@ public:
     const int slot;
 };
 
-class Recorder final : public Capturing {
+class Tracer final : public ActiveTracer {
 public:
-    Recorder(std::span<const Tensor> inputs, std::span<const schedule::StorageView> memory, Signature signature);
+    Tracer(std::span<const Tensor> inputs, std::span<const schedule::StorageView> memory, Signature signature);
 
-    // Calls the function. Afterwards, also if it throws, every cell holds what it held before; the recording is yet to
+    // Calls the function. Afterwards, also if it throws, every cell holds what it held before; the traced call is yet to
     // be replayed.
-    std::shared_ptr<Recording> record(const Jit::Function& function);
+    std::shared_ptr<TracedCall> trace(const Jit::Function& function);
 
     // If that fails: tensors that the function made and kept get the value that they would have without jit.
     void thaw();
@@ -50,13 +50,13 @@ private:
     StandIn& find(Cell& cell);
     ir::NodeRef placeholder(int slot, const Layout& layout, std::int64_t& offset) const;
     bool is_inside(const Cell& cell) const { return cell.made_in == id; }
-    bool is_written(const Cell& cell) const;  // by this thread, since the capture began
+    bool is_written(const Cell& cell) const;  // by this thread, since the trace began
     int input_of(const Cell& cell) const;     // -1: it is no input
     int slot_of(int stand_in) const { return static_cast<int>(inputs_.size()) + stand_in; }
 
     // What the function did, in terms of cells …
     void collect(std::vector<Tensor>& outputs);
-    Recording::Output collect_output(const Tensor& output, std::unordered_map<const Cell*, int>& seen);
+    TracedCall::Output collect_output(const Tensor& output, std::unordered_map<const Cell*, int>& seen);
     void collect_writes();
     void collect_gradients();
     void collect_kept();
@@ -66,7 +66,7 @@ private:
     void plan_it(std::unique_lock<std::recursive_mutex>& graph);
     std::uint8_t common_device() const;  // of all that is to be computed
     void note_watched(const std::vector<bool>& used);
-    Recording::MemoryRef place_of(const ir::StorageRef& storage, std::int64_t offset, std::vector<bool>& used) const;
+    TracedCall::MemoryRef place_of(const ir::StorageRef& storage, std::int64_t offset, std::vector<bool>& used) const;
     void compute_pending();
 
     std::vector<Tensor> inputs_;  // placeholders
@@ -76,7 +76,7 @@ private:
     std::unordered_map<const Cell*, int> index_, gradients_of_;
     std::vector<ir::NodeRef> roots_;
     bool undone_ = false;
-    std::shared_ptr<Recording> recording_ = std::make_shared<Recording>();
+    std::shared_ptr<TracedCall> traced_ = std::make_shared<TracedCall>();
 };
 
 }  // namespace weft::tracing
