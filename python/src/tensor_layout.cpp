@@ -113,15 +113,15 @@ void bind_questions(nb::module_& m, nb::handle t) {
              "Positions in a flattened tensor of this shape as one index for each axis.",
              [](const Tensor& indices, const Dims& shape) {
                  std::vector<Tensor> result;
-                 Tensor rest = indices;
+                 Tensor quotient = indices;
                  if (!is_int(indices.dtype()))
                      throw DTypeError("unravel_index(): indices must be integers, not " +
                                       std::string(name_of(indices.dtype())));
                  for (std::size_t d = shape.size(); d-- > 0;) {
                      if (shape[d] < 0)
                          throw ValueError("unravel_index(): the sizes " + to_string(shape) + " must not be negative");
-                     result.insert(result.begin(), remainder(rest, shape[d]));
-                     rest = floor_divide(rest, shape[d]);
+                     result.insert(result.begin(), remainder(quotient, shape[d]));
+                     quotient = floor_divide(quotient, shape[d]);
                  }
                  return result;
              });

@@ -92,8 +92,9 @@ Half to_half(float value) {
         const std::uint32_t exponent = magnitude >> 23;
         if (exponent < 102) return {sign};  // below half of the smallest
         const std::uint32_t mantissa = (magnitude & 0x7fffff) | 0x800000, shift = 126 - exponent;
-        const std::uint32_t kept = mantissa >> shift, rest = mantissa & ((1u << shift) - 1), half = 1u << (shift - 1);
-        return {static_cast<std::uint16_t>(sign | (kept + (rest > half || (rest == half && (kept & 1)))))};
+        const std::uint32_t kept = mantissa >> shift, dropped = mantissa & ((1u << shift) - 1),
+                            half = 1u << (shift - 1);
+        return {static_cast<std::uint16_t>(sign | (kept + (dropped > half || (dropped == half && (kept & 1)))))};
     }
     const std::uint32_t rounded = magnitude - ((127 - 15) << 23) + 0xfff + ((magnitude >> 13) & 1);
     return {static_cast<std::uint16_t>(sign | (rounded >> 13))};

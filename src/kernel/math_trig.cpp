@@ -96,8 +96,8 @@ Angle reduce_large(const Value& a) {
     const Value f1 = (p1 << 2) | (p0 >> 62), f0 = p0 << 2;
     const Value high = cast(bitcast(f1 & ~std::uint64_t{2047}, DType::I64), DType::F64);
     const Value low = cast((f1 << 53) | (f0 >> 11), DType::F64);
-    const Value rest = fma(low, kHalfPiF64[0] * 0x1p-117, high * (kHalfPiF64[1] * 0x1p-64));
-    const Value r = fma(high, kHalfPiF64[0] * 0x1p-64, rest);
+    const Value tail = fma(low, kHalfPiF64[0] * 0x1p-117, high * (kHalfPiF64[1] * 0x1p-64));
+    const Value r = fma(high, kHalfPiF64[0] * 0x1p-64, tail);
     return {r, (p1 + (std::uint64_t{1} << 61)) >> 62};
 }
 

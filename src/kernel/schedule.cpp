@@ -99,9 +99,14 @@ struct Describe {
         return str("distribute ", sum<Distribute>(stores), " stores over loops of their own");
     }
     std::string operator()(const Vectorize&) const { return str("vector by ", widest()); }
-    std::string operator()(const SegmentLoad&) const { return "rows in pieces"; }
-    std::string operator()(const JamRows& jam) const { return str("rows by ", jam.rows); }
-    std::string operator()(const JamVectors&) const { return "vectors by 2"; }  // of the machine
+    std::string operator()(const SegmentLoad& load) const {
+        return str("segmented loads, ", load.pieces, " segments of rows of ", load.row);
+    }
+    std::string operator()(const JamRows& jam) const { return str("unroll-and-jam of ", jam.rows, " rows"); }
+    std::string operator()(const JamVectors& jam) const {
+        return jam.vectors > 1 ? str("unroll-and-jam of ", jam.vectors, " vectors")
+                               : "unroll-and-jam of the halves of a vector";  // AVX2's registers hold a half
+    }
     std::string operator()(const PrefetchRow&) const { return "next row prefetched"; }
     std::string operator()(const Stream& stream) const {
         return str("stream ", kernel.buffers[static_cast<std::size_t>(stream.buffer)].name);

@@ -33,11 +33,11 @@ std::vector<std::int64_t> flat_positions(const Tensor& x) {
 std::vector<Tensor> nonzero_by_axis(const Tensor& x) {
     const Checker check("nonzero", {{"x", x}});
     const Shape shape = x.shape();
-    Tensor rest = from_data(flat_positions(x));
+    Tensor quotient = from_data(flat_positions(x));
     std::vector<Tensor> result(shape.size());
     for (std::size_t axis = shape.size(); axis-- > 0;) {
-        result[axis] = axis ? remainder(rest, shape[axis]) : rest;
-        rest = floor_divide(rest, shape[axis]);
+        result[axis] = axis ? remainder(quotient, shape[axis]) : quotient;
+        quotient = floor_divide(quotient, shape[axis]);
     }
     return result;
 }

@@ -53,8 +53,8 @@ constexpr std::string_view kFloatToHalf = R"(HELPER u16 f32_to_f16(f32 x) {
         const u32 exponent = magnitude >> 23;
         if (exponent < 102) return (u16)sign;
         const u32 mantissa = (magnitude & 0x7fffff) | 0x800000, shift = 126 - exponent;
-        const u32 kept = mantissa >> shift, rest = mantissa & ((1u << shift) - 1), half = 1u << (shift - 1);
-        return (u16)(sign | (kept + (rest > half || (rest == half && (kept & 1)))));
+        const u32 kept = mantissa >> shift, dropped = mantissa & ((1u << shift) - 1), half = 1u << (shift - 1);
+        return (u16)(sign | (kept + (dropped > half || (dropped == half && (kept & 1)))));
     }
     return (u16)(sign | ((magnitude - (112 << 23) + 0xfff + ((magnitude >> 13) & 1)) >> 13));
 }
@@ -82,8 +82,8 @@ $A    const $U bits = ($U)x, sign = (bits >> 16) & 0x8000, magnitude = bits & 0x
     const $U normal = (magnitude - (112 << 23) + 0xfff + ((magnitude >> 13) & 1)) >> 13;
     const $U near = ($U)(exponent >= 102), shift = ((126 - exponent) & near & 31) | (1 & ~near);
     const $U mantissa = (magnitude & 0x7fffff) | 0x800000, kept = mantissa >> shift;
-    const $U rest = mantissa & ((all_$U(1) << shift) - 1), half = all_$U(1) << (shift - 1);
-    const $U up = ($U)(rest > half) | (($U)(rest == half) & kept);
+    const $U dropped = mantissa & ((all_$U(1) << shift) - 1), half = all_$U(1) << (shift - 1);
+    const $U up = ($U)(dropped > half) | (($U)(dropped == half) & kept);
     const $U small = (kept + (up & 1)) & near;
     const $U finite = select_$U(magnitude < 0x38800000, small, select_$U(magnitude >= 0x477ff000, infinity, normal));
     return __builtin_convertvector(sign | select_$U(magnitude > 0x7f800000, nan, finite), $H);

@@ -163,13 +163,13 @@ Value Emitter::scale(const Node& node, const Value& a) {
     // Adding the magic number leaves b's eighths in the low bits, plus what makes floor(b) twice an exponent's bias. What it leaves above
     // is shifted out again.
     const Word magic = lane == 4 ? to_word(0x1.8p20f + 254) : to_word(0x1.8p49 + 2046);
-    const Value shifted = fresh(), whole = fresh(), half = fresh(), rest = fresh();
+    const Value shifted = fresh(), whole = fresh(), half = fresh(), other = fresh();
     arithmetic(kAddF(lane), lane, {reg(shifted), reg(b), reg(constant_like(a, node.dtype, magic))});
     put(kShrImm(lane), {reg(whole), reg(shifted), imm(3)});
     put(kShrImm(lane), {reg(half), reg(shifted), imm(4)});
-    put(kSub(lane), {reg(rest), reg(whole), reg(half)});
+    put(kSub(lane), {reg(other), reg(whole), reg(half)});
     Value product = a;
-    for (const Value& exponent : {half, rest}) {
+    for (const Value& exponent : {half, other}) {
         const Value power = fresh(), next = fresh();
         put(kShlImm(lane), {reg(power), reg(exponent), imm(lane == 4 ? 23 : 52)});
         put(kMulF(lane), {reg(next), reg(product), reg(power)});
