@@ -1,6 +1,7 @@
 // What a row kernel needs twice and is expensive to compute is kept in a row of scratch: still one kernel, with the bits of the same steps
 // run one by one.
 #include "core/config.h"
+#include "support/decisions.h"
 #include "support/differential.h"
 #include "support/some.h"
 
@@ -19,11 +20,7 @@ Tensor computed(Tensor x) {
     return x;
 }
 
-bool keeps(const Tensor& x) {
-    const Explanation plan = explain(x);
-    REQUIRE(plan.kernels.size() == 1);
-    return plan.kernels[0].loops.find("local kept") != std::string::npos;
-}
+bool keeps(const Tensor& x) { return !testing::locals(testing::kernel_of(x), "kept").empty(); }
 
 // exp(x - max) / sum, in one kernel.
 Tensor at_once(const Tensor& x) {
@@ -95,11 +92,7 @@ TEST_CASE("only what lies in the row's own order is read from it") {
 }
 
 TEST_CASE("rows of a large array that are read again ask for the next row") {
-    const auto asks = [](const Tensor& x) {
-        const Explanation plan = explain(x);
-        REQUIRE(plan.kernels.size() == 1);
-        return plan.kernels[0].loops.find("prefetch ") != std::string::npos;
-    };
+    const auto asks = [](const Tensor& x) { return testing::decides<kernel::PrefetchRow>(testing::kernel_of(x)); };
     const Tensor large = some({301, 1000}, f32), twice = some({150, 1000}, f64), small = some({100, 1000}, f32);
     const auto norm = [](const Tensor& x) { return layer_norm(x, {x.size(1)}); };
     for (const char* backend : {"ref", "c", "x86"}) {
