@@ -4,15 +4,9 @@
 
 #include "kernel/kernel.h"
 
-#include <vector>
-
 namespace weft::kernel {
 
-// How to share out a body, whose iterations over `loops` are rows (none: it is one row).
-GridSchedule choose_row_schedule(const Kernel& kernel, const Target& target, const Body& body,
-                                 std::vector<NodeRef> loops);
-
-// The body as a Block loop.
+// The body as a Block loop, as kernel/row_schedule.h has chosen.
 Stmt rows_in_blocks(Kernel& kernel, const GridSchedule& schedule, const Body& body);
 
 }  // namespace weft::kernel

@@ -9,6 +9,7 @@
 #include "kernel/nest.h"
 #include "kernel/passes.h"
 #include "kernel/row_parts.h"
+#include "kernel/row_schedule.h"
 
 #include "core/checked.h"
 #include "ir/symbolic.h"

@@ -3,6 +3,7 @@
 
 #include "kernel/kernel.h"
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <utility>
@@ -52,6 +53,15 @@ std::set<int> stored_in_body(const Body& body);
 // Locals that every iteration of a nest stores to, at the same place, are the iteration's: other parts have other ones.
 void rename_locals(Kernel& kernel, Parts& parts);
 
+// The numbers of a row's locals and loops, by which a schedule names them: their order in its parts. What they are called in the kernel depends on
+// what was made before.
+std::vector<int> numbered_locals(const Kernel& kernel, const Parts& parts);
+std::vector<Part*> numbered_loops(Parts& parts);  // those around other parts, outer ones first
+
+// The statements with loads replaced where f gives something else.
+using ReplaceLoad = std::function<NodeRef(const ir::Node& load, const ir::Sources& sources)>;
+Body with_loads(const Kernel& kernel, const Body& body, const ReplaceLoad& f);
+
 // Element i of an array belongs to thread i modulo `threads`. The place of the nest's first iteration among the threads, if each iteration
 // has an element of its own thread.
 std::optional<std::int64_t> own_place(const Kernel& kernel, const NodeRef& index, const std::vector<NodeRef>& vars,
@@ -61,5 +71,13 @@ std::optional<std::int64_t> own_place(const Kernel& kernel, const NodeRef& index
 // threads, a function of the loops around the nest. Null: it is not its own.
 NodeRef own_slot(const Kernel& kernel, const NodeRef& index, const std::vector<NodeRef>& vars, std::int64_t first,
                  std::int64_t threads);
+
+// Notes whose each iteration is: that of an element that it stores to. Returns the arrays that are owned, of which each store agrees.
+std::set<int> find_places(const Kernel& kernel, Parts& parts, std::int64_t threads);
+
+bool is_loaded(const Part& part, int local);
+
+// Whether no iteration loads another thread's elements.
+bool loads_own(const Kernel& kernel, const Part& part, int local, std::int64_t threads);
 
 }  // namespace weft::kernel

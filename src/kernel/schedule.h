@@ -130,6 +130,13 @@ struct GridSchedule {
     std::int64_t groups = 1;  // of a block
     bool unrolled = false;    // loops over a row are written out: its elements stay in registers
     std::vector<int> staged;  // inputs of which a row is loaded once, before all else
+    // The row's own loops and locals, by their numbers (kernel/row_parts.h).
+    std::vector<int> in_threads;  // loops around loops that are shared out: each thread runs them by itself
+    std::vector<int> registers;   // arrays of which each thread has its own elements in registers
+    std::vector<int> copied;      // … of which other threads load a copy in shared memory
+    std::vector<int>
+        replicated;  // scalars that every thread computes for itself: that costs less than to wait for one of them
+    std::vector<int> shared;  // in shared memory: what several parts use
 
     // Among squares of two axes: these loads run along another axis than the stores, and pass through shared memory.
     int across = -1;  // its loop
