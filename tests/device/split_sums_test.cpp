@@ -157,6 +157,27 @@ TEST_CASE("simulated: a split sum keeps the sign of a zero") {
     check_bits("zeros", [&](const Device& d) { return matmul(a.to(d).t(), b.to(d)); });
 }
 
+TEST_CASE("simulated: halves that no tensor core multiplies are split as on the CPU") {
+    const Tensor a = some({16, 5001}).to(bf16).realize(), b = some({5001, 16}, 2).to(bf16).realize();
+    const Tensor wide = some({40, 5001}, 3).to(f16).realize(), other = some({5001, 40}, 4).to(bf16).realize();
+    for (const char* device : {"simulated:1", "simulated:2"}) {
+        CAPTURE(device);
+        const auto has_bits = [&](const Program& program) {
+            return bytes_of(program(cpu)) == bytes_of(program(device));
+        };
+        CHECK(has_bits([&](const Device& d) { return matmul(a.to(d).to(f32), b.to(d).to(f32)); }));
+        CHECK(has_bits([&](const Device& d) { return matmul(wide.to(d).to(f32), other.to(d).to(f32)); }));
+    }
+}
+
+TEST_CASE("simulated: a long sum in lanes that is split keeps the sign of a zero") {
+    std::vector<float> values(65 * 131072);
+    values[0] = 1.5f * 0x1p-126f;
+    values[65536] = -1.75f * 0x1p-126f;
+    const Tensor x = from_data(values, {65, 131072});
+    check_bits("max", [&](const Device& d) { return max(sum(x.to(d), 1, true)); });
+}
+
 TEST_CASE("simulated: the same sums as one kernel, in batches too") {
     const OptScope off{"split_sums"};
     for (const Shape& shape : {Shape{1100, 24}, Shape{2500, 24}, Shape{3, 1300, 20}}) {

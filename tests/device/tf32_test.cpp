@@ -144,6 +144,14 @@ TEST_CASE("tf32: what is rounded, and what is not") {
     CHECK(have_equal_bits(of_halves, matmul(there(a).to(bf16), there(b).to(bf16)).to(f32)));
 }
 
+TEST_CASE("tf32: einsum with a vector is exact, as matmul is") {
+    const Tf32Scope tf32;
+    const Tensor a = some({6, 7}, 1), v = some({7, 1}, 2);
+    const auto product = [](const Tensor& x, const Tensor& y) { return einsum("ij,jk->ik", {x, y}); };
+    CHECK(have_equal_bits(product(a, v), product(a.to("simulated"), v.to("simulated"))));
+    CHECK(have_equal_bits(product(v.t(), a.t()), product(v.t().to("simulated"), a.t().to("simulated"))));
+}
+
 TEST_CASE("tf32: gradients are products of rounded factors, too") {
     const Tensor a = some({80, 70}, 1), b = some({70, 90}, 2), g = some({80, 90}, 3);
     const Tensor of_a = matmul(rounded(g), rounded(b).t()), of_b = matmul(rounded(a).t(), rounded(g));
