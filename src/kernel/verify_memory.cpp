@@ -2,6 +2,7 @@
 // order for each pair of them, from the difference of their addresses (ir/address.h).
 #include "kernel/verify.h"
 
+#include "core/checked.h"
 #include "core/str.h"
 #include "ir/address.h"
 #include "ir/node_table.h"
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <numeric>
 
 namespace weft::kernel {
 namespace {
@@ -322,7 +324,9 @@ private:
         // The same sum of variables that a count bounds together: each of them is the same, if it is a mixed radix number.
         for (std::size_t i = 0; i < sums_.size() && !zero.never; ++i) {
             if (!zero.contains(kSum + static_cast<int>(i))) continue;
-            const ir::Zero more = solve_plain(sums_[i].form, equal, before);
+            LinearForm moved = sums_[i].form;
+            moved.constant = -sums_[i].offset;
+            const ir::Zero more = solve(moved, sums_[i].form, equal, before, ratios, false);
             zero.never |= more.never;
             for (const int tag : more.zeros) zero.zeros.push_back(tag);
         }
@@ -342,23 +346,28 @@ private:
         return zero;
     }
 
-    // Variables that a count bounds together: chunks of chunks, the last of which is shorter.
+    // Variables that a count bounds together: chunks of chunks, the last of which is shorter. A quotient or a remainder of variables is one. Their factors
+    // have no common divisor: a column that is a multiple of 8 below 1000 is at most 992.
     struct Sum {
         LinearForm form;
         std::int64_t low, high;
+        std::int64_t offset = 0;  // what the sum is less than, as a multiple
     };
 
-    // The same sum of variables of common loops, bounded around both accesses, if not by the same loop: its difference.
+    // The same sum of variables of common loops, bounded around both accesses, if not by the same loop: its difference, less that of the bounds. So rows
+    // that one access has 64 below another one's are equal where the difference is zero.
     void find_sums() {
         const InlineVector<Sum, 2> others = sums_of(other_);
         for (const Sum& sum : sums_of(store_)) {
-            const auto is_common = [&](const LinearForm::Term& term) { return common_depth(term.atom) < common_; };
+            const std::span<const Loop* const> common(store_.path.data(), common_);
+            const auto is_common = [&](const LinearForm::Term& term) { return uses_only(*term.atom, common); };
             const auto is_same = [&](const Sum& other) { return is_sum_of(other.form, sum.form); };
             const auto* const other = std::find_if(others.begin(), others.end(), is_same);
             if (other == others.end() || !std::all_of(sum.form.terms.begin(), sum.form.terms.end(), is_common) ||
                 std::any_of(sums_.begin(), sums_.end(), is_same))
                 continue;
-            sums_.push_back({sum.form, sum.low - other->high, sum.high - other->low});
+            const std::int64_t offset = sum.offset - other->offset;
+            sums_.push_back({sum.form, sum.low - other->high - offset, sum.high - other->low - offset, offset});
         }
     }
 
@@ -369,6 +378,7 @@ private:
     // Those of the loops around an access.
     static InlineVector<Sum, 2> sums_of(const Access& access) {
         InlineVector<Sum, 2> sums;
+        const Ranges none(0);
         for (std::size_t d = 0; d < access.path.size(); ++d) {
             const NodeRef& count = access.path[d]->count;
             if (!count) continue;
@@ -377,21 +387,35 @@ private:
             const bool falls = form.terms[0].factor < 0;
             Sum sum{{}, 0, 0};
             bool plain = true;
+            const std::span<const Loop* const> around(access.path.data(), d);
             for (const LinearForm::Term& term : form.terms) {
-                std::size_t at = 0;
-                while (at < d && access.path[at]->var.get() != term.atom) ++at;
-                plain = plain && at < d && (term.factor < 0) == falls && term.factor != INT64_MIN;
+                const bool is_number = term.atom->op == Op::LoopVar || is_ratio(*term.atom);
+                plain = plain && is_number && uses_only(*term.atom, around) && (term.factor < 0) == falls &&
+                        term.factor != INT64_MIN;
                 if (!plain) break;
                 sum.form.add(term.atom, falls ? -term.factor : term.factor);
-                sum.low += std::abs(term.factor) * access.ranges[at].low;
-                sum.high += std::abs(term.factor) * access.ranges[at].high;
+                const Bounds range = term.atom->op == Op::LoopVar ? range_of(term.atom, access) : none.of(*term.atom);
+                plain = add_product(sum.low, std::abs(term.factor), range.low) &&
+                        add_product(sum.high, std::abs(term.factor), range.high);
             }
             if (!plain) continue;
             if (falls) sum.high = std::min(sum.high, form.constant - 1);  // constant - sum > 0
             else sum.low = std::max(sum.low, 1 - form.constant);          // sum + constant > 0
+            std::int64_t unit = 0;
+            for (const LinearForm::Term& term : sum.form.terms) unit = std::gcd(unit, term.factor);
+            for (LinearForm::Term& term : sum.form.terms) term.factor /= unit;
+            sum.low = static_cast<std::int64_t>(-wide_floor_div(-Int128{sum.low}, unit));
+            sum.high = floor_div(sum.high, unit);
+            sum.offset = floor_div(falls ? form.constant : -form.constant, unit);
             sums.push_back(std::move(sum));
         }
         return sums;
+    }
+
+    // to += a * b; false: that does not fit.
+    static bool add_product(std::int64_t& to, std::int64_t a, std::int64_t b) {
+        std::int64_t product = 0;
+        return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(to, product, &to);
     }
 
     // A sum that only one of the two addresses has in it is one variable. Returns what it consists of.
@@ -422,11 +446,6 @@ private:
         return multiple;
     }
 
-    ir::Zero solve_plain(const LinearForm& form, std::size_t equal, bool before) const {
-        InlineVector<const Node*, 4> ratios;
-        return solve(form, form, equal, before, ratios, false);
-    }
-
     std::size_t common_depth(const Node* var) const {
         std::size_t depth = 0;
         while (depth < common_ && store_.path[depth]->var.get() != var) ++depth;
@@ -448,6 +467,10 @@ private:
             if (multiple == 0 || multiple != multiple_of(b, sums_[i].form) ||
                 std::any_of(sums_[i].form.terms.begin(), sums_[i].form.terms.end(), is_summed))
                 continue;
+            std::int64_t moved = 0;
+            if (__builtin_mul_overflow(multiple, sums_[i].offset, &moved) ||
+                __builtin_add_overflow(difference.constant, moved, &difference.constant))
+                return {};
             difference.add(multiple, sums_[i].low, sums_[i].high, kSum + static_cast<int>(i));
             for (const LinearForm::Term& term : sums_[i].form.terms) summed.push_back(term.atom);
         }
@@ -483,7 +506,7 @@ private:
             for (const LinearForm::Term& term : form.terms) {
                 const bool loop = term.atom->op == Op::LoopVar;
                 if (loop && common_depth(term.atom) < common_) continue;
-                if (contains(first ? in_a : in_b, term.atom)) continue;
+                if (contains(first ? in_a : in_b, term.atom) || contains(summed, term.atom)) continue;
                 const std::int64_t factor = first ? term.factor : -term.factor;
                 if (loop) {
                     const Bounds range = range_of(term.atom, access);

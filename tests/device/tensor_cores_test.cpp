@@ -118,3 +118,36 @@ TEST_CASE("slices of factors that are arrays are copied as boxes") {
             return matmul(x[0].slice(0, {offset, offset + 100 * 128}).realize().reshape({100, 128}), x[1]);
         });
 }
+
+// Each store of such a tile has counts for its row and its column, and that no two threads meet follows from them. These outputs are too large to try all
+// addresses. Only the proof is made: nothing is computed.
+TEST_CASE("products that end inside a tile have tiles, however large they are") {
+    const auto zeros_there = [](const Device& device, const Shape& shape, DType t) {
+        return zeros(shape, {t, device}).clone().realize();
+    };
+    const auto is_tiled = [&](const Device& device, const Case& c, DType t, const auto& f) {
+        CAPTURE(device.name());
+        CAPTURE(c.batch);
+        CAPTURE(c.m);
+        CAPTURE(c.n);
+        CAPTURE(t);
+        const Tensor a = zeros_there(device, {c.batch, c.m, c.k}, t), b = zeros_there(device, {c.batch, c.k, c.n}, t);
+        const Tensor product = f(bmm(a, b));
+        CHECK(testing::decides<kernel::BlockTile>(product));
+        CHECK(testing::by_tensor_cores(product) == (device.index() > 0));
+    };
+    const auto plain = [](const Tensor& x) { return x; };
+    const Device groups("simulated:1"), warps("simulated:2"), none("simulated");
+    for (const Case& c :
+         {Case{1, 1001, 1001, 64}, Case{1, 1000, 1001, 64}, Case{96, 77, 77, 64}, Case{16, 277, 277, 64}})
+        for (const Device& device : {groups, warps}) is_tiled(device, c, bf16, plain);
+    is_tiled(groups, {1, 4097, 4097, 64}, bf16, plain);   // larger tiles
+    is_tiled(groups, {12, 1000, 1000, 64}, bf16, plain);  // eight tiles below each other
+    is_tiled(groups, {2, 2040, 2040, 64}, bf16, plain);   // … twice in each matrix
+    is_tiled(none, {12, 1000, 1000, 64}, f32, [](const Tensor& x) { return gelu(x); });
+    is_tiled(none, {3, 2001, 2001, 64}, f32,
+             plain);  // in registers: rows of a thread that are apart have counts of their own
+    set_tf32_products(true);
+    for (const Device& device : {groups, warps}) is_tiled(device, {16, 277, 277, 64}, f32, plain);
+    set_tf32_products(false);
+}

@@ -364,6 +364,72 @@ TEST_CASE("no proof that iterations are apart whose stores have counts of their 
     CHECK(met > 200);
 }
 
+// As the rows and columns of a tile are stored that ends inside the output: numbers of blocks and threads are taken apart, and a count bounds each of the two.
+TEST_CASE("no proof that iterations are apart whose counts bound quotients and remainders") {
+    testing::Rng rng(13);
+    int proven = 0, met = 0;
+    for (int trial = 0; trial < 1500; ++trial) {
+        CAPTURE(trial);
+        Nest nest("random");
+        Kernel& k = nest.k;
+        const std::int64_t down = rng.within(1, 3), across = rng.within(1, 3), high = rng.within(1, 3),
+                           wide = rng.within(1, 3), each = rng.within(1, 2), times = rng.within(1, 2),
+                           parts = rng.within(1, 2);
+        const std::int64_t tile_rows = high * times * parts - (rng.chance(0.1) ? 1 : 0),
+                           tile_columns = wide * each - (rng.chance(0.1) ? 1 : 0);
+        if (tile_rows < 1 || tile_columns < 1) continue;
+        const std::int64_t rows = (down - 1) * tile_rows + rng.within(1, tile_rows),
+                           columns = (across - 1) * tile_columns + rng.within(1, tile_columns);
+        const std::int64_t pitch = columns + (rng.chance(0.15) ? -1 : rng.within(0, 1)),
+                           by = std::max<std::int64_t>(1, across - (rng.chance(0.1) ? 1 : 0)),
+                           less_rows = rng.chance(0.1) ? 1 : 0, less_columns = rng.chance(0.1) ? 1 : 0;
+        const int out = nest.output("out", f32, 4096);
+        const NodeRef b = k.new_var(down * across), t = k.new_var(high * wide);
+        const auto part = [&](Op op, const NodeRef& x, std::int64_t of) { return k.binary(op, x, nest.at(of)); };
+        const auto simple = [&](const NodeRef& x) { return ir::simplify_index(*k.interner, x); };
+        const bool simplified = rng.chance(0.5), one_loop = rng.chance(0.5);
+        std::vector<std::int64_t> owner(4096, -1);
+        bool meet = false;
+        Body stores;
+        NodeRef q = k.new_var(times);
+        for (std::int64_t s = 0; s < each * parts; ++s) {
+            const std::int64_t z = s % each, first_row = s / each * high * times;
+            if (s > 0 && !one_loop) q = k.new_var(times);
+            const NodeRef row = nest.affine(
+                {{part(Op::IDiv, b, across), tile_rows}, {q, high}, {part(Op::IDiv, t, wide), 1}}, first_row);
+            const NodeRef column =
+                nest.affine({{part(Op::Mod, b, by), tile_columns}, {part(Op::Mod, t, wide), each}}, z);
+            NodeRef at = nest.affine({{row, pitch}, {column, 1}}),
+                    below = k.binary(Op::Sub, nest.at(rows + less_rows), row),
+                    left = k.binary(Op::Sub, nest.at(columns + less_columns), column);
+            if (simplified) at = simple(at), below = simple(below), left = simple(left);
+            Body inside{loop(k.new_var(1), LoopKind::Serial, Body{Store{out, at, k.constant(f32, 0)}}, left)};
+            inside = Body{loop(k.new_var(1), LoopKind::Serial, std::move(inside), below)};
+            if (one_loop) stores.push_back(std::move(inside[0]));
+            else stores.push_back(loop(q, LoopKind::Serial, std::move(inside)));
+            for (std::int64_t i = 0; i < down * across * high * wide * times; ++i) {
+                const std::int64_t ti = i % (high * wide), bi = i / (high * wide) % (down * across),
+                                   qi = i / (high * wide * down * across);
+                const std::int64_t in_row = bi / across * tile_rows + qi * high + ti / wide + first_row,
+                                   in_column = bi % by * tile_columns + ti % wide * each + z;
+                if (in_row >= rows + less_rows || in_column >= columns + less_columns) continue;
+                std::int64_t& first = owner[static_cast<std::size_t>(in_row * pitch + in_column)];
+                const std::int64_t who = bi * high * wide + ti;
+                meet = meet || (first >= 0 && first != who);
+                first = who;
+            }
+        }
+        if (one_loop) stores = Body{loop(q, LoopKind::Serial, std::move(stores))};
+        k.body = Body{loop(b, LoopKind::Block, Body{loop(t, LoopKind::Thread, std::move(stores))})};
+        const bool claimed = refusal(k).empty();
+        proven += claimed;
+        met += meet;
+        CHECK(!(claimed && meet));
+    }
+    CHECK(proven > 400);
+    CHECK(met > 200);
+}
+
 TEST_CASE("what is donated is loaded before it is stored to") {
     InPlace t;
     CHECK(t.proven(t.at(1, 1), t.at(1, 1)));

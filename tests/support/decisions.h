@@ -6,6 +6,7 @@
 #include "kernel/lower.h"
 #include "kernel/nest.h"
 #include "kernel/optimise.h"
+#include "kernel/proven.h"
 #include "support/differential.h"
 #include "support/target.h"
 #include "tensor/cell.h"
@@ -30,13 +31,12 @@ bool decides(const kernel::Kernel& kernel) {
     return !decisions<Kind>(kernel).empty();
 }
 
-// As they would be compiled now, for the device that x is on; what it is computed from is memory there.
+// As they would be compiled now, for the device that x is on: without passes that are not proven. What x is computed from is memory there.
 inline std::vector<kernel::Kernel> kernels_of(const Tensor& x) {
     const TargetRef target = device::runtime_of(x.device().number()).target();
     std::vector<kernel::Kernel> kernels;
     for (const schedule::PlanStep& step : plan_of({node_of(x)}, target).steps)
-        if (!step.kernel.custom)
-            kernels.push_back(kernel::optimise(kernel::lower(step.kernel.graph, target->numerics), *target));
+        if (!step.kernel.custom) kernels.push_back(kernel::proven_kernel(step.kernel.graph, *target).kernel);
     return kernels;
 }
 
