@@ -402,6 +402,9 @@ TEST_CASE("ptx: accesses outside of memory, or not aligned, are found") {
     check_complaint({".shared .align 4 .b8 s[8]; mov.u64 %l0, s; st.shared.u32 [%l0+8], 1;"},
                     "outside of shared memory");
     check_complaint({".shared .align 4 .b8 s[8]; mov.u32 %r0, 0; st.shared.u32 [%r0], 1;"}, "outside of shared memory");
+    check_complaint(
+        {".shared .align 4 .b8 s[49152]; .shared .align 4 .b8 t[4];"},  // more only where a launch asks for it
+        "a block has no 49156 bytes of shared memory");
     check_complaint({".shared .align 4 .b8 s[8]; mov.u64 %l0, s; st.global.u32 [%l0], 1;"}, "outside of the memory");
     check_complaint({".local .align 4 .b8 s[8]; mov.u64 %l0, s; st.local.u32 [%l0+8], 1;"}, "outside of local memory");
     check_complaint({"ld.param.u64 %l0, [pin+8];"}, "outside of the parameters");

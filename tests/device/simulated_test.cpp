@@ -164,6 +164,15 @@ TEST_CASE("simulated: products in tiles, of odd sizes, and of sums in blocks") {
     });
 }
 
+// Blocks of a launch have 48 kB of shared memory without asking, and these slices have just as much, besides the tables of gelu.
+TEST_CASE("simulated: tables beside slices that leave no room for them") {
+    const Tensor a = some({8, 64}), b = some({8, 264 * 64}, 2);
+    const std::vector<std::byte> expected = bytes_of(gelu(matmul(a.t(), b)));
+    const testing::PtxScope scope(testing::ptx::Order::Shuffled);
+    const Device device("simulated");
+    CHECK(bytes_of(gelu(matmul(a.to(device).t(), b.to(device)))) == expected);
+}
+
 TEST_CASE("simulated: a training step, and an index that is out of range") {
     check_bits("training", [&](const Device& d) {
         const Tensor x = some({50, 20}).to(d), y = remainder(arange(50), 4).to(d);

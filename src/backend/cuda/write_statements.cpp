@@ -131,8 +131,9 @@ Module Writer::run() {
 void Writer::place_locals() {
     homes_.resize(kernel_.buffers.size());
     const std::int64_t barriers = 2 * kBarrierBytes * pipeline_slices_;
-    places_ = place_in_shared_memory(kernel_, expanded_,
-                                     most_shared(options_.capability) - barriers - most_table_bytes(expanded_.body));
+    most_table_bytes_ = most_table_bytes(expanded_.body);
+    places_ =
+        place_in_shared_memory(kernel_, expanded_, most_shared(options_.capability) - barriers - most_table_bytes_);
     for (std::size_t b = 0; b < kernel_.buffers.size(); ++b) {
         const Buffer& buffer = kernel_.buffers[b];
         const LoweredBuffer& lowered = expanded_.buffers[b];
@@ -189,7 +190,7 @@ void Writer::write_entry(const Stmt* statement) {
     module_.entries.push_back(std::move(entry));
 }
 
-bool Writer::is_dynamic() const { return module_.shared_bytes > kStaticShared; }
+bool Writer::is_dynamic() const { return module_.shared_bytes + most_table_bytes_ > kStaticShared; }
 
 // Whether two blocks fit a multiprocessor, if the assembler takes care: where threads keep much, it would rather use more registers.
 bool Writer::two_blocks() const {

@@ -163,6 +163,7 @@ private:
     std::set<int> async_;               // buffers that copies go to
     std::set<int> sums_;                // of tensor cores
     std::vector<const float*> tables_;  // that the entry in hand looks up, in their order in shared memory
+    std::int64_t most_table_bytes_ = 0;  // of any entry
     Barriers barriers_;
     VectorAccess vectors_;
     std::int64_t threads_ = 0;  // of the blocks of the entry in hand
