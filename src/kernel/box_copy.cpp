@@ -105,5 +105,8 @@ std::span<const Stmt> copies_of(const Loop& pipeline) {
     return std::span(pipeline.body).first(pipeline.body.size() - 1);
 }
 const Loop& threads_of(const Loop& pipeline) { return *pipeline.body.back().loop(); }
+std::int64_t slices_of(const Kernel& kernel, const Loop& pipeline) {
+    return kernel.buffers[static_cast<std::size_t>(copies_of(pipeline)[0].loop()->box->to)].slices;
+}
 
 }  // namespace weft::kernel

@@ -34,6 +34,7 @@ Stmt copy_of(Kernel& kernel, BoxCopy box);
 // A Serial loop in a block: Copy loops, then one nest of Thread loops.
 bool is_pipeline(const Loop& loop);
 std::span<const Stmt> copies_of(const Loop& pipeline);
-const Loop& threads_of(const Loop& pipeline);  // the outermost Thread loop
+const Loop& threads_of(const Loop& pipeline);                        // the outermost Thread loop
+std::int64_t slices_of(const Kernel& kernel, const Loop& pipeline);  // of each local that it copies to
 
 }  // namespace weft::kernel

@@ -69,6 +69,11 @@ private:
             require(loop.kind == LoopKind::Serial && loop.count->dtype == DType::I64,
                     "a count on a loop that is not serial");
             check_expression(*loop.count);
+            Uses uses;
+            collect_uses(loop.count, uses);
+            for (const NodeRef& load : uses.loads)  // proofs of slices look at stores
+                require(kernel_.buffers[static_cast<std::size_t>(load->as<ir::LoadArg>().buffer)].slices == 0,
+                        "a loop that runs as often as a slice says");
         }
         const bool lanes = loop.kind == LoopKind::Vector;
         require(loop.independent || !is_over_output(loop.role),
@@ -371,7 +376,8 @@ private:
 };
 
 // Copy loops: each is what a copy unit does, and stands in a pipeline, whose copies may run ahead of its products: iteration s copies into slice
-// s % slices of locals that nothing else uses, and multiplies that slice. What is copied is an input. A statement of blocks has at most one pipeline.
+// s % slices of locals that nothing else uses, and multiplies that slice. What is copied is an input. A statement of blocks has at most one pipeline, which
+// runs once; its locals have as many slices each, since one barrier tells of all slices with a number.
 class Pipelines {
 public:
     Pipelines(const Kernel& kernel, std::string_view after) : kernel_(kernel), after_(after) {}
@@ -379,30 +385,34 @@ public:
     void check() {
         for (const Stmt& stmt : kernel_.body) {
             found_ = nullptr;
-            find(std::span(&stmt, 1), false);
+            find(std::span(&stmt, 1), nullptr);
             if (found_) check_pipeline(*found_);
         }
     }
 
 private:
-    void find(std::span<const Stmt> body, bool inside) {
+    void find(std::span<const Stmt> body, const Loop* around) {
         for (const Stmt& stmt : body) {
             const Loop* const loop = stmt.loop();
             if (!loop) continue;
             require((loop->kind == LoopKind::Copy) == (loop->box != nullptr), "one without its box");
-            require(inside || loop->kind != LoopKind::Copy, "one that stands outside of a pipeline");
-            const bool is = is_pipeline(*loop);
-            if (is) {
+            require(loop->kind != LoopKind::Copy || (around && is_pipeline(*around)),
+                    "one that stands outside of a pipeline");
+            if (is_pipeline(*loop)) {
                 require(!found_, "two pipelines in a statement");
+                require(around && around->kind == LoopKind::Block, "a pipeline inside of another loop");
                 found_ = loop;
                 require(!loop->count && !loop->polls, "a pipeline that may end before its last slice");
             }
-            find(loop->body, is);
+            find(loop->body, loop);
         }
     }
 
     void check_pipeline(const Loop& pipeline) const {
-        for (const Stmt& stmt : copies_of(pipeline)) check(*stmt.loop(), pipeline);
+        for (const Stmt& stmt : copies_of(pipeline)) {
+            check(*stmt.loop(), pipeline);
+            require(buffer(stmt.loop()->box->to).slices == slices_of(kernel_, pipeline), "slices of different numbers");
+        }
         const Loop* nest = &threads_of(pipeline);
         while (nest->body.size() == 1 && nest->body[0].loop() && nest->body[0].loop()->kind == LoopKind::Thread)
             nest = nest->body[0].loop();

@@ -31,8 +31,9 @@ struct Product {
         acc = nest.local("acc", f32, 32, Buffer::MemoryType::Register);
     NodeRef block = nest.k.new_var(1), s = nest.k.new_var(kIterations);
     BoxCopy left_box = box(left, left_slices), right_box = box(right, right_slices);
-    NodeRef multiplied = slot(s);  // the slice
+    NodeRef multiplied = slot(s), multiplied_right = multiplied;  // the slices
     std::function<void(Body&)> in_pipeline = [](Body&) {}, in_threads = [](Body&) {}, after = [](Body&) {};
+    std::function<Stmt(Stmt)> around = [](Stmt pipeline) { return pipeline; };
 
     Product() { nest.k.buffers[static_cast<std::size_t>(acc)].per_thread = true; }
 
@@ -41,8 +42,8 @@ struct Product {
         nest.k.buffers[static_cast<std::size_t>(b)].slices = kSlices;
         return b;
     }
-    NodeRef slot(const NodeRef& number) const {
-        const NodeRef place = nest.k.binary(ir::Op::Mod, number, nest.at(kSlices));
+    NodeRef slot(const NodeRef& number, std::int64_t slices = kSlices) const {
+        const NodeRef place = nest.k.binary(ir::Op::Mod, number, nest.at(slices));
         return ir::simplify_index(*nest.k.interner, nest.k.mul(place, nest.at(kSlice)));
     }
     BoxCopy box(int from, int to) const {
@@ -67,6 +68,7 @@ struct Product {
             product.left = {.local = left_slices, .first = multiplied, .width = kSide, .along_sum = true};
             product.right = product.left;
             product.right.local = right_slices;
+            product.right.first = multiplied_right;
             const NodeRef step = k.new_var(kDepth);
             Loop loop{step, LoopKind::Tensor, steps_of(k, product, step), false, nullptr};
             loop.product = std::make_shared<const MatrixProduct>(product);
@@ -79,7 +81,7 @@ struct Product {
             for (std::int64_t e = 0; e < 32; ++e) zeros.emplace_back(Store{acc, nest.at(e), k.constant(f32, 0)});
             return zeros;
         })};
-        body.push_back(Nest::loop(s, LoopKind::Serial, std::move(slice)));
+        body.push_back(around(Nest::loop(s, LoopKind::Serial, std::move(slice))));
         body.push_back(threads([&](const NodeRef& y, const NodeRef& x) {
             Body stores;
             for (std::int64_t e = 0; e < 32; ++e) {
@@ -100,7 +102,7 @@ TEST_CASE("pipelines: copies that nothing can see are proven") { CHECK(Product()
 
 TEST_CASE("pipelines: a slice that is not the one that was copied") {
     Product other;
-    other.multiplied = other.slot(other.nest.affine({{other.s, 1}}, 1));
+    other.multiplied = other.multiplied_right = other.slot(other.nest.affine({{other.s, 1}}, 1));
     CHECK(has(other.refused(), "a product of another slice"));
     Product early;
     early.left_box.first = early.slot(early.nest.affine({{early.s, 1}}, 1));
@@ -120,6 +122,15 @@ TEST_CASE("pipelines: what is copied does not change, and nobody else looks at t
         body.emplace_back(Store{read.out, read.nest.at(0), value});
     };
     CHECK(has(read.refused(), "a slice that is used elsewhere"));
+    Product counted;  // by how often a loop runs
+    counted.after = [&](Body& body) {
+        Kernel& k = counted.nest.k;
+        const NodeRef count = k.cast(k.cast(k.load(counted.left_slices, counted.nest.at(0)), f32), i64);
+        const int last = counted.nest.local("last", f32, 1, Buffer::MemoryType::Register);
+        Body once{Store{last, counted.nest.at(0), k.constant(f32, 0)}};
+        body.emplace_back(Loop{k.new_var(1), LoopKind::Serial, std::move(once), false, count});
+    };
+    CHECK(has(counted.refused(), "a loop that runs as often as a slice says"));
     Product more;
     more.in_threads = [&](Body& body) {
         body.emplace_back(Store{more.acc, more.nest.at(0), more.nest.k.constant(f32, 1)});
@@ -145,6 +156,21 @@ TEST_CASE("pipelines: arrays that a copy unit does not take") {
     beyond.right_box.extents[1] = kSide + 1;
     beyond.right_box.corner[1] = beyond.nest.at(1);
     CHECK(has(beyond.refused(), "right"));
+}
+
+// One barrier of each place tells of all slices that are copied there, and counts from the first iteration on.
+TEST_CASE("pipelines: all slices take turns together, once") {
+    Product fewer;
+    Buffer& right = fewer.nest.k.buffers[static_cast<std::size_t>(fewer.right_slices)];
+    right.slices = kSlices - 1;
+    right.size = right.slices * kSlice;
+    fewer.right_box.first = fewer.multiplied_right = fewer.slot(fewer.s, kSlices - 1);
+    CHECK(has(fewer.refused(), "slices of different numbers"));
+    Product again;
+    again.around = [&](Stmt pipeline) {
+        return Nest::loop(again.nest.k.new_var(2), LoopKind::Serial, Body{std::move(pipeline)});
+    };
+    CHECK(has(again.refused(), "a pipeline inside of another loop"));
 }
 
 TEST_CASE("pipelines: copy loops stand where the unit finds them") {

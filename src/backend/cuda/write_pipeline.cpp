@@ -46,14 +46,14 @@ void Writer::write_box(const BoxCopy& box, const std::string& barrier) {
 
 // The barrier, of those that begin there, for the slice of an iteration.
 std::string Writer::slot_of(const std::string& iteration, const std::string& barriers) {
-    const std::string slot = op("r", innermost(), "rem.u32", iteration, str(pipeline_slices_));
+    const std::string slot = op("r", innermost(), "rem.u32", iteration, str(pipeline_slices()));
     return op("r", innermost(), "mad.lo.s32", slot, std::string("8"), barriers);
 }
 
 // A place is used again after as many iterations as there are: its phases take turns. A barrier that nobody has arrived at yet is in the phase after an
 // odd one.
 void Writer::wait_for_phase(const std::string& barrier, const std::string& iteration, bool opposite) {
-    std::string phase = op("r", innermost(), "div.u32", iteration, str(pipeline_slices_));
+    std::string phase = op("r", innermost(), "div.u32", iteration, str(pipeline_slices()));
     if (opposite) phase = op("r", innermost(), "add.u32", phase, std::string("1"));
     phase = op("r", innermost(), "and.b32", phase, std::string("1"));
     const std::string again = label(), done = fresh("p");
@@ -63,9 +63,8 @@ void Writer::wait_for_phase(const std::string& barrier, const std::string& itera
 }
 
 void Writer::write_pipeline(const Loop& loop) {
-    const std::int64_t multiply = threads_ - kWarp, slices = pipeline_slices_,
-                       bytes = module_.shared_bytes - 16 * slices;
-    const std::string filled = op("r", innermost(), "add.s32", std::string("%shared"), str(bytes)),
+    const std::int64_t multiply = threads_ - kWarp, slices = pipeline_slices();
+    const std::string filled = op("r", innermost(), "add.s32", std::string("%shared"), str(barriers_at_)),
                       emptied = op("r", innermost(), "add.s32", filled, str(8 * slices));
     const std::string start = label(), done = label(), multiplies = label();
     std::int64_t box_bytes = 0;

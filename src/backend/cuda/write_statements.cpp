@@ -95,12 +95,6 @@ Writer::Writer(const kernel::Kernel& kernel, const WriteOptions& options)
       expanded_(expand(kernel, {.lanes = false, .threads = true})),
       placement_(kernel_, expanded_),
       ftz_(kernel.numerics.keep_subnormals ? "" : ".ftz") {
-    if (options.vectors)  // else addresses are not what a copy unit wants
-        for (const Stmt& stmt : expanded_.body)
-            if (const Loop* const pipeline = pipeline_in(std::span(&stmt, 1)))
-                for (const Stmt& copy : kernel::copies_of(*pipeline))
-                    pipeline_slices_ = std::max(pipeline_slices_,
-                                                kernel.buffers[static_cast<std::size_t>(copy.loop()->box->to)].slices);
     place_locals();
     kernel::for_each_store(kernel.body, [&](const kernel::Store& store, std::span<const Loop* const>) {
         if (kernel.buffers[static_cast<std::size_t>(store.buffer)].late > 0 && store.value->op == ir::Op::Load)
@@ -130,7 +124,11 @@ Module Writer::run() {
 // The largest locals of a block that do not fit into its shared memory lie in global memory.
 void Writer::place_locals() {
     homes_.resize(kernel_.buffers.size());
-    const std::int64_t barriers = 2 * kBarrierBytes * pipeline_slices_;
+    std::int64_t most_slices = 0;
+    for (const Stmt& stmt : expanded_.body)
+        if (const Loop* const pipeline = pipeline_of(std::span(&stmt, 1)))
+            most_slices = std::max(most_slices, kernel::slices_of(kernel_, *pipeline));
+    const std::int64_t barriers = 2 * kBarrierBytes * most_slices;
     most_table_bytes_ = most_table_bytes(expanded_.body);
     places_ =
         place_in_shared_memory(kernel_, expanded_, most_shared(options_.capability) - barriers - most_table_bytes_);
@@ -149,7 +147,13 @@ void Writer::place_locals() {
             module_.scratch_bytes += places_[b].bytes;
         }
     }
+    barriers_at_ = module_.shared_bytes;
     module_.shared_bytes += barriers;
+}
+
+// Where addresses are not what a copy unit wants, there is none.
+const Loop* Writer::pipeline_of(std::span<const Stmt> body) const {
+    return options_.vectors ? pipeline_in(body) : nullptr;
 }
 
 // ---- an entry --------------------------------------------------------------------------------------------------------
@@ -172,7 +176,7 @@ void Writer::write_entry(const Stmt* statement) {
             blocks.push_back(loop);
         for (std::size_t i = 0; i < blocks.size(); ++i) entry.blocks[i] = blocks[blocks.size() - 1 - i]->extent();
         entry.threads = threads_ = most_threads(blocks.back()->body);
-        pipeline_ = pipeline_slices_ > 0 ? pipeline_in(blocks.back()->body) : nullptr;
+        pipeline_ = pipeline_of(blocks.back()->body);
         if (pipeline_) entry.threads = threads_ += kWarp;  // that copies
         barriers_ = barriers_of(kernel_, *blocks.back(), threads_, places_);
         for (std::size_t i = 0; i < blocks.size(); ++i)

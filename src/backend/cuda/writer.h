@@ -10,6 +10,7 @@
 #include "backend/cuda/vector_access.h"
 #include "backend/placement.h"
 #include "core/str.h"
+#include "kernel/box_copy.h"
 
 #include <map>
 #include <set>
@@ -71,7 +72,9 @@ private:
     Matrices matrices_of(const kernel::MatrixProduct::Operand& operand, bool is_left);
     std::string matrix_address(Matrices& matrices, std::int64_t step, std::int64_t column);
     void write_warp_product(const kernel::Loop& loop);
-    void write_copies(const kernel::Loop& loop);  // of a box, by all threads
+    void write_copies(const kernel::Loop& loop);                                // of a box, by all threads
+    const kernel::Loop* pipeline_of(std::span<const kernel::Stmt> body) const;  // null: it has none
+    std::int64_t pipeline_slices() const { return kernel::slices_of(kernel_, *pipeline_); }
     void write_pipeline(const kernel::Loop& loop);
     void write_box(const kernel::BoxCopy& box, const std::string& barrier);
     std::size_t map_of(const kernel::BoxCopy& box);
@@ -160,9 +163,9 @@ private:
     std::map<std::string, int, std::less<>> counts_;  // of registers, by kind
     std::unordered_map<int, Value> vars_;             // of loops, by id
     std::unordered_map<const Node*, bool> fits_;
-    std::set<int> async_;               // buffers that copies go to
-    std::set<int> sums_;                // of tensor cores
-    std::vector<const float*> tables_;  // that the entry in hand looks up, in their order in shared memory
+    std::set<int> async_;                // buffers that copies go to
+    std::set<int> sums_;                 // of tensor cores
+    std::vector<const float*> tables_;   // that the entry in hand looks up, in their order in shared memory
     std::int64_t most_table_bytes_ = 0;  // of any entry
     Barriers barriers_;
     VectorAccess vectors_;
@@ -171,8 +174,7 @@ private:
     bool copies_ = false, products_ = false;  // are under way when the threads' loop ends
     const kernel::Loop* pipeline_ = nullptr;  // of the entry in hand
     std::vector<TensorMap> maps_;             // … that it copies boxes of
-    std::int64_t pipeline_slices_ =
-        0;  // at most, of any entry: each has two barriers, behind all else in shared memory
+    std::int64_t barriers_at_ = 0;            // in shared memory: two for each slice of a pipeline
 };
 
 }  // namespace weft::backend::cuda
