@@ -4,6 +4,7 @@
 #include "kernel/nest.h"
 
 #include <algorithm>
+#include <set>
 
 namespace weft::backend::cuda {
 namespace {
@@ -15,7 +16,20 @@ using kernel::LoopKind;
 using kernel::Stmt;
 
 constexpr std::int64_t kReused = 48 * 1024;  // bytes in all, from which on it is worth a barrier to share them
-constexpr std::int64_t kAligned = 16, kSwizzled = 1024;  // what tensor cores read, by rows that are swizzled
+constexpr std::int64_t kAligned = 16,
+                       kSwizzled = 1024;  // factors of tensor cores, whose rows are swizzled by their addresses
+
+std::int64_t rounded_up(std::int64_t bytes, std::int64_t to) { return (bytes + to - 1) / to * to; }
+
+// What tensor cores multiply.
+std::set<int> factors_of(const kernel::Kernel& kernel) {
+    std::set<int> factors;
+    kernel::for_each_store(kernel.body, [&](const kernel::Store&, std::span<const Loop* const> around) {
+        if (around.empty() || !around.back()->product) return;
+        factors.insert({around.back()->product->left.local, around.back()->product->right.local});
+    });
+    return factors;
+}
 
 // The statements of blocks, numbered in their order.
 class Lifetimes {
@@ -50,18 +64,20 @@ private:
     int statement_ = 0;
 };
 
-std::int64_t arrange(std::vector<SharedPlace>& places, const std::vector<std::size_t>& wanted, bool reuse) {
+std::int64_t arrange(std::vector<SharedPlace>& places, const std::vector<std::size_t>& wanted,
+                     const std::set<int>& factors, bool reuse) {
     std::int64_t total = 0;
     std::vector<const SharedPlace*> placed;
     for (const std::size_t b : wanted) {
         SharedPlace& place = places[b];
-        place.offset = reuse ? 0 : total;
+        const std::int64_t aligned = factors.contains(static_cast<int>(b)) ? kSwizzled : kAligned;
+        place.offset = reuse ? 0 : rounded_up(total, aligned);
         const auto in_the_way = [&](const SharedPlace* other) {
             return place.meets(*other) && place.first <= other->last && other->first <= place.last;
         };
         for (auto found = placed.begin(); reuse && found != placed.end();) {
             found = std::ranges::find_if(placed, in_the_way);
-            if (found != placed.end()) place.offset = (*found)->offset + (*found)->bytes;
+            if (found != placed.end()) place.offset = rounded_up((*found)->offset + (*found)->bytes, aligned);
         }
         placed.push_back(&place);
         total = std::max(total, place.offset + place.bytes);
@@ -80,14 +96,14 @@ std::vector<SharedPlace> place_in_shared_memory(const kernel::Kernel& kernel, co
         if (buffer.memory != Buffer::MemoryType::Shared || !expanded.buffers[b].used) continue;
         const std::int64_t bytes =
             std::max<std::int64_t>(1, buffer.size) * static_cast<std::int64_t>(size_of(buffer.dtype));
-        const std::int64_t aligned = is_half(buffer.dtype) ? kSwizzled : kAligned;
-        places[b].bytes = (bytes + aligned - 1) / aligned * aligned;
+        places[b].bytes = rounded_up(bytes, kAligned);
         wanted.push_back(b);
     }
     Lifetimes(places).walk(expanded.body);
     std::ranges::stable_sort(wanted, {}, [&](std::size_t b) { return -places[b].bytes; });
-    if (arrange(places, wanted, false) <= kReused) return places;
-    while (arrange(places, wanted, true) > most) {
+    const std::set<int> factors = factors_of(kernel);
+    if (arrange(places, wanted, factors, false) <= kReused) return places;
+    while (arrange(places, wanted, factors, true) > most) {
         places[wanted.front()].offset = SharedPlace::kNone;
         wanted.erase(wanted.begin());
     }
