@@ -20,7 +20,7 @@ std::string to_string(const LaunchSize& launch) {
     std::string text =
         str(launch.blocks, launch.blocks == 1 ? " block of " : " blocks of ", launch.threads, " threads");
     if (launch.registers >= 0) text += str(", ", launch.registers, " registers");
-    if (launch.shared_bytes >= 1024) text += str(", ", launch.shared_bytes / 1024, " kB shared");
+    if (launch.shared_bytes >= 1024) text += str(", ", (launch.shared_bytes + 1023) / 1024, " kB shared");
     else if (launch.shared_bytes > 0) text += str(", ", launch.shared_bytes, " B shared");
     return text;
 }

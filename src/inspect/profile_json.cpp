@@ -233,13 +233,13 @@ private:
         return out;
     }
 
-    // Nanoseconds that the machine needs at least; 0: not known.
     static std::string rates_of(const pipeline::CachedPlan& plan, const schedule::PlanStep& step, std::int64_t best) {
         if (step.kernel.custom || plan.target->processor != Processor::Gpu) return {};
         return pipeline::rates_of(pipeline::traffic_of(step.kernel.graph),
                                   1e-9 * static_cast<double>(std::max<std::int64_t>(best, 1)));
     }
 
+    // Nanoseconds that the machine needs at least; 0: not known.
     double limit_of(const pipeline::CachedPlan& plan, const schedule::PlanStep& step) const {
         if (step.kernel.custom || !limits_.measured || plan.target->processor != Processor::Cpu) return 0;
         const pipeline::Traffic traffic = pipeline::traffic_of(step.kernel.graph);

@@ -385,5 +385,6 @@ TEST_CASE("cuda: a profile says what a launch asks for, and how fast it was") {
     CHECK(table.find("B/s)") != std::string::npos);
     CHECK(to_string(backend::LaunchSize{528, 288, 192 << 10, 154}) ==
           "528 blocks of 288 threads, 154 registers, 192 kB shared");
+    CHECK(to_string(backend::LaunchSize{313, 128, 49600}) == "313 blocks of 128 threads, 49 kB shared");  // not 48
     CHECK(to_string(backend::LaunchSize{1, 64, 768}) == "1 block of 64 threads, 768 B shared");
 }

@@ -1,7 +1,9 @@
 // Kernels as on a GPU: blocks of threads, in any order, have the bits of the CPU's vectors; as loops, and as the PTX that is written for them.
 // tests/tools/ptx_test.py assembles that PTX.
+#include "backend/backend.h"
 #include "backend/ref/code.h"
 #include "core/str.h"
+#include "support/decisions.h"
 #include "support/ptx_runner.h"
 
 #include <weft/nn.h>
@@ -171,6 +173,24 @@ TEST_CASE("simulated: tables beside slices that leave no room for them") {
     const testing::PtxScope scope(testing::ptx::Order::Shuffled);
     const Device device("simulated");
     CHECK(bytes_of(gelu(matmul(a.to(device).t(), b.to(device)))) == expected);
+}
+
+TEST_CASE("simulated: what a launch says of its shared memory counts tables") {
+    const Device device("simulated");
+    const auto shared = [&](const Tensor& result) {
+        const std::vector<kernel::Kernel> kernels = testing::kernels_of(result);
+        REQUIRE(kernels.size() == 1);
+        const kernel::Kernel* const one[] = {&kernels[0]};
+        const Target& target = *device::runtime_of(device.number()).target();
+        return backend::cuda_backend().compile(one, target)[0]->launches().at(0).shared_bytes;
+    };
+    const Tensor x = some({100}).to(device).realize(), a = some({8, 64}).to(device).realize(),
+                 b = some({8, 264 * 64}, 2).to(device).realize();
+    const std::int64_t tables = shared(gelu(x));
+    CHECK(tables > 0);
+    CHECK(shared(x + 1) == 0);
+    CHECK(shared(matmul(a.t(), b)) == 48 * 1024);
+    CHECK(shared(gelu(matmul(a.t(), b))) == 48 * 1024 + tables);
 }
 
 TEST_CASE("simulated: a training step, and an index that is out of range") {

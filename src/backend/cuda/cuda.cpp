@@ -80,7 +80,7 @@ const Module& fitting(const Module& module, const Module& unaligned, std::span<v
 std::vector<LaunchSize> launches_of(const Module& module) {
     std::vector<LaunchSize> launches;
     for (const Entry& entry : module.entries)
-        launches.push_back({entry.all_blocks(), entry.threads, std::max(module.shared_bytes, entry.dynamic_shared)});
+        launches.push_back({entry.all_blocks(), entry.threads, entry.shared_bytes});
     return launches;
 }
 

@@ -27,7 +27,8 @@ struct Entry {
     std::string name;
     std::array<std::int64_t, 3> blocks{1, 1, 1};  // along x, y and z
     std::int64_t threads = 1;
-    std::int64_t dynamic_shared = 0;  // bytes that the launch asks for
+    std::int64_t shared_bytes = 0;    // of a block, with the tables that it looks up
+    std::int64_t dynamic_shared = 0;  // … that the launch asks for: all, or none
     std::vector<TensorMap> maps{};    // parameters behind those of all entries
     std::int64_t all_blocks() const { return blocks[0] * blocks[1] * blocks[2]; }
 };
@@ -37,9 +38,10 @@ struct Entry {
 struct Module {
     std::string text;
     std::vector<Entry> entries;
-    int assembler_level = 1;                           // how long the assembler may think
-    std::int64_t shared_bytes = 0, scratch_bytes = 0;  // of a block: in shared memory, and in the memory for locals
-    std::vector<std::int64_t> alignments;              // of the parameters' addresses, in bytes
+    int assembler_level = 1;               // how long the assembler may think
+    std::int64_t shared_bytes = 0;         // of a block: its locals in shared memory
+    std::int64_t scratch_bytes = 0;        // … in the memory for locals
+    std::vector<std::int64_t> alignments;  // of the parameters' addresses, in bytes
 };
 
 struct WriteOptions {

@@ -190,7 +190,8 @@ void Writer::write_entry(const Stmt* statement) {
         str(".visible .entry ", entry.name, "(", parameters(), ")\n.maxntid ", entry.threads, ", 1, 1\n",
             two_blocks() ? ".minnctapersm 2\n" : "", "{\n", declarations(), before, body, "    ret;\n}\n\n");
     entry.maps = maps_;
-    if (is_dynamic()) entry.dynamic_shared = module_.shared_bytes + table_bytes();
+    entry.shared_bytes = module_.shared_bytes + table_bytes();
+    if (is_dynamic()) entry.dynamic_shared = entry.shared_bytes;
     module_.entries.push_back(std::move(entry));
 }
 
