@@ -120,3 +120,22 @@ TEST_CASE("a kernel of one row stores values of one width: a wider one that come
                 if (output.full)
                     CHECK(numel(output.value->shape) == numel(kernel.graph.rows) * numel(kernel.graph.inner));
 }
+
+// Too expensive to be computed twice.
+NodeRef expensive(const NodeRef& x) { return unary(Op::Sin, unary(Op::Sin, unary(Op::Sin, x))); }
+
+TEST_CASE("a gather joins the kernel that computes its index") {
+    const NodeRef index = cast(expensive(parameter(0, {100})), i64);
+    CHECK(fused(gather(parameter(1, {100}), index, 0) + cast(index, f32)).kernels.size() == 1);
+    const NodeRef stored = contiguous(parameter(1, {100}));  // by a kernel before it
+    CHECK(fused(gather(stored, index, 0) + cast(index, f32)).kernels.size() == 2);
+}
+
+TEST_CASE("a gather does not join the kernel that computes what it reads") {
+    const NodeRef value = expensive(parameter(0, {100})), index = cast(value, i64);
+    CHECK(fused(gather(value, index, 0) + value).kernels.size() == 2);
+    CHECK(fused(gather(flip(value, {0}), index, 0) + value).kernels.size() == 2);
+    const NodeRef sum = reduce(Op::Add, parameter(0, {4, 100}), {1});
+    const NodeRef spread = expand(sum, {4, 100}), along = cast(spread * parameter(0, {4, 100}), i64);
+    CHECK(fused(gather(parameter(0, {4, 100}) - spread, along, 1)).kernels.size() == 2);
+}
