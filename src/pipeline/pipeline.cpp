@@ -135,6 +135,9 @@ std::shared_ptr<const CachedPlan> plan_for(const Captured& captured, TargetRef t
         compile_steps(*made, debug, graph);                            // lower, optimise, compile
     } while (refuse_unproven(*made, options.not_donated));
     made->key.assign(captured.key.begin(), captured.key.end());
+    for (const Captured::Item& item : captured.items)
+        if (item.node && item.node->op == ir::Op::Custom)
+            made->functions.push_back(item.node->as<ir::CustomArg>().function);
     made->constants.assign(captured.constants.begin(), captured.constants.end());
     keep_plan(made);
     count_made(start);

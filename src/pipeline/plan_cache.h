@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backend/device.h"
+#include "ir/custom.h"
 #include "pipeline/programs.h"
 #include "schedule/capture.h"
 #include "schedule/plan.h"
@@ -18,6 +19,8 @@ struct CachedPlan {
     std::vector<std::shared_ptr<const Compiled>> kernels;  // per step; null for custom functions
     std::size_t scratch_bytes = 0;                         // that any of them needs, per thread
     std::vector<std::uint64_t> key;
+    std::vector<std::shared_ptr<const ir::CustomFunction>>
+        functions;  // named by the key, by address: also those that no step runs
     TargetRef target = nullptr;
     std::vector<Word> constants;
     mutable std::map<std::uint8_t, std::unique_ptr<device::PlanState>> states;  // by device; under the run lock

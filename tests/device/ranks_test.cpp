@@ -152,3 +152,17 @@ TEST_CASE("simulated: sorted rows are searched by halving") {
     check_bits([&](const Device& d) { return isin(wanted.to(d), x.to(d)); });
     check_bits([&](const Device& d) { return unique(nan_to_num(x.to(d))).values; });
 }
+
+TEST_CASE("simulated: functions that no step runs are told apart, and their plans found again") {
+    const Tensor x = tensor({3, 1, 2}, f32).to("simulated").realize();
+    const auto order = [&](bool descending) { return argsort(x, 0, descending).to_vector<std::int64_t>(); };
+    const std::vector<std::int64_t> up{1, 2, 0}, down{0, 2, 1};
+    for (int i = 0; i < 3; ++i) {
+        const CounterScope count;
+        CHECK(order(true) == down);
+        CHECK(order(false) == up);
+        CHECK(topk(x, 1, 0, true).values.item<float>() == 3);
+        CHECK(topk(x, 1, 0, false).values.item<float>() == 1);
+        if (i > 0) CHECK(count.plans_made() == 0);
+    }
+}

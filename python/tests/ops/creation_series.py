@@ -71,7 +71,7 @@ op("kaiser_window", "weft", lengths((7, True, 3.0), (7, False, 0.0)), window(lam
 def check_buffer(got, buffer, dtype, **kwargs):
     count = kwargs.get("count", -1)
     want = np.frombuffer(buffer, "uint16" if dtype == "bfloat16" else str(dtype), count, kwargs.get("offset", 0))
-    values = got.view(weft.uint16).numpy() if dtype == "bfloat16" else got.numpy()
+    values = got.cpu().view(weft.uint16).numpy() if dtype == "bfloat16" else got.cpu().numpy()
     assert got.dtype is getattr(weft, dtype) and (values == want).all() and values.shape == want.shape
 
 

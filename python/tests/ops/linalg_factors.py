@@ -262,7 +262,7 @@ op(
 
 
 def check_svd(result, a, full_matrices=True):
-    u, s, vh = [r.detach().double().numpy() for r in result]
+    u, s, vh = [r.detach().double().cpu().numpy() for r in result]
     m, n = a.shape[-2:]
     assert u.shape == (*a.shape[:-2], m, m) and vh.shape == (*a.shape[:-2], n, n) and s.shape == (*a.shape[:-2], min(m, n))
     k, bound = min(m, n), 1e-5 if a.dtype == np.float32 else 1e-12

@@ -98,7 +98,7 @@ def low_rank():
 
 def rebuilt(mean):
     def check(result, a, q):
-        u, s, v = (np.asarray(part.numpy(), "float64") for part in result)
+        u, s, v = (np.asarray(part.cpu().numpy(), "float64") for part in result)
         a = np.asarray(a, "float64")
         a = a - a.mean(-2, keepdims=True) if mean else a
         scale = np.abs(a).max() * 1e-5

@@ -44,6 +44,7 @@ Entries share nothing but these makers, so that a failing one is found by its na
 from __future__ import annotations
 
 import math
+import os
 
 import numpy as np
 
@@ -62,6 +63,8 @@ if hasattr(weft, "linalg"):
     PLACES["linalg"] = weft.linalg
 
 ENTRIES = []
+
+DEVICE = os.environ.get("WEFT_TEST_DEVICE", "cpu")  # where all of it is computed
 
 
 # ---- values ----------------------------------------------------------------------------------------------------------
@@ -470,7 +473,7 @@ def to_weft(value):
     if isinstance(value, BF16):
         return weft.tensor(np.array(value)).to(weft.bfloat16)
     if isinstance(value, np.ndarray):
-        return weft.from_numpy(value)
+        return weft.from_numpy(value).to(DEVICE)
     if isinstance(value, Raw):
         return value.array
     if isinstance(value, D):
@@ -482,7 +485,7 @@ def to_weft(value):
 
 def to_numpy(tensor):
     """A tensor's values; bfloat16 as float32."""
-    tensor = tensor.detach()
+    tensor = tensor.detach().cpu()
     return (tensor.float() if tensor.dtype is weft.bfloat16 else tensor).numpy()
 
 
