@@ -40,7 +40,7 @@ public:
         return (*this)(std::span<const Tensor>(inputs.begin(), inputs.size()));
     }
 
-    std::int64_t captures() const;  // how often the function itself was called
+    std::int64_t traces() const;  // how often the function itself was called
 
 private:
     struct State;

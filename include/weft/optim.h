@@ -83,7 +83,7 @@ private:
         std::size_t first, count;  // of parameters_
     };
     struct Clock;
-    struct Turn;
+    struct Replays;
     struct Drawn {
         const void* value;
         std::vector<double> constants;
@@ -101,7 +101,7 @@ private:
     std::vector<std::vector<Tensor>> slots_;  // by parameter
     std::vector<bool> updated_;               // by parameter: it has a state
     std::shared_ptr<Clock> clock_;            // shared with traced functions, which draw scalars anew
-    std::shared_ptr<Turn> turn_;              // of this step, shared with its scalars
+    std::shared_ptr<Replays> replays_;        // of this step, shared with its scalars
     std::vector<Drawn> drawn_;                // the scalars of this step
     std::size_t now_ = 0;                     // the parameter that is being updated
 };

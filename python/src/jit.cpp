@@ -25,7 +25,7 @@ void bind_jit(nb::module_& m) {
              [](Jit* self, nb::object function) {
                  new (self) Jit([function](std::span<const Tensor> inputs) { return call_python(function, inputs); });
              })
-        .def("captures", &Jit::captures)
+        .def("traces", &Jit::traces)
         .def("__call__", [](const Jit& self, nb::handle inputs) {
             const Converter<std::vector<Tensor>> tensors(inputs.ptr(), {"jit", "args"});
             return nb::steal(to_python(without_gil([&] { return self(tensors.get()); })));

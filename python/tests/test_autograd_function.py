@@ -207,7 +207,7 @@ def test_inside_jit():
         x = weft.tensor([1.0, 0.5])
         expected.append(((w2 * x) ** 3).sum().item())
         w2 = w2 - 0.125 * 3 * (w2 * x) ** 2 * x
-    assert losses == pytest.approx(expected) and step.captures() <= 2
+    assert losses == pytest.approx(expected) and step.traces() <= 2
 
 
 def test_mark_dirty():

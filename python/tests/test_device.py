@@ -284,7 +284,6 @@ TENSOR = weft.arange(100.0)
 @pytest.mark.parametrize(
     "call, error, words",
     [
-        (lambda: weft.device("cudda"), RuntimeError, "device(): there is no device 'cudda'; the types are cpu, cuda, guarded, simulated"),
         (lambda: weft.device(True), TypeError, "device(): argument 'type' must be a str such as 'cpu' or 'cuda:0', or a weft.device, not bool"),
         (lambda: weft.device(TENSOR), TypeError, "device(): argument 'type' must be a str such as 'cpu' or 'cuda:0', or a weft.device, not Tensor"),
         (lambda: nn.Linear(1, 1, device=TENSOR), TypeError, "Linear(): argument 'device' must be a str such as 'cpu' or 'cuda:0', or a weft.device, not Tensor"),
@@ -303,6 +302,12 @@ def test_what_is_no_device(call, error, words):
     with pytest.raises(error) as caught:
         call()
     assert type(caught.value) is error and str(caught.value) == words
+
+
+def test_a_device_of_no_type_names_those_that_there_are():
+    with pytest.raises(RuntimeError, match=r"device\(\): there is no device 'cudda'; the types are cpu, .*cuda, ") as caught:
+        weft.device("cudda")
+    assert type(caught.value) is RuntimeError
 
 
 def test_devices_that_are_only_named():

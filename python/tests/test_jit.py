@@ -1,4 +1,4 @@
-"""jit: the same results, captured once, without the GIL."""
+"""jit: the same results, traced once, without the GIL."""
 
 import copy
 
@@ -32,10 +32,10 @@ def test_training_step():
         return losses, model[0].weight.tolist(), step
 
     plain, weights, _ = train(lambda step: step)
-    captured, same, step = train(weft.jit)
-    np.testing.assert_allclose(captured, plain, rtol=1e-5)
+    traced, same, step = train(weft.jit)
+    np.testing.assert_allclose(traced, plain, rtol=1e-5)
     np.testing.assert_allclose(same, weights, rtol=1e-4)
-    assert step.captures() <= 2
+    assert step.traces() <= 2
 
 
 def test_results_keep_their_form():
@@ -45,7 +45,7 @@ def test_results_keep_their_form():
 
     result, none = f(weft.ones(2), weft.ones(2))
     assert none is None and result["sum"].tolist() == [2, 2] and result["parts"][1][0].tolist() == [2, 2]
-    assert f(weft.zeros(2), weft.ones(2))[0]["sum"].tolist() == [1, 1] and f.captures() <= 2
+    assert f(weft.zeros(2), weft.ones(2))[0]["sum"].tolist() == [1, 1] and f.traces() <= 2
 
 
 def same(x):
@@ -72,7 +72,7 @@ def test_a_captured_step_has_the_bits_of_a_plain_one(name):
     """Also for few classes and a small batch: how a sum of products is rounded does not depend on what else a plan computes."""
     weft.manual_seed(1)
     plain = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
-    captured = copy.deepcopy(plain)
+    traced = copy.deepcopy(plain)
     x, y = weft.randn(4, 8), weft.tensor([0, 2, 1, -100])
 
     def training(model):
@@ -87,9 +87,9 @@ def test_a_captured_step_has_the_bits_of_a_plain_one(name):
 
         return step
 
-    one, other = training(plain), weft.jit(training(captured))
+    one, other = training(plain), weft.jit(training(traced))
     for _ in range(3):
         assert one(x, y).item() == other(x, y).item()
-        for p, q in zip(plain.parameters(), captured.parameters(), strict=True):
+        for p, q in zip(plain.parameters(), traced.parameters(), strict=True):
             assert np.array_equal(p.grad.numpy(), q.grad.numpy())
             assert np.array_equal(p.detach().numpy(), q.detach().numpy())

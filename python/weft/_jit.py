@@ -44,7 +44,7 @@ def is_tracing() -> bool:
 
 
 def jit(function: _F) -> _F:
-    """Captures a function of tensors: the first call with new shapes runs it and keeps its plan, later calls only launch kernels.
+    """Traces a function of tensors: the first call with new shapes runs it and keeps its plan, later calls only launch kernels.
 
     Tensors that it closes over (parameters, an optimiser's state) are read and written at each call. Everything else that it
     does in Python happens only while it is traced, and it cannot read values: item(), numpy() and bool() raise.
@@ -86,5 +86,5 @@ def jit(function: _F) -> _F:
         return rebuild[len(results)](iter(results))
 
     call._is_jit = True  # type: ignore[attr-defined]
-    call.captures = lambda: sum(each.captures() for each in traced.values())  # type: ignore[attr-defined]
+    call.traces = lambda: sum(each.traces() for each in traced.values())  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]

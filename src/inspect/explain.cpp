@@ -61,7 +61,7 @@ Explanation::Kernel explain_kernel(const schedule::Plan& plan, const schedule::P
     const pipeline::Traffic traffic = pipeline::traffic_of(graph);
     result.function = compiled->name;
     result.measured = 1e-9 * static_cast<double>(compiled->best_time);
-    result.reason = graph.reasons.empty() ? "" : graph.reasons[0];
+    result.reason = describe(graph.cut);
     result.compute = ir::print_graph(values);
     result.inside = inspect::places_of(plan, step);
     result.stored = inspect::reasons_to_store(plan, step);

@@ -235,7 +235,7 @@ public:
         if (end - start > kNoticed) data.add(Event::Wait, "the profile itself", start, end);
         return number;
     }
-    int captured_before(const std::shared_ptr<const pipeline::CachedPlan>& plan) override {
+    int traced_before(const std::shared_ptr<const pipeline::CachedPlan>& plan) override {
         const std::lock_guard lock(ir::graph_lock());
         return inspect::run_kinds().number_of(plan);
     }

@@ -275,7 +275,8 @@ private:
         if (backward.size() > 0) out["backward"] = std::move(backward);
         if (both.size() > 0) out["both"] = std::move(both);
         out["step"] = key.step;
-        if (!step.kernel.graph.reasons.empty()) out["reason"] = step.kernel.graph.reasons[0];
+        if (step.kernel.graph.cut != ir::KernelGraph::Cut::None)
+            out["reason"] = std::string(ir::describe(step.kernel.graph.cut));
         if (!step.kernel.custom) describe(key, *run.plan, out);
         const KernelTimes& times = times_.at(key);
         out["calls"] = times.calls;

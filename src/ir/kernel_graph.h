@@ -3,17 +3,36 @@
 
 #include "ir/node.h"
 
-#include <string>
+#include <string_view>
 #include <vector>
 
 namespace weft::ir {
 
 // A kernel computes values row by row. `rows` are the outer ranges that everything in it shares; a value at row level has
 // one element per row, one at full level has `inner` elements per row (row-major, so reshapes do not matter). An elementwise
-// kernel or a contraction has only rows. A Param with negative strides is bound to its lowest address. Leaves of the outputs' expressions are Param (slot = position in `params`, strides in
-// the node), ScalarParam, Const and Iota.
+// kernel or a contraction has only rows. A Param with negative strides is bound to its lowest address. Leaves of the outputs' expressions
+// are Param (slot = position in `params`, strides in the node), ScalarParam, Const and Iota.
 struct KernelGraph {
     enum class Kind : std::uint8_t { Rows, Scan, Scatter, Custom };  // Custom: a step without a kernel
+    enum class Cut : std::uint8_t {
+        None,
+        Contraction,
+        Reduction,
+        AddsBlocks,  // of a sum, in their order
+        Scan,
+        Scatter,
+        Custom,
+        AskedFor,
+        Contiguous,
+        Part,  // of an array
+        Written,
+        ReadByCustom,
+        ExpensiveRepeated,
+        OutOfOrderRepeated,
+        ExpensiveOperand,  // of a contraction
+        Tangled,
+        TooLarge,
+    };
 
     struct Param {
         DType dtype;
@@ -32,8 +51,10 @@ struct KernelGraph {
     std::vector<Output> outputs;
     std::vector<Param> params;
     std::vector<DType> scalars;
-    std::vector<std::string> reasons;  // why it was cut here; explain() prints them
+    Cut cut = Cut::None;  // why it is a kernel of its own
 };
+
+std::string_view describe(KernelGraph::Cut cut);
 
 // The same with nodes of another interner: what is compiled without the graph lock.
 KernelGraph copied_into(Interner& interner, const KernelGraph& graph);

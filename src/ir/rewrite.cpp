@@ -19,15 +19,15 @@ const Node* constant_value(const NodeRef& node) {
 }
 
 bool matches(const Pattern& pattern, const NodeRef& node, Match& match) {
-    const auto capture = [&] {
-        NodeRef& slot = match.captured[pattern.capture];
+    const auto bind = [&] {
+        NodeRef& slot = match.bound[pattern.variable];
         if (slot && !(slot == node)) return false;
         slot = node;
         return true;
     };
     switch (pattern.kind) {
-        case Pattern::Kind::Any: return capture();
-        case Pattern::Kind::Constant: return constant_value(node) && capture();
+        case Pattern::Kind::Any: return bind();
+        case Pattern::Kind::Constant: return constant_value(node) && bind();
         case Pattern::Kind::Number: {
             const Node* constant = constant_value(node);
             // Compared as words, so that 0 does not match -0.

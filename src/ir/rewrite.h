@@ -16,18 +16,18 @@
 
 namespace weft::ir {
 
-inline constexpr int kCaptures = 6;
+inline constexpr int kVariables = 6;
 
-// x, y, z match any node; c0, c1, c2 match constants (broadcast or not). A capture that occurs twice must match one node.
+// x, y, z match any node; c0, c1, c2 match constants (broadcast or not). A variable that occurs twice must match one node.
 struct Pattern {
     enum class Kind : std::uint8_t { Any, Constant, Number, Operation };
     Kind kind = Kind::Any;
-    int capture = -1;
+    int variable = -1;
     double number = 0;
     Op op = Op::Add;
     std::vector<Pattern> operands;
 
-    Pattern(Kind k, int c) : kind(k), capture(c) {}
+    Pattern(Kind k, int c) : kind(k), variable(c) {}
     Pattern(double value) : kind(Kind::Number), number(value) {}
     Pattern(Op o, std::vector<Pattern> parts) : kind(Kind::Operation), op(o), operands(std::move(parts)) {}
 };
@@ -44,7 +44,7 @@ inline Pattern op(Op o, std::vector<Pattern> operands) { return {o, std::move(op
 
 struct Match {
     NodeRef root;
-    std::array<NodeRef, kCaptures> captured;
+    std::array<NodeRef, kVariables> bound;
     const std::unordered_map<const Node*, int>* uses = nullptr;
 
     // Is this node read by one other only? Then a rule may change it without keeping the old one alive.
@@ -52,7 +52,7 @@ struct Match {
         const auto found = uses->find(&node);
         return found == uses->end() || found->second <= 1;
     }
-    const NodeRef& operator[](const Pattern& p) const { return captured[p.capture]; }
+    const NodeRef& operator[](const Pattern& p) const { return bound[p.variable]; }
 };
 
 struct Rule {

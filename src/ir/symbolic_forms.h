@@ -112,6 +112,7 @@ private:
 
     // symbolic_rules.cpp: the algebra
     Form divide(Form dividend, std::int64_t by);
+    bool merge_ratio(Form& dividend, std::int64_t& by);
     Form modulo(Form dividend, std::int64_t by);
     Form divide_or_modulo(Op op, Entry& x, Entry& by);
     Form opaque_ratio(Op op, FormView form, std::int64_t by);

@@ -112,6 +112,26 @@ Form Simplifier::opaque_ratio(Op op, FormView form, std::int64_t by) {
     return single(atom(op, DType::I64, {NodeRef(to_node(form).node), ref(constant(DType::I64, to_word(by)))}));
 }
 
+// floor((s + floor(x / a)) / c) = floor((a*s + x) / (a*c))
+bool Simplifier::merge_ratio(Form& dividend, std::int64_t& by) {
+    for (const Term& term : dividend.terms) {
+        if (term.factor != 1 || !is_ratio(*term.atom->node, Op::IDiv)) continue;
+        const std::int64_t a = divisor_of(*term.atom->node);
+        const FormView x = entry(term.atom->node->sources[0].get()).form;
+        Form merged, outer;
+        std::int64_t product;
+        add(outer, dividend);
+        add(outer, term.atom->form, -1);
+        if (!fits(x) || __builtin_mul_overflow(a, by, &product) || !add(merged, x) || !add(merged, outer, a) ||
+            !fits(merged))
+            continue;
+        dividend = std::move(merged);
+        by = product;
+        return true;
+    }
+    return false;
+}
+
 // floor(form / by) = out + sign * floor(dividend / by), step by step until the dividend is nothing or an atom.
 Form Simplifier::divide(Form dividend, std::int64_t by) {
     const DepthGuard guard(depth_);
@@ -160,24 +180,7 @@ Form Simplifier::divide(Form dividend, std::int64_t by) {
             break;
         }
         if (changed) continue;
-        // floor((s + floor(x / a)) / c) = floor((a*s + x) / (a*c))
-        for (const Term& term : dividend.terms) {
-            if (term.factor != 1 || !is_ratio(*term.atom->node, Op::IDiv)) continue;
-            const std::int64_t a = divisor_of(*term.atom->node);
-            const FormView x = entry(term.atom->node->sources[0].get()).form;
-            Form merged, outer;
-            std::int64_t product;
-            add(outer, dividend);
-            add(outer, term.atom->form, -1);
-            if (!fits(x) || __builtin_mul_overflow(a, by, &product) || !add(merged, x) || !add(merged, outer, a) ||
-                !fits(merged))
-                continue;
-            dividend = std::move(merged);
-            by = product;
-            changed = true;
-            break;
-        }
-        if (changed) continue;
+        if (merge_ratio(dividend, by)) continue;
         // (x % (a*c)) / c = (x / c) % a
         if (dividend.terms.size() == 1 && dividend.terms[0].factor == 1 && dividend.constant == 0 &&
             is_ratio(*dividend.terms[0].atom->node, Op::Mod) && divisor_of(*dividend.terms[0].atom->node) % by == 0) {

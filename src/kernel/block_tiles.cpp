@@ -163,7 +163,7 @@ bool BlockTiles::is_even() const {
 std::int64_t BlockTiles::all_slices() const { return slices_of_block() * product(nest_.outer); }
 
 // Does memory run along the sum, and not along the side?
-bool BlockTiles::runs_along_sum(const NodeRef& factor, const std::vector<NodeRef>& side) const {
+bool BlockTiles::is_contiguous_in_k(const NodeRef& factor, const std::vector<NodeRef>& side) const {
     Uses uses;
     collect_uses(factor, uses);
     for (const NodeRef& load : uses.loads) {

@@ -56,7 +56,7 @@ protected:
     NodeRef limit(const Substitution& of_block) const;  // steps of the block: all, or fewer in the last one
     bool is_even() const;                               // all slices are full
     NodeRef in_bounds(const NodeRef& factor) const;
-    bool runs_along_sum(const NodeRef& factor, const std::vector<NodeRef>& side) const;
+    bool is_contiguous_in_k(const NodeRef& factor, const std::vector<NodeRef>& side) const;
     // Whether so many that follow each other, as these loops count, from a multiple of that on, are neighbours in memory.
     bool are_neighbours(const NodeRef& factor, const std::vector<NodeRef>& counters, std::int64_t count) const;
     // … for steps of the sum, of which each block has a multiple of that.

@@ -1,4 +1,4 @@
-// kernel/block_transpose.h: a block of values turns from rows to columns in registers: stored row by row, in lanes along a row, and read
+// kernel/block_transpose.h: a block of values is transposed in registers: stored row by row, in lanes along a row, and read
 // column by column, in lanes along a column. The transpose and the tile pass read memory along its rows with this.
 #pragma once
 

@@ -83,7 +83,7 @@ Body elements_of(const Kernel& kernel, const BoxCopy& box, const NodeRef& elemen
         const NodeRef is_there = kernel.binary(Op::CmpLt, at, kernel.index(box.extents[axis]));
         gate = gate ? kernel.binary(Op::And, gate, is_there) : is_there;
     }
-    const MatrixProduct::Operand rows{.along_sum = true, .piece = width / kPieces};
+    const MatrixProduct::Operand rows{.contiguous_in_k = true, .piece = width / kPieces};
     const NodeRef to = plus(box.first, place_in_slice(kernel, rows, row, inside));
     return Body{Store{box.to, to, kernel.load(box.from, from, gate)}};
 }

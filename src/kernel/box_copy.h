@@ -17,7 +17,7 @@ struct BoxView {
     std::int64_t offset = 0;                              // in elements
     std::int64_t side_stride = 0, sum_stride = 0;         // one of them is 1
     std::vector<std::pair<NodeRef, std::int64_t>> batch;  // loop variables, and their strides
-    bool along_sum() const { return sum_stride == 1; }
+    bool contiguous_in_k() const { return sum_stride == 1; }
 };
 // None, if the load is gated, or the array is not one that a copy unit takes: its other strides are multiples of 16 bytes.
 std::optional<BoxView> box_view(const Kernel& kernel, const ContractionNest& nest, const NodeRef& load, LoopRole side);

@@ -8,12 +8,12 @@
 //   arithmetic is i64; IDiv and Mod floor. Exact results and edge cases are those of the op table's `eval`.
 // - Load(index[, gate]) reads buffers[LoadArg::buffer]; with a false gate it is 0 and touches no memory.
 // - Every loop has a variable of its own: no two loops of a kernel share one.
-// - Serial iteration order is the meaning of every loop. A kind only promises that another way of running gives the same
+// - Serial iteration order is the meaning of every loop, but of Tensor loops (below) only up to rounding. A kind only promises that another way of running gives the same
 //   bits: Parallel iterations share nothing but inputs; Vector iterations (extent <= kMaxLanes) are independent of each
 //   other, except through locals indexed by the lane; Unrolled loops have a small constant extent.
 // - Block and Thread loops are for processors with thousands of threads. Block loops, up to three, are outermost and nothing stands between them;
-//   blocks share nothing but inputs. Several of them, one after the other, are all that a kernel has: each begins when the one before has ended. In a block stand Thread loops (nested: several axes of threads, at most kMaxThreads in all), and Serial loops
-//   around them; every store is inside a Thread loop. Threads of one loop share nothing that one of them writes, so they may run in any order:
+//   blocks share nothing but inputs. Several of them, one after the other, are all that a kernel has: each begins when the one before has ended. In
+//   a block stand Thread loops (nested: several axes of threads, at most kMaxThreads in all), and Serial loops around them; every store is inside a Thread loop. Threads of one loop share nothing that one of them writes, so they may run in any order:
 //   the boundary between two Thread loops is the barrier. What crosses it lies in memory, in a Shared local, which belongs to a block, or in a
 //   local that is `per_thread`: the thread with the same number finds its own value there.
 // - A Tensor loop runs over the steps of a matrix product (Loop::product says which; kernel/matrix_product.h has its body): all threads of a block
@@ -85,7 +85,7 @@ struct MatrixProduct {
         int local = -1;
         NodeRef first;           // the element of the local where the slice begins
         std::int64_t width = 0;  // rows of the left factor, columns of the right one
-        bool along_sum = false;  // neighbours in memory are steps of the sum; else rows or columns
+        bool contiguous_in_k = false;  // neighbours in memory are steps of the sum; else rows or columns
         std::int64_t piece = 8;  // elements of 16 bytes: 8 halves, or 4 numbers of f32
     };
     int acc = -1;

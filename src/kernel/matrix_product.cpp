@@ -37,7 +37,7 @@ NodeRef place_in_slice(const Kernel& kernel, const MatrixProduct::Operand& opera
         const NodeRef piece = kernel.binary(Op::Xor, k.quotient(inside, each), k.remainder(row, kPieces));
         return k.plus(k.plus(k.times(row, size), k.times(piece, each)), k.remainder(inside, each));
     };
-    if (operand.along_sum) return in_row(at, step);
+    if (operand.contiguous_in_k) return in_row(at, step);
     return k.plus(k.times(k.quotient(at, size), size * size), in_row(step, k.remainder(at, size)));
 }
 

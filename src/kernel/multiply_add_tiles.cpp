@@ -38,11 +38,11 @@ public:
         left_ = {.factor = nest.left, .side = m_, .width = tile.rows};
         right_ = {.factor = nest.right, .side = n_, .width = tile.columns};
         for (Side* side : {&left_, &right_}) {
-            side->along_sum = runs_along_sum(side->factor, side->side);
+            side->contiguous_in_k = is_contiguous_in_k(side->factor, side->side);
             const bool all = side->width * tile.depth / kTogether % thread_count() == 0;  // threads have a share
             side->together =
-                all && !side->along_sum && are_neighbours(side->factor, side->side, kTogether) ? kTogether : 1;
-            side->pitch = side->width + (side->along_sum ? kTogether : 0);  // columns of threads are in other banks
+                all && !side->contiguous_in_k && are_neighbours(side->factor, side->side, kTogether) ? kTogether : 1;
+            side->pitch = side->width + (side->contiguous_in_k ? kTogether : 0);  // columns of threads are in other banks
             side->local = local(side == &left_ ? "left" : "right", nest.accumulate,
                                 tile.slices * tile.depth * side->pitch, Buffer::MemoryType::Shared);
             side->plain = is_plain(nest, side->factor);
@@ -78,7 +78,7 @@ private:
         std::vector<NodeRef> side;
         std::int64_t width = 0, pitch = 0;
         int local = -1;
-        bool along_sum = false;     // memory runs along the sum
+        bool contiguous_in_k = false;     // memory runs along the sum
         bool plain = false;         // copied as it is
         std::int64_t together = 1;  // elements that one instruction copies
     };
@@ -96,13 +96,13 @@ private:
         const Substitution block = of_block(s);
         const NodeRef start = first_step(s), thread = plus(times(y, wide_), x);
         const std::int64_t groups = side.width * tile_.depth / side.together,
-                           fast = side.along_sum ? tile_.depth : side.width / side.together;
+                           fast = side.contiguous_in_k ? tile_.depth : side.width / side.together;
         std::vector<Store> stores;
         for (std::int64_t q = 0; q * thread_count() < groups; ++q) {
             const NodeRef number = plus(thread, q * thread_count());
             const NodeRef inner = remainder(number, fast), outer = quotient(number, fast);
-            const NodeRef step = side.along_sum ? inner : outer,
-                          at = times(side.along_sum ? outer : inner, side.together);
+            const NodeRef step = side.contiguous_in_k ? inner : outer,
+                          at = times(side.contiguous_in_k ? outer : inner, side.together);
             NodeRef k = plus(start, step), position = plus((&side == &left_ ? first_row_ : first_column_), at);
             if (!is_even()) k = least(k, minus(limit(block), kernel_.index(1)));
             if (product(side.side) % side.width)

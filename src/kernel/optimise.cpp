@@ -20,7 +20,7 @@ struct Pass {
     Processor processor = Processor::Cpu;
 };
 constexpr Pass kPasses[] = {{"tile", choose_tiles, tile_contractions},
-                            {"unflatten", choose_rows, unflatten_loops, true},  // rows of rows
+                            {"unflatten", choose_unflatten, unflatten_loops, true},  // rows of rows
                             {"columns", choose_columns, sum_columns},
                             {"transpose", choose_transposes, transpose_blocks},
                             {"peel", choose_cuts, peel_gates},

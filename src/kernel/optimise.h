@@ -1,5 +1,5 @@
 // kernel/optimise.h: the "optimise" arrow: the same arithmetic in faster loops. No pass changes which numbers are added in which order,
-// so a kernel gives the same bits with every subset of the passes.
+// so a kernel gives the same bits with every subset of the passes. Tensor loops are the exception: tensor cores have an order of their own.
 #pragma once
 
 #include "core/target.h"

@@ -33,7 +33,6 @@ constexpr std::int64_t kFewestColumns = 2, kFewestSteps = 16;
 constexpr std::int64_t kNarrowestStrip = 32, kWidestStrip = 2048;  // columns: 8 KB per array
 constexpr std::int64_t kMostBytes = 96 << 10;  // of all arrays of a strip: most of a second-level cache is left
 constexpr std::int64_t kStrips = 4;            // for threads, where there is no other loop for them
-constexpr std::int64_t kSteps = 8;             // of a sum per visit of its column
 
 class ChooseColumns {
 public:
@@ -110,7 +109,7 @@ private:
 class StripLoops {
 public:
     StripLoops(Kernel& kernel, const ColumnStrips& strips)
-        : kernel_(kernel), column_(strips.column), width_(strips.width), lanes_(strips.lanes) {
+        : kernel_(kernel), column_(strips.column), width_(strips.width), steps_each_(strips.steps), lanes_(strips.lanes) {
         const Body* body = nullptr;
         std::tie(outer_, body) = perfect_nest(kernel_.body);
         outer_.pop_back();
@@ -257,22 +256,22 @@ private:
             for_columns(strip, steps(loop, start, count), columns);
             return columns;
         };
-        const NodeRef group = kernel_.new_var(loop.extent() / kSteps);
-        const NodeRef start = kernel_.mul(group, kernel_.index(kSteps));
+        const NodeRef group = kernel_.new_var(loop.extent() / steps_each_);
+        const NodeRef start = kernel_.mul(group, kernel_.index(steps_each_));
         if (!loop.count) {
-            if (loop.extent() >= kSteps)
-                result.emplace_back(Loop{group, LoopKind::Serial, visit(start, kSteps), false, nullptr});
-            if (const std::int64_t tail = loop.extent() % kSteps)
+            if (loop.extent() >= steps_each_)
+                result.emplace_back(Loop{group, LoopKind::Serial, visit(start, steps_each_), false, nullptr});
+            if (const std::int64_t tail = loop.extent() % steps_each_)
                 append(result, visit(kernel_.index(loop.extent() - tail), tail));
             return result;
         }
         // How many steps there are is known at run time: what is left of whole groups goes one by one.
         const NodeRef count = kernel_.binary(Op::Max, kernel_.index(0),
                                              kernel_.binary(Op::Min, loop.count, kernel_.index(loop.extent())));
-        const NodeRef whole = kernel_.binary(Op::IDiv, count, kernel_.index(kSteps));
-        const NodeRef done = kernel_.mul(whole, kernel_.index(kSteps)), left = kernel_.new_var(kSteps);
-        if (loop.extent() >= kSteps)
-            result.emplace_back(Loop{group, LoopKind::Serial, visit(start, kSteps), false, simple(whole)});
+        const NodeRef whole = kernel_.binary(Op::IDiv, count, kernel_.index(steps_each_));
+        const NodeRef done = kernel_.mul(whole, kernel_.index(steps_each_)), left = kernel_.new_var(steps_each_);
+        if (loop.extent() >= steps_each_)
+            result.emplace_back(Loop{group, LoopKind::Serial, visit(start, steps_each_), false, simple(whole)});
         result.emplace_back(Loop{left, LoopKind::Serial, visit(kernel_.add(done, left), 1), false,
                                  simple(kernel_.binary(Op::Sub, count, done))});
         return result;
@@ -281,6 +280,7 @@ private:
     Kernel& kernel_;
     const NodeRef column_;
     const std::int64_t width_;  // of a strip
+    const std::int64_t steps_each_;
     const int lanes_;
     std::vector<NodeRef> outer_;  // loops around the columns
     NodeRef in_strip_;            // the place of a column in its strip

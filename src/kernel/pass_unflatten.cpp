@@ -43,7 +43,7 @@ std::unordered_map<int, std::int64_t> rows_of(const Kernel& kernel) {
 
 }  // namespace
 
-Decisions choose_rows(const Kernel& kernel, const Target&) {
+Decisions choose_unflatten(const Kernel& kernel, const Target&) {
     if (has_contraction(kernel.body)) return {};
     const std::unordered_map<int, std::int64_t> rows = rows_of(kernel);
     if (rows.empty()) return {};

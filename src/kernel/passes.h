@@ -12,7 +12,7 @@ Decisions choose_tiles(const Kernel& kernel, const Target& target);
 Kernel tile_contractions(Kernel kernel, const Decisions& chosen);
 
 // Loops over axes that were made one become two again.
-Decisions choose_rows(const Kernel& kernel, const Target& target);
+Decisions choose_unflatten(const Kernel& kernel, const Target& target);
 Kernel unflatten_loops(Kernel kernel, const Decisions& chosen);
 
 // Where memory runs along the kept axis, that is the innermost loop.

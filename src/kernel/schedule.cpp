@@ -63,7 +63,7 @@ struct Describe {
     }
     std::string operator()(const Unflatten& rows) const { return str("rows of ", rows.row); }
     std::string operator()(const ColumnStrips& strips) const {
-        return str("columns in strips of ", strips.width, " of ", extent_of(strips.column));
+        return str("columns in strips of ", strips.width, " of ", extent_of(strips.column), ", ", strips.steps, " steps at a time");
     }
     std::string operator()(const TransposeBlocks& blocks) const {
         return str("transpose blocks of ", blocks.edge, " x ", blocks.edge);

@@ -44,18 +44,18 @@ private:
         Side side{.load = load, .side = counters};
         if (tile_.boxes) side.view = box_view(kernel_, nest_, load, role);
         side.operand = {.width = width,
-                        .along_sum = side.view ? side.view->along_sum() : runs_along_sum(load, counters)};
-        if (side.operand.along_sum ? sum_comes_in_pieces(load, kPiece) : are_neighbours(load, counters, kPiece))
+                        .contiguous_in_k = side.view ? side.view->contiguous_in_k() : is_contiguous_in_k(load, counters)};
+        if (side.operand.contiguous_in_k ? sum_comes_in_pieces(load, kPiece) : are_neighbours(load, counters, kPiece))
             side.together = kPiece;
         side.operand.local =
             local(std::move(name), load->dtype, tile_.slices * slice_size(side.operand), Buffer::MemoryType::Shared);
-        kernel_.buffers.back().late = tile_.boxes ? 0 : ahead();
+        kernel_.buffers.back().late = tile_.boxes ? 0 : lookahead();
         kernel_.buffers.back().slices = tile_.slices;
         return side;
     }
 
     // One slice is multiplied, and the one before it may still be.
-    std::int64_t ahead() const { return tile_.slices - 2; }
+    std::int64_t lookahead() const { return tile_.slices - 2; }
 
     NodeRef row_of(const NodeRef& y, std::int64_t i) const override { return tensor_row(kernel_, y, i); }
     NodeRef column_of(const NodeRef& x, std::int64_t j) const override { return tensor_column(kernel_, x, j); }
@@ -85,18 +85,18 @@ private:
                       at = side.side == m_ ? first_row_ : first_column_;
         const std::int64_t steps = steps_of_sum(kernel_, nest_), width = product(side.side), row = row_size(operand);
         BoxCopy box{.from = view.buffer, .to = operand.local, .offset = view.offset};
-        box.extents = operand.along_sum ? std::vector{steps, width} : std::vector{width, steps};
-        box.strides = {1, operand.along_sum ? view.side_stride : view.sum_stride};
-        box.rows = operand.along_sum ? operand.width : tile_.depth;
+        box.extents = operand.contiguous_in_k ? std::vector{steps, width} : std::vector{width, steps};
+        box.strides = {1, operand.contiguous_in_k ? view.side_stride : view.sum_stride};
+        box.rows = operand.contiguous_in_k ? operand.width : tile_.depth;
         for (const auto& [var, stride] : view.batch) {
             box.extents.push_back(extent_of(var));
             box.strides.push_back(stride);
         }
         Body copies;
-        for (std::int64_t q = 0; q < operand.width / (operand.along_sum ? operand.width : row); ++q) {
+        for (std::int64_t q = 0; q < operand.width / (operand.contiguous_in_k ? operand.width : row); ++q) {
             BoxCopy one = box;
             one.first = plus(place, q * box.rows * row);
-            one.corner = operand.along_sum ? std::vector{step, at} : std::vector{plus(at, q * row), step};
+            one.corner = operand.contiguous_in_k ? std::vector{step, at} : std::vector{plus(at, q * row), step};
             for (const auto& [var, stride] : view.batch) one.corner.push_back(batch_number(var));
             copies.push_back(copy_of(kernel_, std::move(one)));
         }
@@ -106,14 +106,14 @@ private:
     Body in_pieces() {
         Body body;
         const std::int64_t slices = all_slices();
-        for (std::int64_t s = 0; s < std::min(ahead(), slices); ++s)
+        for (std::int64_t s = 0; s < std::min(lookahead(), slices); ++s)
             body.push_back(threads(
                 [&](const NodeRef& y, const NodeRef& x) { return copied(kernel_.index(s), kernel_.index(s), y, x); }));
         const NodeRef s = kernel_.new_var(slices);
         Body steps{threads([&](const NodeRef& y, const NodeRef& x) {
             Body slice = multiplied(s, y, x);
-            const NodeRef next = plus(s, ahead());
-            if (slices > ahead())
+            const NodeRef next = plus(s, lookahead());
+            if (slices > lookahead())
                 append(slice, when(kernel_, minus(kernel_.index(slices), next),
                                    copied(next, remainder(next, tile_.slices), y, x)));
             return slice;
@@ -142,16 +142,16 @@ private:
     Body share_of(const Side& side, const NodeRef& s, const NodeRef& slot, const NodeRef& thread) const {
         const MatrixProduct::Operand& operand = side.operand;
         const Substitution block = of_block(s);
-        const std::int64_t along = operand.along_sum ? side.together : 1,
-                           across = operand.along_sum ? 1 : side.together;
-        const std::int64_t fast = operand.along_sum ? tile_.depth / along : operand.width / across;
+        const std::int64_t along = operand.contiguous_in_k ? side.together : 1,
+                           across = operand.contiguous_in_k ? 1 : side.together;
+        const std::int64_t fast = operand.contiguous_in_k ? tile_.depth / along : operand.width / across;
         const std::int64_t shares = operand.width * tile_.depth / side.together;
         Body stores;
         for (std::int64_t q = 0; q * thread_count() < shares; ++q) {
             const NodeRef number = plus(thread, q * thread_count());
             const NodeRef inner = remainder(number, fast), outer = quotient(number, fast);
-            const NodeRef step = times(operand.along_sum ? inner : outer, along),
-                          at = times(operand.along_sum ? outer : inner, across);
+            const NodeRef step = times(operand.contiguous_in_k ? inner : outer, along),
+                          at = times(operand.contiguous_in_k ? outer : inner, across);
             const NodeRef wanted = plus(first_step(s), step);
             NodeRef first = wanted, position = plus(&side == &left_ ? first_row_ : first_column_, at), gate;
             if (!is_even()) {
@@ -162,7 +162,7 @@ private:
                 position = least(position, kernel_.index(product(side.side) - across));
             for (std::int64_t z = 0; z < side.together; ++z) {
                 Substitution with = block;
-                const std::int64_t k = operand.along_sum ? z : 0, p = operand.along_sum ? 0 : z;
+                const std::int64_t k = operand.contiguous_in_k ? z : 0, p = operand.contiguous_in_k ? 0 : z;
                 for (const Substitution& more :
                      {counted(kernel_, side.side, plus(position, p)), counted(kernel_, nest_.inner, plus(first, k))})
                     with.insert(with.end(), more.begin(), more.end());

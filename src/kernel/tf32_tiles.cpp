@@ -39,7 +39,7 @@ private:
         NodeRef value;  // before it is rounded
         std::vector<NodeRef> side;
         MatrixProduct::Operand operand;
-        bool along_sum = false;   // memory runs along the sum
+        bool contiguous_in_k = false;   // memory runs along the sum
         bool together = false;    // one instruction loads four steps
         std::int64_t shares = 0;  // of a thread
         int loaded = -1;          // what it has loaded, in registers
@@ -48,12 +48,12 @@ private:
     Side side(const std::string& name, const NodeRef& factor, const std::vector<NodeRef>& counters,
               std::int64_t width) {
         Side side{.value = factor->sources[0], .side = counters};
-        side.operand = {.width = width, .along_sum = true, .piece = kTogether};
-        side.along_sum = runs_along_sum(side.value, counters);
-        side.together = side.along_sum && sum_comes_in_pieces(side.value, kTogether);
+        side.operand = {.width = width, .contiguous_in_k = true, .piece = kTogether};
+        side.contiguous_in_k = is_contiguous_in_k(side.value, counters);
+        side.together = side.contiguous_in_k && sum_comes_in_pieces(side.value, kTogether);
         side.operand.local =
             local(name, DType::F32, tile_.slices * slice_size(side.operand), Buffer::MemoryType::Shared);
-        kernel_.buffers.back().late = ahead();
+        kernel_.buffers.back().late = lookahead();
         kernel_.buffers.back().slices = tile_.slices;
         side.shares = width * tile_.depth / (kTogether * thread_count());
         side.loaded = registers(name + "_next", DType::F32, side.shares * kTogether);
@@ -62,7 +62,7 @@ private:
     }
 
     // One slice is multiplied, and the one before it may still be.
-    std::int64_t ahead() const { return tile_.slices - 2; }
+    std::int64_t lookahead() const { return tile_.slices - 2; }
 
     NodeRef row_of(const NodeRef& y, std::int64_t i) const override { return tensor_row(kernel_, y, i); }
     NodeRef column_of(const NodeRef& x, std::int64_t j) const override { return tensor_column(kernel_, x, j); }
@@ -72,21 +72,21 @@ private:
             return each_element([&](std::int64_t e) { return zero(total_, e); });
         })};
         const std::int64_t slices = all_slices();
-        for (std::int64_t s = 0; s <= std::min(ahead(), slices - 1); ++s)
+        for (std::int64_t s = 0; s <= std::min(lookahead(), slices - 1); ++s)
             body.push_back(threads([&](const NodeRef& y, const NodeRef& x) {
                 Body slice = loaded(kernel_.index(s), y, x);
-                if (s < ahead()) append(slice, stored(kernel_.index(s), y, x));
+                if (s < lookahead()) append(slice, stored(kernel_.index(s), y, x));
                 return slice;
             }));
         const NodeRef s = kernel_.new_var(slices);
         Body steps{threads([&](const NodeRef& y, const NodeRef& x) {
             Body slice = multiplied(s, y, x);
-            const NodeRef next = plus(s, ahead()), later = plus(next, 1);
+            const NodeRef next = plus(s, lookahead()), later = plus(next, 1);
             const auto if_there = [&](const NodeRef& number, Body some) {
                 append(slice, when(kernel_, minus(kernel_.index(slices), number), std::move(some)));
             };
-            if (slices > ahead()) if_there(next, stored(remainder(next, tile_.slices), y, x));
-            if (slices > ahead() + 1) if_there(later, loaded(later, y, x));
+            if (slices > lookahead()) if_there(next, stored(remainder(next, tile_.slices), y, x));
+            if (slices > lookahead() + 1) if_there(later, loaded(later, y, x));
             return slice;
         })};
         body.emplace_back(Loop{s, LoopKind::Serial, std::move(steps), false, nullptr});
@@ -108,10 +108,10 @@ private:
         NodeRef at, step;  // the first one's place in the slice
     };
     Share share(const Side& side, std::int64_t q, const NodeRef& y, const NodeRef& x) const {
-        const std::int64_t fast = side.along_sum ? tile_.depth / kTogether : side.operand.width;
+        const std::int64_t fast = side.contiguous_in_k ? tile_.depth / kTogether : side.operand.width;
         const NodeRef number = plus(plus(times(y, wide_), x), q * thread_count());
         const NodeRef inner = remainder(number, fast), outer = quotient(number, fast);
-        return {side.along_sum ? outer : inner, times(side.along_sum ? inner : outer, kTogether)};
+        return {side.contiguous_in_k ? outer : inner, times(side.contiguous_in_k ? inner : outer, kTogether)};
     }
 
     // A thread's shares of slice s, as they are in memory, into its registers.

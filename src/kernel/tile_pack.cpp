@@ -13,8 +13,6 @@ namespace {
 
 using ir::Op;
 
-constexpr std::int64_t kStreams = 8;  // steps of the sum packed together: what a processor prefetches well
-
 struct Packer : TileNest {
     Body pack_columns(const Range& columns, int panel) {
         if (schedule.shift.var) return pack_shifted(columns, panel);
@@ -45,8 +43,8 @@ struct Packer : TileNest {
                     row_operand(), part, [&](const NodeRef& r) { return at_rows(r); }, row_panel, slot_of(number),
                     schedule.tile_rows);
             });
-        return pieces(rows, kStreams * schedule.tile_rows, [&](const Range& some, const NodeRef& group) {
-            const NodeRef first = kernel.mul(group, kernel.index(kStreams));
+        return pieces(rows, schedule.pack_streams * schedule.tile_rows, [&](const Range& some, const NodeRef& group) {
+            const NodeRef first = kernel.mul(group, kernel.index(schedule.pack_streams));
             Body body = pieces(some, schedule.tile_rows, [&](const Range& part, const NodeRef& number) {
                 const NodeRef slot = slot_of(kernel.add(first, number));
                 const NodeRef base = kernel.add(slot, kernel.mul(inner_position(), kernel.index(schedule.tile_rows)));
@@ -83,12 +81,12 @@ struct Packer : TileNest {
         Substitution inside = {{id_of(schedule.shift.var), first}};
         NodeRef block;
         const auto steps = std::find_if(vars.begin(), vars.end(), [&](const NodeRef& var) {
-            return !is_gated_by(vector_operand(), var) && extent_of(var) > kStreams && extent_of(var) % kStreams == 0;
+            return !is_gated_by(vector_operand(), var) && extent_of(var) > schedule.pack_streams && extent_of(var) % schedule.pack_streams == 0;
         });
         if (steps != vars.end() && !nest.inner_count) {
-            block = kernel.new_var(extent_of(*steps) / kStreams);
-            const NodeRef some = kernel.new_var(kStreams);
-            inside.emplace_back(id_of(*steps), kernel.add(kernel.mul(block, kernel.index(kStreams)), some));
+            block = kernel.new_var(extent_of(*steps) / schedule.pack_streams);
+            const NodeRef some = kernel.new_var(schedule.pack_streams);
+            inside.emplace_back(id_of(*steps), kernel.add(kernel.mul(block, kernel.index(schedule.pack_streams)), some));
             base = substitute(kernel, base, {inside.back()});
             *steps = some;
         }

@@ -177,7 +177,7 @@ bool packs_columns(const Problem& p, const TileSchedule& s) {
 }
 
 // Is memory contiguous in k, and for longer than along the columns (or rows)? Then it is read that way.
-bool runs_along_sum(const Problem& p, const NodeRef& operand, const std::vector<NodeRef>& positions) {
+bool is_contiguous_in_k(const Problem& p, const NodeRef& operand, const std::vector<NodeRef>& positions) {
     Uses uses;
     collect_uses(operand, uses);
     const auto run = [&](const NodeRef& var) {
@@ -206,7 +206,7 @@ std::int64_t longest_strip(const Problem& p, const TileSchedule& s) {
 bool move_gates_outside(const Problem& p, TileSchedule& s) {
     const NodeRef& operand = vector_factor(p.nest, s);
     std::vector<NodeRef>& columns = s.column_vars;
-    if (!s.pack_columns || columns.size() < 2 || !runs_along_sum(p, operand, columns)) return false;
+    if (!s.pack_columns || columns.size() < 2 || !is_contiguous_in_k(p, operand, columns)) return false;
     if (s.rows() * std::min(s.columns(), longest_strip(p, s)) * p.accumulator_bytes() > kSumsBytes) return false;
     const auto free = std::find_if(columns.begin(), columns.end(), [&](const NodeRef& var) {
         return !is_gated_by(operand, var) && extent_of(var) % s.lanes == 0;
@@ -395,7 +395,7 @@ std::optional<TileSchedule> choose_tile_schedule(const Kernel& kernel, const Con
     s.tile_rows = static_cast<int>(std::min<std::int64_t>(tile.rows, s.rows()));
 
     const bool dense = sides->dense && !move_gates_outside(p, s);
-    s.transpose_columns = s.pack_columns && runs_along_sum(p, vector_factor(nest, s), s.column_vars);
+    s.transpose_columns = s.pack_columns && is_contiguous_in_k(p, vector_factor(nest, s), s.column_vars);
     s.shift = choose_shift(p, s);
     s.strip_width = choose_strip_width(p, s);
     s.sums_in_output = meets_in_output(p, dense);
@@ -403,7 +403,7 @@ std::optional<TileSchedule> choose_tile_schedule(const Kernel& kernel, const Con
     s.prefetched = choose_prefetched(p, s);
     choose_parallel(s);
     s.row_group = choose_row_group(p, s);
-    s.transpose_rows = (s.pack_rows || s.row_group) && runs_along_sum(p, row_factor(nest, s), s.row_vars);
+    s.transpose_rows = (s.pack_rows || s.row_group) && is_contiguous_in_k(p, row_factor(nest, s), s.row_vars);
     if (s.transpose_columns || s.transpose_rows) s.transpose_edge = block_edge(target, size_of(nest.accumulate));
     return s;
 }

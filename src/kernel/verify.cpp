@@ -355,7 +355,7 @@ private:
         const auto is_slice = [&](const MatrixProduct::Operand& operand) {
             const DType t = kernel_.buffers[static_cast<std::size_t>(operand.local)].dtype;
             return operand.piece * static_cast<std::int64_t>(size_of(t)) == 16 && operand.width % kSliceSteps == 0 &&
-                   loop.extent() == row_size(operand) && (is_half(t) || operand.along_sum);
+                   loop.extent() == row_size(operand) && (is_half(t) || operand.contiguous_in_k);
         };
         require(is_slice(product.left) && is_slice(product.right), "one of slices of another size");
         require(!ir::depends_on(product.left.first, y.id()) && !ir::depends_on(product.left.first, x.id()) &&

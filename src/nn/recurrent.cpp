@@ -59,9 +59,11 @@ RecurrentResult RNN::run(const Tensor& x, const Tensor& h, const Tensor&) {
 RecurrentResult GRU::run(const Tensor& x, const Tensor& h, const Tensor&) { return gru(x, h, cells, options()); }
 RecurrentResult LSTM::run(const Tensor& x, const Tensor& h, const Tensor& c) { return lstm(x, h, c, cells, options()); }
 
-RecurrentCell::RecurrentCell(std::string_view name, int gates, std::int64_t in, std::int64_t hidden, bool bias) {
+RecurrentCell::RecurrentCell(std::string_view name, int gates, std::int64_t in, std::int64_t hidden,
+                             const CellSettings& settings) {
     check_positive(name, {in, hidden});
-    weights = new_cell(gates, in, hidden, hidden, bias);
+    const DeviceScope there = made_on(settings.device);
+    weights = new_cell(gates, in, hidden, hidden, settings.bias);
     parameter("weight_ih", weights.input);
     parameter("weight_hh", weights.hidden);
     parameter("bias_ih", weights.input_bias);

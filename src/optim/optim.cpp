@@ -20,9 +20,9 @@ struct Optimizer::Clock {
 };
 
 // One scalar per step serves all parameters of a group and a type. In a traced function each later call draws anew: the first
-// scalar of a step that is drawn again turns the clock, the others follow it. A step counts its turns by itself: the optimiser
+// scalar of a step that is drawn again advances the clock, the others follow it. A step counts its replays by itself: the optimiser
 // may step in other traced functions too, or twice in one.
-struct Optimizer::Turn {
+struct Optimizer::Replays {
     std::int64_t number = 0, step = 0;
     std::vector<std::size_t> idle;  // parameters that miss this step
 };
@@ -125,7 +125,7 @@ void Optimizer::step() {
     const ProfileRegion region(name_ + ".step", Profile::Event::Step);
     follow_parameters();
     drawn_.clear();
-    turn_ = std::make_shared<Turn>();
+    replays_ = std::make_shared<Replays>();
     const Clock clock_before = *clock_;
     const auto slots_before = slots_;
     const auto updated_before = updated_;
@@ -134,10 +134,10 @@ void Optimizer::step() {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
         gradients.push_back(parameters_[i].grad());
         if (gradients[i].defined()) continue;
-        turn_->idle.push_back(i);
+        replays_->idle.push_back(i);
         ++clock_->missed[i];
     }
-    turn_->step = ++clock_->steps;
+    replays_->step = ++clock_->steps;
     try {
         for (now_ = 0; now_ < parameters_.size(); ++now_) {
             if (!gradients[now_].defined()) continue;
@@ -184,20 +184,20 @@ Tensor Optimizer::scalar(const Tensor& parameter, double (*value)(const Moment&,
         if (d.value == reinterpret_cast<const void*>(value) && d.dtype == dtype && d.group == group &&
             d.missed == missed && d.constants == numbers)
             return d.tensor;
-    const auto moment = [group, index](const Clock& clock, const Turn& turn) {
-        return Moment{.lr = clock.lr[group], .steps = static_cast<double>(turn.step - clock.missed[index])};
+    const auto moment = [group, index](const Clock& clock, const Replays& replays) {
+        return Moment{.lr = clock.lr[group], .steps = static_cast<double>(replays.step - clock.missed[index])};
     };
-    const auto redraw = [clock = clock_, turn = turn_, moment, value, numbers, seen = std::int64_t{0}]() mutable {
-        if (seen == turn->number) {
-            ++turn->number;
-            turn->step = ++clock->steps;
-            for (const std::size_t i : turn->idle) ++clock->missed[i];
+    const auto redraw = [clock = clock_, replays = replays_, moment, value, numbers, seen = std::int64_t{0}]() mutable {
+        if (seen == replays->number) {
+            ++replays->number;
+            replays->step = ++clock->steps;
+            for (const std::size_t i : replays->idle) ++clock->missed[i];
         }
-        seen = turn->number;
-        return value(moment(*clock, *turn), numbers.data());
+        seen = replays->number;
+        return value(moment(*clock, *replays), numbers.data());
     };
     drawn_.push_back({reinterpret_cast<const void*>(value), numbers, dtype, group, missed,
-                      scalar_variable(value(moment(*clock_, *turn_), numbers.data()), dtype, redraw)});
+                      scalar_variable(value(moment(*clock_, *replays_), numbers.data()), dtype, redraw)});
     return drawn_.back().tensor;
 }
 

@@ -23,7 +23,7 @@ namespace {
 
 void check_there(const BufferBinding& leaf) {
     if (leaf.storage->placeholder)
-        throw ValueError("a tensor that a function writes while jit captures it, on another thread, has no value yet");
+        throw ValueError("a tensor that a function writes while jit traces it, on another thread, has no value yet");
 }
 
 }  // namespace

@@ -31,8 +31,8 @@ public:
     virtual ~Observer() = default;
     // What a plan is about to compute, and for whom; gives a number for the calls below. With the graph lock.
     virtual int captured(const schedule::Captured& captured, const std::shared_ptr<const CachedPlan>& plan) = 0;
-    // The same for a plan that jit captured before anybody watched. Without the graph lock.
-    virtual int captured_before(const std::shared_ptr<const CachedPlan>& plan) = 0;
+    // The same for a plan that jit traced before anybody watched. Without the graph lock.
+    virtual int traced_before(const std::shared_ptr<const CachedPlan>& plan) = 0;
     // By the thread that runs.
     virtual void planned(std::int64_t start, std::int64_t end) = 0;
     virtual void launched(LaunchedStep step) = 0;

@@ -1,6 +1,6 @@
 // pipeline/pipeline.cpp: the pipeline: capture → look up → simplify → fuse → plan → lower → optimise → compile → launch, in plan_for() and
-// evaluate_on(). Each stage is a function of its input and the target. Whatever can fail for want of something (memory, a compiler) fails before
-// the first kernel.
+// evaluate_on(). Each stage is a function of its input and the target. Lower, optimise and compile run kernel by kernel, on all threads
+// (pipeline/programs.h). Whatever can fail for want of something (memory, a compiler) fails before the first kernel.
 #include "pipeline/pipeline.h"
 
 #include "core/config.h"

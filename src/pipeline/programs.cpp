@@ -83,7 +83,7 @@ struct Job {
     std::shared_ptr<const backend::Program> program;
 };
 
-void lower(Job& job, const Target& target, int debug) {
+void lower_and_optimise(Job& job, const Target& target, int debug) {
     job.proven = kernel::proven_kernel(job.copy, target, debug >= 3 ? trace_pass : kernel::Trace());
     count(counter_cells().passes_refused, static_cast<std::int64_t>(job.proven.refused.size()));
     if (debug >= 1)
@@ -101,7 +101,7 @@ void compile_all(std::span<Job> jobs, const Target& target, int debug) {
         const device::DenormalScope keeping(true);
         for (Job& job : jobs.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin))) {
             poll_interrupt();
-            lower(job, target, debug);
+            lower_and_optimise(job, target, debug);
             const kernel::Kernel* const kernel = &job.proven.kernel;
             if (!together) job.program = backend.compile(std::span(&kernel, 1), target, detail).front();
         }

@@ -76,7 +76,7 @@ void Concatenations::open_parts(const Node& whole) {
         subviews.emplace(memory, Subview{&whole, part.starts, part.value.get()});
         stored.push_back(memory);
     }
-    Group group = groups_.make(whole, KernelGraph::Kind::Custom, "");
+    Group group = groups_.make(whole, KernelGraph::Kind::Custom, KernelGraph::Cut::None);
     group.parts = true;
     group.level = 0;
     for (const Node* memory : stored) {
@@ -98,7 +98,7 @@ const Node& Concatenations::new_copy(const Node& value) {
 }
 
 void Concatenations::open_copy(const Node& copy, std::vector<std::pair<int, std::size_t>>& copying) {
-    groups_.settle(groups_.open(copy, KernelGraph::Kind::Rows, "a part of an array"), copy);
+    groups_.settle(groups_.open(copy, KernelGraph::Kind::Rows, KernelGraph::Cut::Part), copy);
     for (auto& [id, count] : copying)
         if (count < kMostCopies && groups_.merge(groups_.find(id), groups_.home(copy))) {
             ++count;

@@ -204,7 +204,7 @@ private:
         kernel.graph.kind = g.kind;
         kernel.graph.rows = g.rows;
         kernel.graph.inner = g.inner;
-        kernel.graph.reasons.push_back(g.reason);
+        kernel.graph.cut = g.cut;
         for (const Node* node : stored) {
             const int param = static_cast<int>(kernel.values.size());
             const Dims strides = strides_of(*node);
@@ -219,7 +219,7 @@ private:
         ScheduledKernel step;
         step.custom = NodeRef(g.anchor);
         step.graph.kind = g.kind;
-        step.graph.reasons.push_back(g.reason);
+        step.graph.cut = g.cut;
         for (const NodeRef& source : g.anchor->sources) {
             if (groups_.home(*source) >= 0) store(*source);
             step.values.push_back(source);

@@ -21,6 +21,7 @@ namespace weft::schedule {
 namespace {
 
 using ir::KernelGraph;
+using Cut = KernelGraph::Cut;
 using ir::Node;
 using ir::Op;
 
@@ -149,7 +150,7 @@ private:
         }
         if (node.op == Op::Contiguous) {
             make_free(node);
-            return open_map(node, "contiguous() asks for memory");
+            return open_map(node, Cut::Contiguous);
         }
         if (ir::is_movement(node.op) && node.op != Op::Insert) return place_view(node);
         if (!is_free_kind(node)) throw InternalError(str("fuse: unexpected ", ir::name_of(node.op)));
@@ -191,7 +192,7 @@ private:
         }
         if (node.op == Op::Reshape && mine.moved && !(squeezed(node.shape) == squeezed(node.source().shape))) {
             if (++mine.tangles > kMostTangles) {
-                open_map(node.source(), "its index would be too tangled");
+                open_map(node.source(), Cut::Tangled);
                 return make_free(node);
             }
             mine.moved = false;
@@ -214,7 +215,7 @@ private:
                     (!heaviest || groups_.state(*source).nodes > groups_.state(*heaviest).nodes))
                     heaviest = source.get();
             if (!heaviest) break;
-            open_map(before_views(groups_, *heaviest), "the kernel would be too large");
+            open_map(before_views(groups_, *heaviest), Cut::TooLarge);
             return make_free(node);
         }
         store_if_repeated(node);
@@ -225,8 +226,8 @@ private:
     void store_if_repeated(const Node& node) {
         const NodeState& mine = groups_.state(node);
         if (graph_.uses_of(node) < 2 || mine.leaves == 0 || ir::is_movement(node.op)) return;
-        if (mine.cost > kCheapRecompute) open_map(node, "expensive, and used more than once");
-        else if (mine.tangles > 0) open_map(node, "read out of order, and used more than once");
+        if (mine.cost > kCheapRecompute) open_map(node, Cut::ExpensiveRepeated);
+        else if (mine.tangles > 0) open_map(node, Cut::OutOfOrderRepeated);
     }
 
     void place_view(const Node& node) {
@@ -262,9 +263,9 @@ private:
         }
         const bool in_order = node.as<ir::ReduceArg>().order.kind == ir::SumOrder::Kind::Sequence;
         Group& g = groups_.open(node, KernelGraph::Kind::Rows,
-                                contraction ? "a contraction"
-                                : in_order  ? "adds the blocks of a sum in their order"
-                                            : "a reduction");
+                                contraction ? Cut::Contraction
+                                : in_order  ? Cut::AddsBlocks
+                                            : Cut::Reduction);
         g.contraction = contraction.has_value();
         g.reduces = 1;
         groups_.settle(g, node);
@@ -279,7 +280,7 @@ private:
         if (groups_.state(*node).cost <= kCheapPrologue && groups_.state(*node).tangles == 0 && node->op != Op::Insert)
             return;
         if (groups_.state(*node).leaves == 0 && groups_.state(*node).cost <= kCheapRecompute) return;
-        open_map(*node, "too expensive for an operand of a contraction");
+        open_map(*node, Cut::ExpensiveOperand);
     }
 
     void place_special(const Node& node) {
@@ -288,7 +289,7 @@ private:
         const bool scatter =
             node.op == Op::Scatter;  // its base is copied and then written: it must be memory or a constant
         groups_.settle(groups_.open(node, scatter ? KernelGraph::Kind::Scatter : KernelGraph::Kind::Scan,
-                                    scatter ? "a scatter" : "a scan"),
+                                    scatter ? Cut::Scatter : Cut::Scan),
                        node);
     }
 
@@ -297,31 +298,31 @@ private:
             if (source->op == Op::Param) continue;  // dense: capture sees to that
             const int from = groups_.home(*source);
             if (from < 0 || is_narrow(*source, groups_.state(*source).full, groups_[from]))
-                open_map(*source, "a custom function reads memory");
+                open_map(*source, Cut::ReadByCustom);
             Group& g = groups_[groups_.home(*source)];
             g.stores_full |= groups_.state(*source).full;  // no wider value may come after it
             g.has_dependents = true;
         }
-        groups_.open(node, KernelGraph::Kind::Custom, "a custom function");
+        groups_.open(node, KernelGraph::Kind::Custom, Cut::Custom);
     }
 
     // An elementwise kernel of its own for a free node, or one for each part of it.
-    void open_map(const Node& node, std::string reason) {
+    void open_map(const Node& node, Cut cut) {
         if (graph_.parts.contains(&node) &&
             concatenations_.cost_of_parts(node) <= kLaunch + numel(node.shape) + concatenations_.cost_of_selects(node))
             return concatenations_.open_parts(node);
-        groups_.settle(groups_.open(node, KernelGraph::Kind::Rows, std::move(reason)), node);
+        groups_.settle(groups_.open(node, KernelGraph::Kind::Rows, cut), node);
     }
 
     // Memory of which another group writes a box.
     void open_box(const Node& insert, const Node& value) {
         if (groups_.home(value) < 0) {
             if (value.op == Op::Contiguous) make_free(value);  // it may come later in the graph
-            open_map(value, "written in place");
+            open_map(value, Cut::Written);
         }
         Group& writer = groups_[groups_.home(value)];
         writer.has_dependents = true;
-        Group g = groups_.make(insert, KernelGraph::Kind::Custom, "");
+        Group g = groups_.make(insert, KernelGraph::Kind::Custom, Cut::None);
         g.parts = true;
         g.level = writer.level;
         groups_.adopt(insert, std::move(g));
@@ -331,11 +332,11 @@ private:
     void open_roots() {
         for (const NodeRef& root : graph_.roots)
             if (groups_.state(*root).group < 0 && graph_.uses_of(*root) == 0 && graph_.parts.contains(root.get()))
-                open_map(*root, "asked for");
+                open_map(*root, Cut::AskedFor);
         std::vector<std::pair<const Node*, Group>> fresh;
         for (const NodeRef& root : graph_.roots) {
             if (groups_.state(*root).group >= 0) continue;
-            fresh.emplace_back(root.get(), groups_.make(*root, KernelGraph::Kind::Rows, "asked for"));
+            fresh.emplace_back(root.get(), groups_.make(*root, KernelGraph::Kind::Rows, Cut::AskedFor));
             groups_.add_leaves(fresh.back().second, *root);
         }
         for (auto& [node, g] : fresh) groups_.adopt(*node, std::move(g));

@@ -50,7 +50,7 @@ int Groups::level(const Node& node) const {
     return id < 0 ? state(node).level : groups_[id].level;
 }
 
-Group Groups::make(const Node& anchor, KernelGraph::Kind kind, std::string reason) const {
+Group Groups::make(const Node& anchor, KernelGraph::Kind kind, KernelGraph::Cut cut) const {
     int below = 0;
     for (const Node* source : operands_of(graph_, anchor)) below = std::max(below, level(*source));
     Group group;
@@ -60,7 +60,7 @@ Group Groups::make(const Node& anchor, KernelGraph::Kind kind, std::string reaso
     group.level = below + 1;
     group.anchor = &anchor;
     group.nodes = state(anchor).nodes;
-    group.reason = std::move(reason);
+    group.cut = cut;
     return group;
 }
 
@@ -70,8 +70,8 @@ Group& Groups::adopt(const Node& node, Group group) {
     return groups_.emplace_back(std::move(group));
 }
 
-Group& Groups::open(const Node& node, KernelGraph::Kind kind, std::string reason) {
-    return adopt(node, make(node, kind, std::move(reason)));
+Group& Groups::open(const Node& node, KernelGraph::Kind kind, KernelGraph::Cut cut) {
+    return adopt(node, make(node, kind, cut));
 }
 
 // What a new group reads. It is above all of that, also above values that got a kernel of their own after views of them were placed.
@@ -147,7 +147,7 @@ bool Groups::merge(int a, int b) {
             into.inner_count = from.inner_count;
         }
         into.anchor = from.anchor;
-        into.reason = from.reason;
+        into.cut = from.cut;
     }
     into.leaves = std::move(leaves);
     into.nodes += from.nodes;

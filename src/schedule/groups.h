@@ -35,7 +35,7 @@ struct Group {
     std::unordered_set<const ir::Node*> leaves;
     const ir::Node* anchor = nullptr;
     bool parts = false;  // no kernel: other groups store the parts of the anchor, each in its place
-    std::string reason;
+    ir::KernelGraph::Cut cut = ir::KernelGraph::Cut::None;
 };
 
 // What fuse() knows of a node.
@@ -68,9 +68,9 @@ public:
     int find(int id) const;                 // the group that this one was merged into, or itself
     int home(const ir::Node& node) const;   // the group that computes the node; -1: it is free
     int level(const ir::Node& node) const;  // of everything below a free node, or of the group itself
-    Group make(const ir::Node& anchor, ir::KernelGraph::Kind kind, std::string reason) const;  // not yet one of these
+    Group make(const ir::Node& anchor, ir::KernelGraph::Kind kind, ir::KernelGraph::Cut cut) const;  // not yet one of these
     Group& adopt(const ir::Node& node, Group group);  // … from now on, and the node's home
-    Group& open(const ir::Node& node, ir::KernelGraph::Kind kind, std::string reason);
+    Group& open(const ir::Node& node, ir::KernelGraph::Kind kind, ir::KernelGraph::Cut cut);
     void settle(Group& group, const ir::Node& node);
     void add_leaves(Group& group, const ir::Node& node);
     bool admits(int id, const ir::Node& node);

@@ -1,4 +1,4 @@
-// tracing/jit.cpp: the captured function that a user holds: finds the recording that fits a call, or captures the call.
+// tracing/jit.cpp: the traced function that a user holds: finds the traced call that fits a call, or traces it.
 #include <weft/jit.h>
 
 #include "cells/state.h"
@@ -17,15 +17,15 @@ namespace weft {
 
 using tracing::Fit;
 using tracing::layout_of;
-using Recording = tracing::TracedCall;
+using tracing::TracedCall;
 using Memory = schedule::StorageView;
 
 namespace {
 
-constexpr std::size_t kMostRecordings = 16;
+constexpr std::size_t kMostTracedCalls = 16;
 constexpr int kMostAttempts = 8;  // other threads may write between the look at a cell and the run
 
-using Recordings = std::vector<std::shared_ptr<const Recording>>;
+using TracedCalls = std::vector<std::shared_ptr<const TracedCall>>;
 
 int first_with_cell(std::span<const Tensor> inputs, std::size_t i) {
     for (std::size_t j = 0; j < i; ++j)
@@ -56,8 +56,8 @@ tracing::Signature signature_of(std::span<const Tensor> inputs, std::span<const 
 }
 
 // The same as comparing with signature_of(), without making one; and the device still has the target that the plan was made for.
-bool matches(const Recording& recording, std::span<const Tensor> inputs, std::span<const Memory> memory) {
-    const tracing::Signature& signature = recording.signature;
+bool matches(const TracedCall& call, std::span<const Tensor> inputs, std::span<const Memory> memory) {
+    const tracing::Signature& signature = call.signature;
     if (signature.inputs.size() != inputs.size() || !(signature.mode == graph_mode())) return false;
     if (!signature.observed && pipeline::observer()) return false;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -68,7 +68,7 @@ bool matches(const Recording& recording, std::span<const Tensor> inputs, std::sp
             !(signature.in_base[i] == strides_seen(inputs[i], memory[i])))
             return false;
     }
-    return signature.target == pipeline::target_of(recording.device);
+    return signature.target == pipeline::target_of(call.device);
 }
 
 void check_inputs(std::span<const Tensor> inputs) {
@@ -76,12 +76,12 @@ void check_inputs(std::span<const Tensor> inputs) {
         if (!inputs[i].defined()) throw ValueError(str("jit: input ", i, " is undefined"));
         if (grad_enabled() && inputs[i].requires_grad())
             throw ValueError(str("jit: input ", i,
-                                 " requires a gradient, which does not pass through a captured function; close "
+                                 " requires a gradient, which does not pass through a function under jit; close "
                                  "over the tensor, or pass its detach()"));
     }
 }
 
-// A loop that writes between captured calls stays bounded, as between plain ones: each call computes what is pending.
+// A loop that writes between traced calls stays bounded, as between plain ones: each call computes what is pending.
 void compute_outgoing() {
     {
         const std::lock_guard lock(ir::graph_lock());
@@ -118,49 +118,49 @@ std::vector<Memory> memory_of_inputs(std::span<const Tensor> inputs) {
 
 struct Jit::State {
     const Function function;
-    Recordings recordings;  // most recently used first; under the graph lock
-    std::atomic<std::int64_t> captures{0};
+    TracedCalls calls;  // most recently used first; under the graph lock
+    std::atomic<std::int64_t> traces{0};
 
     explicit State(Function f) : function(std::move(f)) {}
 
-    Recordings known() {
+    TracedCalls known() {
         const std::lock_guard lock(ir::graph_lock());
-        return recordings;
+        return calls;
     }
 
-    void forget(const std::shared_ptr<const Recording>& recording) {
+    void forget(const std::shared_ptr<const TracedCall>& call) {
         const std::lock_guard lock(ir::graph_lock());
-        std::erase(recordings, recording);
+        std::erase(calls, call);
     }
 
-    void use(const std::shared_ptr<const Recording>& recording) {
+    void use(const std::shared_ptr<const TracedCall>& call) {
         const std::lock_guard lock(ir::graph_lock());
-        const auto found = std::find(recordings.begin(), recordings.end(), recording);
-        if (found != recordings.end()) std::rotate(recordings.begin(), found, found + 1);
+        const auto found = std::find(calls.begin(), calls.end(), call);
+        if (found != calls.end()) std::rotate(calls.begin(), found, found + 1);
     }
 
-    // A tensor that the function keeps is new in every call of it. If that is all, the next call needs no capture of
+    // A tensor that the function keeps is new in every call of it. If that is all, the next call needs no trace of
     // its own.
-    void add(const std::shared_ptr<Recording>& made) {
+    void add(const std::shared_ptr<TracedCall>& made) {
         const std::lock_guard lock(ir::graph_lock());
         bool again = false;
-        std::erase_if(recordings, [&](const std::shared_ptr<const Recording>& old) {
+        std::erase_if(calls, [&](const std::shared_ptr<const TracedCall>& old) {
             if (!(old->signature == made->signature)) return false;
             again = again || old->kept.size() == made->kept.size();
             return !old->settled;
         });
         made->settled = made->settled && (made->kept.empty() || again);
-        recordings.insert(recordings.begin(), made);
-        if (recordings.size() > kMostRecordings) recordings.pop_back();
+        calls.insert(calls.begin(), made);
+        if (calls.size() > kMostTracedCalls) calls.pop_back();
     }
 
     std::optional<std::vector<Tensor>> replay_known(std::span<const Tensor> inputs);
-    std::vector<Tensor> capture(std::span<const Tensor> inputs);
+    std::vector<Tensor> trace(std::span<const Tensor> inputs);
 };
 
-// Replays the recording that fits, if there is one.
+// Replays the traced call that fits, if there is one.
 std::optional<std::vector<Tensor>> Jit::State::replay_known(std::span<const Tensor> inputs) {
-    const Recordings candidates = known();
+    const TracedCalls candidates = known();
     compute_outgoing();
     for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
         const std::vector<Memory> memory = memory_of_inputs(inputs);
@@ -169,17 +169,17 @@ std::optional<std::vector<Tensor>> Jit::State::replay_known(std::span<const Tens
             const std::lock_guard queue(cells::run_lock());
             const cells::InsideRun inside;
             for (std::size_t i = 0; i < candidates.size() && pending.empty(); ++i) {
-                const std::shared_ptr<const Recording>& recording = candidates[i];
-                if (!recording->settled || !matches(*recording, inputs, memory)) continue;
+                const std::shared_ptr<const TracedCall>& call = candidates[i];
+                if (!call->settled || !matches(*call, inputs, memory)) continue;
                 tracing::Binding binding;
                 std::unique_lock lock(ir::graph_lock());
-                const Fit found = fit(*recording, inputs, memory, binding);
+                const Fit found = fit(*call, inputs, memory, binding);
                 lock.unlock();
-                if (found == Fit::Dead) forget(recording);
+                if (found == Fit::Dead) forget(call);
                 for (std::shared_ptr<Cell>& cell : binding.pending) pending.emplace_back(std::move(cell));
                 if (found != Fit::Ready) continue;
-                if (i > 0) use(recording);
-                return replay(*recording, inputs, binding, true);
+                if (i > 0) use(call);
+                return replay(*call, inputs, binding, true);
             }
         }
         if (pending.empty()) return {};
@@ -188,12 +188,12 @@ std::optional<std::vector<Tensor>> Jit::State::replay_known(std::span<const Tens
     return {};
 }
 
-std::vector<Tensor> Jit::State::capture(std::span<const Tensor> inputs) {
-    compute_outgoing();  // what is pending is no part of the captured call
+std::vector<Tensor> Jit::State::trace(std::span<const Tensor> inputs) {
+    compute_outgoing();  // what is pending is no part of the traced call
     const std::vector<Memory> memory = memory_of_inputs(inputs);
-    tracing::Tracer recorder(inputs, memory, signature_of(inputs, memory));
-    ++captures;
-    const std::shared_ptr<Recording> made = recorder.trace(function);
+    tracing::Tracer tracer(inputs, memory, signature_of(inputs, memory));
+    ++traces;
+    const std::shared_ptr<TracedCall> made = tracer.trace(function);
     try {
         const std::lock_guard queue(cells::run_lock());
         const cells::InsideRun inside;
@@ -203,29 +203,29 @@ std::vector<Tensor> Jit::State::capture(std::span<const Tensor> inputs) {
         lock.unlock();
         if (found != Fit::Ready)
             throw ValueError(
-                "jit: tensors that the function uses were changed by another thread while it was captured");
+                "jit: tensors that the function uses were changed by another thread while it was traced");
         std::vector<Tensor> result = replay(*made, inputs, binding, false);
         add(made);
         return result;
     } catch (...) {
-        recorder.thaw();
+        tracer.thaw();
         throw;
     }
 }
 
 Jit::Jit(Function function) : state_(std::make_shared<State>(std::move(function))) {
-    if (!state_->function) throw ValueError("jit: there is no function to capture");
+    if (!state_->function) throw ValueError("jit: there is no function to trace");
 }
 
-std::int64_t Jit::captures() const { return state_->captures; }
+std::int64_t Jit::traces() const { return state_->traces; }
 
 std::vector<Tensor> Jit::operator()(std::span<const Tensor> inputs) const {
     check_inputs(inputs);
-    if (active_tracer) return state_->function(inputs);  // part of the function that is being captured
+    if (active_tracer) return state_->function(inputs);  // part of the function that is being traced
     if (cells::running())
-        throw ValueError("jit: a captured function is called while a run is under way on this thread");
+        throw ValueError("jit: a function under jit is called while a run is under way on this thread");
     if (std::optional<std::vector<Tensor>> result = state_->replay_known(inputs)) return std::move(*result);
-    return state_->capture(inputs);
+    return state_->trace(inputs);
 }
 
 }  // namespace weft

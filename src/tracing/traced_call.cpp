@@ -216,7 +216,7 @@ std::vector<Tensor> replay(const TracedCall& call, std::span<const Tensor> input
         pipeline::count(pipeline::counter_cells().runs);
         pipeline::Observer* const watching = pipeline::observer();
         const std::int64_t start = watching ? pipeline::now() : 0;
-        const int observed = watching && call.observed < 0 ? watching->captured_before(call.plan) : call.observed;
+        const int observed = watching && call.observed < 0 ? watching->traced_before(call.plan) : call.observed;
         launch.emplace(device::runtime_of(call.device), *call.plan, leaves, call.constants, scalars, observed);
         launch->run(!replaces_known(call, binding, launch));
         if (watching) watching->ran(observed, start, pipeline::now());

@@ -1,4 +1,5 @@
 // Scatters that add, as sums that look through all indices (schedule/scatter_sums.h): on a simulated GPU, with the bits of the CPU.
+#include "ir/kernel_graph.h"
 #include "support/ptx_runner.h"
 
 #include <weft/nn.h>
@@ -26,7 +27,7 @@ std::vector<std::byte> bytes_of(const Tensor& x) {
 
 bool looks_through_indices(const Tensor& x) {
     for (const auto& kernel : explain(x).kernels)
-        if (kernel.reason == "a scatter") return false;
+        if (kernel.reason == ir::describe(ir::KernelGraph::Cut::Scatter)) return false;
     return true;
 }
 

@@ -179,7 +179,7 @@ TEST_CASE("tf32: a traced function follows the setting") {
         const Tf32Scope tf32;
         CHECK(have_equal_bits(of_rounded, run()));
         CHECK(have_equal_bits(of_rounded, run()));
-        CHECK(product.captures() == 2);
+        CHECK(product.traces() == 2);
     }
     CHECK(have_equal_bits(matmul(a, b), run()));
 }

@@ -150,7 +150,7 @@ TEST_CASE("a device that is behind is asked for its times when the profile is re
     const auto plan = some_plan();
     Profile profile("behind");
     pipeline::Observer& observer = *pipeline::observer();
-    const int run = observer.captured_before(plan);
+    const int run = observer.traced_before(plan);
     const std::int64_t start = Profile::now();
     int asked = 0;
     const auto launch = [&](std::int64_t from, std::int64_t to) {

@@ -31,7 +31,7 @@ TEST_CASE("a pattern matches commutative ops either way round, and constants thr
     CHECK(rewritten(p * constant(f32, 2, {4}), rules)->op == Op::Mul);
 }
 
-TEST_CASE("a capture that occurs twice matches one node only") {
+TEST_CASE("a variable that occurs twice matches one node only") {
     const NodeRef p = parameter(0), q = parameter(1);
     const std::vector<Rule> rules = {rule("sub-self", x - x, [](const Match& m) { return like(m[x], 0); })};
     CHECK(rewritten(p - q, rules)->op == Op::Sub);

@@ -65,7 +65,7 @@ struct Product {
         in_pipeline(slice);
         slice.push_back(threads([&](const NodeRef& y, const NodeRef& x) {
             MatrixProduct product{.acc = acc, .y = y, .x = x};
-            product.left = {.local = left_slices, .first = multiplied, .width = kSide, .along_sum = true};
+            product.left = {.local = left_slices, .first = multiplied, .width = kSide, .contiguous_in_k = true};
             product.right = product.left;
             product.right.local = right_slices;
             product.right.first = multiplied_right;

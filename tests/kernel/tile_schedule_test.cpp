@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include <tuple>
+
 using namespace weft;
 using namespace weft::kernel;
 
@@ -29,25 +31,50 @@ Chosen chosen(const ir::KernelGraph& graph, CpuLevel level = CpuLevel::Avx512) {
     return {kernel, *schedule};
 }
 
+// The variables of the columns, of which there is one with this extent; and of the rows.
+std::vector<NodeRef> column_of(const TileSchedule& schedule, std::int64_t extent) {
+    REQUIRE(schedule.column_vars.size() == 1);
+    CHECK(schedule.columns() == extent);
+    return schedule.column_vars;
+}
+std::vector<NodeRef> row_of(const TileSchedule& schedule, std::int64_t extent) {
+    REQUIRE(schedule.row_vars.size() == 1);
+    CHECK(schedule.rows() == extent);
+    return schedule.row_vars;
+}
+
 }  // namespace
 
 TEST_CASE("a small product is tiled in place; the tile fits the registers of the level") {
-    CHECK(to_string(chosen(test::product(61, 70, 83)).schedule) ==
-          "columns [i4<83] of the right, rows [i3<61], outer []; sum 1 x 70; tile 8 x 3 x 16; columns in place; rows "
-          "in place; "
-          "epilogue in registers; parallel chunks of 16 rows");
-    CHECK(to_string(chosen(test::product(61, 70, 83), CpuLevel::Avx2).schedule) ==
-          "columns [i4<83] of the right, rows [i3<61], outer []; sum 1 x 70; tile 6 x 1 x 16; columns in place; rows "
-          "in place; "
-          "epilogue in registers; parallel chunks of 18 rows");
+    for (const auto& [level, rows, vectors, chunk] :
+         {std::tuple{CpuLevel::Avx512, 8, 3, 16}, std::tuple{CpuLevel::Avx2, 6, 1, 18}}) {
+        const auto [kernel, found] = chosen(test::product(61, 70, 83), level);
+        CHECK(found == TileSchedule{.column_vars = column_of(found, 83),
+                                    .row_vars = row_of(found, 61),
+                                    .sum_block = 70,
+                                    .lanes = 16,
+                                    .vectors = vectors,
+                                    .tile_rows = rows,
+                                    .pack_columns = false,
+                                    .parallel = TileSchedule::Parallel::Chunks,
+                                    .parallel_size = chunk});
+    }
 }
 
 TEST_CASE("a long sum is blocked, its columns are packed, and its blocks meet in the output") {
     const auto [kernel, schedule] = chosen(test::product(100, 2000, 200));
-    CHECK(to_string(schedule) ==
-          "columns [i6<200] of the right, rows [i5<100], outer []; sum 4 x 500; tile 8 x 3 x 16; columns packed, "
-          "strips of 288; "
-          "rows in place; epilogue none, sums meet in the output; parallel strips of 48 columns");
+    CHECK(schedule == TileSchedule{.column_vars = column_of(schedule, 200),
+                                   .row_vars = row_of(schedule, 100),
+                                   .sum_block = 500,
+                                   .sum_blocks = 4,
+                                   .lanes = 16,
+                                   .vectors = 3,
+                                   .tile_rows = 8,
+                                   .strip_width = 288,
+                                   .epilogue = TileSchedule::Epilogue::None,
+                                   .sums_in_output = true,
+                                   .parallel = TileSchedule::Parallel::Strips,
+                                   .parallel_size = 48});
     Kernel tiled = kernel;
     tiled.schedule = {schedule, Vectorize{1, 8}, Vectorize{2, 16}, Peel{3, {1, 9}}};
     CHECK(describe(tiled) == std::vector<std::string>{"tile 8 x 48 of 100 x 200, sum by 500 in 4 blocks",

@@ -258,7 +258,7 @@ TEST_CASE("parameters have PyTorch's names") {
     CHECK(names(nn::LSTM(1, 2, {.bidirectional = true, .proj_size = 1})) ==
           Names{"weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0", "weight_hr_l0", "weight_ih_l0_reverse",
                 "weight_hh_l0_reverse", "bias_ih_l0_reverse", "bias_hh_l0_reverse", "weight_hr_l0_reverse"});
-    CHECK(names(nn::GRUCell(1, 2, false)) == Names{"weight_ih", "weight_hh"});
+    CHECK(names(nn::GRUCell(1, 2, {.bias = false})) == Names{"weight_ih", "weight_hh"});
     CHECK(names(nn::MultiheadAttention(4, 2)) ==
           Names{"in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias"});
     CHECK(names(nn::MultiheadAttention(4, 2, {.bias = false, .add_bias_kv = true, .kdim = 3})) ==

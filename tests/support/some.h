@@ -3,6 +3,7 @@
 
 #include <weft/weft.h>
 
+#include <cstdlib>
 #include <vector>
 
 namespace weft::testing {
@@ -11,6 +12,12 @@ namespace weft::testing {
 inline Tensor some(const Shape& shape, DType dtype = f32, int seed = 0) {
     const Tensor x = ((arange(numel(shape)) * (7919 + seed)) % 1021).to(f32) / 1021 - 0.4;
     return x.to(dtype).reshape(shape).clone().realize();
+}
+
+// Whether loops are interpreted (WEFT_TEST_SHORT): a thousand times as slow, so long rows are shorter, and fewer.
+inline bool is_short_run() {
+    static const bool is = std::getenv("WEFT_TEST_SHORT") != nullptr;
+    return is;
 }
 
 inline std::vector<double> values(const Tensor& x) { return x.to(f64).to_vector<double>(); }

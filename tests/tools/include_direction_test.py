@@ -39,7 +39,7 @@ FOLDERS = {
 SEES_PUBLIC_API = {"tensor", "pipeline", "cells", "tracing", "inspect", "nn", "optim", "data", "io"}  # all of <weft/...>, not only the value headers
 
 # First folder of a third party's header -> the only places that may include it.
-THIRD_PARTY = {"asmjit": ("src/backend/x86/",), "nlohmann": ("src/io/",), "nanobind": ("python/src/",)}
+THIRD_PARTY = {"asmjit": ("src/backend/x86/",), "nanobind": ("python/src/",)}
 SYSTEM_FOLDERS = {"sys", "linux"}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -150,7 +150,6 @@ def self_check():
         ("src/cells/run.cpp", '#include "nn/layer.h"', True),
         ("src/nn/layer.cpp", "#include <weft/tensor.h>", False),
         ("src/nn/layer.cpp", '#include "core/size.h"', True),
-        ("src/io/file.cpp", "#include <nlohmann/json.hpp>", False),
         ("src/io/file.cpp", "#include <boost/any.hpp>", True),
         ("src/attic/old.cpp", "#include <vector>", True),
         ("include/weft/ops.h", "#include <weft/tensor.h>", False),

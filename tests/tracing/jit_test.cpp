@@ -57,7 +57,7 @@ TEST_CASE("jit takes functions of several results, none, and any number of input
     });
     CHECK(values(sum({stored({1}), stored({2}), stored({3})})[0]) == Floats{6});
     CHECK(values(sum({stored({1}), stored({2})})[0]) == Floats{3});
-    CHECK(sum.captures() == 2);
+    CHECK(sum.traces() == 2);
 }
 
 TEST_CASE("jit reads closed-over tensors at each call") {
@@ -175,7 +175,7 @@ TEST_CASE("outputs may be inputs, views, closed-over tensors, constants or the s
         CHECK(values(out[9]) == Floats{9});
         w += 1;
     }
-    CHECK(f.captures() == 1);
+    CHECK(f.traces() == 1);
 }
 
 TEST_CASE("an input that is a view is copied where the function asks for contiguous memory, as in a plain call") {
@@ -224,11 +224,11 @@ TEST_CASE("slices at moving places hit the same traced call; other shapes, strid
         CHECK(count.plan_cache_hits() == 0);
         CHECK(count.runs() == 1);
     }
-    CHECK(f.captures() == 1);
+    CHECK(f.traces() == 1);
     CHECK(values(f({X.narrow(0, 3, 2)})[0]) == Floats{14, 16});
     CHECK(values(f({X.narrow(0, 3, 2).flip(0)})[0]) == Floats{14, 16});
     CHECK(values(f({X.narrow(0, 7, 2).flip(0)})[0]) == Floats{30, 32});
-    CHECK(f.captures() == 3);
+    CHECK(f.traces() == 3);
     CHECK(f({X.narrow(0, 3, 2).to(i64)})[0].to_vector<std::int64_t>() == std::vector<std::int64_t>{14, 16});
     CHECK(values(f({X.narrow(0, 0, 0)})[0]) == Floats{0, 0});
     for (int i = 1; i < 40; ++i) CHECK(values(f({X.narrow(0, 0, i)})[0])[0] == static_cast<float>(i * (i - 1)));
@@ -347,7 +347,7 @@ TEST_CASE("gradients accumulate over traced calls, and start anew after zero_gra
             CHECK(values(w.grad()) == Floats{2 * n, 40 * n});
         }
     }
-    CHECK(f.captures() == 2);
+    CHECK(f.traces() == 2);
     const Tensor before = w.grad();
     w.zero_grad();
     f({stored({1, 1})});
@@ -523,25 +523,25 @@ TEST_CASE("jit follows a change of subnormals, processor, convolution and defaul
     const auto call = [&] { return f(tiny)[0].to_vector<float>(); };
     const Config before = config();
     CHECK(call() == Floats{0, 1});  // half of it is subnormal, and flushed
-    CHECK(f.captures() == 1);
+    CHECK(f.traces() == 1);
     config().keep_denormals = true;
     CHECK(call() == Floats{0.5e-38f, 1});
-    CHECK(f.captures() == 2);
+    CHECK(f.traces() == 2);
     config().keep_denormals = before.keep_denormals;
     config().cpu = "sse";
     CHECK(call() == Floats{0, 1});
-    CHECK(f.captures() == 3);
+    CHECK(f.traces() == 3);
     config().cpu = before.cpu;
     config().plain_convolution = !before.plain_convolution;
     call();
-    CHECK(f.captures() == 4);
+    CHECK(f.traces() == 4);
     config().plain_convolution = before.plain_convolution;
     set_default_dtype(f64);
     call();
-    CHECK(f.captures() == 5);
+    CHECK(f.traces() == 5);
     set_default_dtype(f32);
     CHECK(call() == Floats{0, 1});
-    CHECK(f.captures() == 5);
+    CHECK(f.traces() == 5);
 }
 
 TEST_CASE("traced calls grow nothing") {

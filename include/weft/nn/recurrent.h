@@ -57,29 +57,37 @@ public:
     RecurrentResult run(const Tensor& x, const Tensor& h = {}, const Tensor& c = {}) override;
 };
 
+struct CellSettings {
+    bool bias = true;
+    Nonlinearity nonlinearity = Nonlinearity::Tanh;  // of RNNCell
+    std::optional<Device> device = {};               // of the parameters; none: default_device()
+};
+
 // One step: x [n, in] and h [n, hidden] to the next h.
 class RecurrentCell : public Module {
 public:
     CellWeights weights;  // weight_ih, weight_hh, bias_ih, bias_hh
 
 protected:
-    RecurrentCell(std::string_view name, int gates, std::int64_t in, std::int64_t hidden, bool bias);
+    RecurrentCell(std::string_view name, int gates, std::int64_t in, std::int64_t hidden, const CellSettings& settings);
 };
 class RNNCell : public RecurrentCell {
 public:
-    RNNCell(std::int64_t in, std::int64_t hidden, bool bias = true, Nonlinearity nonlinearity = Nonlinearity::Tanh)
-        : RecurrentCell("RNNCell", 1, in, hidden, bias), nonlinearity(nonlinearity) {}
+    RNNCell(std::int64_t in, std::int64_t hidden, const CellSettings& settings = {})
+        : RecurrentCell("RNNCell", 1, in, hidden, settings), nonlinearity(settings.nonlinearity) {}
     Tensor operator()(const Tensor& x, const Tensor& h) { return rnn_cell(x, h, weights, nonlinearity); }
     const Nonlinearity nonlinearity;
 };
 class GRUCell : public RecurrentCell {
 public:
-    GRUCell(std::int64_t in, std::int64_t hidden, bool bias = true) : RecurrentCell("GRUCell", 3, in, hidden, bias) {}
+    GRUCell(std::int64_t in, std::int64_t hidden, const CellSettings& settings = {})
+        : RecurrentCell("GRUCell", 3, in, hidden, settings) {}
     Tensor operator()(const Tensor& x, const Tensor& h) { return gru_cell(x, h, weights); }
 };
 class LSTMCell : public RecurrentCell {
 public:
-    LSTMCell(std::int64_t in, std::int64_t hidden, bool bias = true) : RecurrentCell("LSTMCell", 4, in, hidden, bias) {}
+    LSTMCell(std::int64_t in, std::int64_t hidden, const CellSettings& settings = {})
+        : RecurrentCell("LSTMCell", 4, in, hidden, settings) {}
     std::pair<Tensor, Tensor> operator()(const Tensor& x, const Tensor& h, const Tensor& c) {
         return lstm_cell(x, h, c, weights);
     }

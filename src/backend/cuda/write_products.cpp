@@ -39,7 +39,7 @@ std::string Writer::matrix_descriptor(const MatrixProduct::Operand& operand, boo
     at = op("r", innermost(), "shr.u32", at, "4");
     constexpr std::uint64_t kSwizzled = std::uint64_t{1} << 62, kGroupOfRows = kFactorRowBytes * kernel::kPiece / 16,
                             kGroupOfColumns = kFactorRowBytes * kernel::kSliceSteps / 16;
-    const std::uint64_t shape = kSwizzled | kGroupOfRows << 32 | (operand.along_sum ? 1 : kGroupOfColumns) << 16;
+    const std::uint64_t shape = kSwizzled | kGroupOfRows << 32 | (operand.contiguous_in_k ? 1 : kGroupOfColumns) << 16;
     return op("l", innermost(), "add.s64", op("l", innermost(), "cvt.u64.u32", at), str(shape));
 }
 
@@ -58,14 +58,14 @@ void Writer::write_product(const Loop& loop) {
     line("wgmma.fence.sync.aligned");
     for (std::int64_t step = 0; step < depth; step += each) {
         const auto moved = [&](const std::string& descriptor, const MatrixProduct::Operand& operand) {
-            const std::int64_t bytes = operand.along_sum ? step / each * kProductStepBytes : step * kFactorRowBytes;
+            const std::int64_t bytes = operand.contiguous_in_k ? step / each * kProductStepBytes : step * kFactorRowBytes;
             return step ? op("l", innermost(), "add.s64", descriptor, str(bytes / 16)) : descriptor;
         };
         const std::string a = moved(left, product.left), b = moved(right, product.right);
         std::string transposed;  // of tf32 there is only one way
         if (is_half(t))
             for (const auto* operand : {&product.left, &product.right})
-                transposed += operand->along_sum ? ", 0" : ", 1";
+                transposed += operand->contiguous_in_k ? ", 0" : ", 1";
         line(str("wgmma.mma_async.sync.aligned.m64n", columns, "k", each, ".f32.", type, ".", type, " {", sums, "}, ",
                  a, ", ", b, ", ", yes, ", 1, 1", transposed));
     }

@@ -20,7 +20,7 @@ constexpr std::int64_t kGroupBytes =
 
 // Addresses of matrices of a factor, for the lane: at `step` of the instruction's steps, and `column` of the loads beside each other.
 struct Writer::Matrices {
-    bool along_sum = false;
+    bool contiguous_in_k = false;
     std::string row, piece;  // where the lane's row is; which piece of it, before steps or columns are counted
     std::vector<std::string> known;
 };
@@ -39,13 +39,13 @@ Writer::Matrices Writer::matrices_of(const MatrixProduct::Operand& operand, bool
     std::string base = op("r", innermost(), "mad.lo.s32",
                           as_register(cut(value(*operand.first), innermost()), "r", innermost()), str(size), home.base);
     if (home.offset) base = op("r", innermost(), "add.s32", base, str(home.offset));
-    Matrices result{.along_sum = operand.along_sum};
-    std::string row = op("r", 0, "mad.lo.s32", operand.along_sum ? half : step, std::string("8"), in_matrix);
-    std::string piece = operand.along_sum ? step : half;
+    Matrices result{.contiguous_in_k = operand.contiguous_in_k};
+    std::string row = op("r", 0, "mad.lo.s32", operand.contiguous_in_k ? half : step, std::string("8"), in_matrix);
+    std::string piece = operand.contiguous_in_k ? step : half;
     std::string offset;
     if (is_left) {
         const std::string warp = op("r", 0, "shr.u32", std::string("%thread"), std::string("5"));
-        if (operand.along_sum) {
+        if (operand.contiguous_in_k) {
             row = op("r", 0, "mad.lo.s32", warp, str(kWarpRows), row);
         } else {  // four warps have a group of 64 rows
             const std::string in_group = op("r", 0, "and.b32", warp, std::string("3"));
@@ -61,7 +61,7 @@ Writer::Matrices Writer::matrices_of(const MatrixProduct::Operand& operand, bool
 }
 
 std::string Writer::matrix_address(Matrices& matrices, std::int64_t step, std::int64_t column) {
-    const auto swapped = static_cast<std::size_t>(matrices.along_sum ? step : column % 4);
+    const auto swapped = static_cast<std::size_t>(matrices.contiguous_in_k ? step : column % 4);
     if (matrices.known.size() <= swapped) matrices.known.resize(swapped + 1);
     std::string& known = matrices.known[swapped];
     if (known.empty()) {
@@ -69,7 +69,7 @@ std::string Writer::matrix_address(Matrices& matrices, std::int64_t step, std::i
         if (swapped) piece = op("r", 0, "xor.b32", piece, str(2 * swapped));
         known = op("r", innermost(), "mad.lo.s32", piece, std::string("16"), matrices.row);
     }
-    const std::int64_t offset = matrices.along_sum ? column * kWarpColumns * kFactorRowBytes
+    const std::int64_t offset = matrices.contiguous_in_k ? column * kWarpColumns * kFactorRowBytes
                                                    : column / 4 * kGroupBytes + step * kWarpRows * kFactorRowBytes;
     return offset ? str("[", known, "+", offset, "]") : str("[", known, "]");
 }
@@ -83,7 +83,7 @@ void Writer::write_warp_product(const Loop& loop) {
     const auto load = [&](Matrices& from, std::int64_t step, std::int64_t column) {
         std::vector<std::string> registers;
         for (int m = 0; m < 4; ++m) registers.push_back(fresh("r"));
-        line(str("ldmatrix.sync.aligned.m8n8.x4", from.along_sum ? "" : ".trans", ".shared.b16 {", registers[0], ", ",
+        line(str("ldmatrix.sync.aligned.m8n8.x4", from.contiguous_in_k ? "" : ".trans", ".shared.b16 {", registers[0], ", ",
                  registers[1], ", ", registers[2], ", ", registers[3], "}, ", matrix_address(from, step, column)));
         return registers;
     };

@@ -217,7 +217,7 @@ TEST_CASE("integers are divided, and floats become integers, without calls") {
     config().cpu = before;
 }
 
-TEST_CASE("the bits of three values are one instruction, and so is turning them round") {
+TEST_CASE("the bits of three values are one instruction, and so is rotating them") {
     const BackendScope x86("x86");
     const std::string before = std::exchange(config().cpu, "native");
     if (testing::level_here() == CpuLevel::Avx512) {
@@ -227,7 +227,7 @@ TEST_CASE("the bits of three values are one instruction, and so is turning them 
         CHECK(count(listing, "vpternlogd") >= 1);
         CHECK(count(listing, "vpandd") == 0);
         const std::string random = printed([&] { rand({4817}).realize(); });
-        CHECK(count(random, "vprold zmm") >= 19);  // the bits of 16 numbers are turned at once
+        CHECK(count(random, "vprold zmm") >= 19);  // the bits of 16 numbers are rotated at once
     }
     config().cpu = before;
 }
