@@ -385,7 +385,7 @@ TEST_CASE("while a log is open, jobs note when helpers worked and how long the c
     CHECK(helped.thread == 1);
     CHECK(helped.end - helped.start >= 5'000'000);
     CHECK(waited.thread == 0);
-    CHECK(waited.start < helped.end);
+    CHECK(waited.start >= helped.start);  // where the machine is busy, perhaps only after the helper has ended
     CHECK(waited.end >= helped.end);
     {
         ThreadLog inner;

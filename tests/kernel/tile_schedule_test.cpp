@@ -56,6 +56,7 @@ TEST_CASE("a small product is tiled in place; the tile fits the registers of the
                                     .vectors = vectors,
                                     .tile_rows = rows,
                                     .pack_columns = false,
+                                    .strip_width = found.strip_width,  // of columns in place: nobody asks
                                     .parallel = TileSchedule::Parallel::Chunks,
                                     .parallel_size = chunk});
     }
