@@ -154,6 +154,14 @@ NodeRef Elements::gated(const Request& request, const NodeRef& inner, const Node
     return kernel_.where(gate, inner, kernel_.constant(inner->dtype, 0));
 }
 
+// Where a view has no element nothing is looked up, and nothing may fail: the operand is some value that passes. That of a load under the gate is zero.
+NodeRef Elements::checked_operand(const Request& request, const NodeRef& operand, const ir::CheckArg& check) const {
+    if (!request.gate) return operand;
+    const bool gated_load = operand->op == Op::Load && operand->sources.size() > 1;
+    if (gated_load && implies(operand->sources[1], request.gate) && check.low <= 0 && check.high > 0) return operand;
+    return kernel_.where(request.gate, operand, kernel_.constant(operand->dtype, check.low));
+}
+
 // Index arithmetic drops what does not matter for the value: in x[i * 0] the check of i, in a table with one row that of any
 // index. Such a check must fail all the same, so the value is made to depend on the sign bit of what is above the check's lowest
 // value, which is never set; a comparison would be decided by the check's own range.
@@ -208,7 +216,7 @@ NodeRef Elements::combine(const Request& request, const std::vector<NodeRef>& op
                 return c.low == check.low && c.high == check.high && c.what == check.what;
             };
             if (std::none_of(kernel_.checks.begin(), kernel_.checks.end(), same)) kernel_.checks.push_back(check);
-            return kernel_.make(Op::Check, node.dtype, {operands[0]}, check);
+            return kernel_.make(Op::Check, node.dtype, {checked_operand(request, operands[0], check)}, check);
         }
         default: break;
     }

@@ -71,6 +71,7 @@ private:
     // What a node needs first; then the node itself from those results.
     std::vector<Request> needs(const Request& request, const std::vector<NodeRef>& so_far);
     NodeRef combine(const Request& request, const std::vector<NodeRef>& operands);
+    NodeRef checked_operand(const Request& request, const NodeRef& operand, const ir::CheckArg& check) const;
     NodeRef gated(const Request& request, const NodeRef& inner, const NodeRef& gate) const;
     NodeRef both(const NodeRef& a, const NodeRef& b) const;
 

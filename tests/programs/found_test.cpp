@@ -1,5 +1,6 @@
 // What random programs have found in the schedule, each as small as it gets.
 #include <weft/debug.h>
+#include <weft/error.h>
 #include <weft/ops.h>
 
 #include <doctest/doctest.h>
@@ -70,4 +71,19 @@ TEST_CASE("a stretched array and a copy of it are stored as one") {
     realize(both);
     CHECK(values(stretched) == Floats{1, 2, 1, 2});
     CHECK(values(copied) == Floats{1, 2, 1, 2});
+}
+
+TEST_CASE("an index is not checked where a view has no element") {
+    const Tensor table = tensor({10, 20}, f32).realize(), one_based = tensor({1, 2}, i64).realize();
+    const Tensor zero = tensor({5}, i64).realize();
+    for (const std::string_view name : {"ref", "x86"}) {
+        const BackendScope backend(name);
+        const Tensor picked = index_select(table, 0, one_based - 1);
+        CHECK(values(pad(picked, {1, 2})) == Floats{0, 10, 20, 0, 0});
+        CHECK(values(cat({zeros({3}), picked, ones({1})}, 0)) == Floats{0, 0, 0, 10, 20, 1});
+        CHECK(values(pad(index_select(table, 0, arange(2) + (zero - zero)), {1, 0})) == Floats{0, 10, 20});
+        CHECK(values(pad(pad(gather(table, 0, one_based - 1), {1, 0}).reshape({3, 1}) * 2, {1, 0}).sum({1})) ==
+              Floats{0, 20, 40});
+        CHECK_THROWS_AS(pad(index_select(table, 0, one_based), {1, 0}).realize(), IndexError);
+    }
 }
