@@ -1,4 +1,5 @@
 // Which lines become which kernels: through gradients, rewrites, fusion, caches and jit; and that looking changes nothing.
+#include <weft/device.h>
 #include <weft/autograd.h>
 #include <weft/debug.h>
 #include <weft/error.h>
@@ -217,6 +218,7 @@ TEST_CASE("an optimiser that shares another one's rule has its own name, in kern
 }
 
 TEST_CASE("a kernel whose results take over the memory of what it reads has its lines") {
+    const DeviceScope here(cpu);
     Tensor table = rand({50, 8}).realize();
     table.set_requires_grad();
     optim::Adam adam({table}, {.lr = 0.01});

@@ -48,6 +48,7 @@ std::shared_ptr<const pipeline::CachedPlan> some_plan() {
 }  // namespace
 
 TEST_CASE("helpers of a kernel have rows of their own, and are no launches") {
+    const DeviceScope here(cpu);
     const ThreadScope two(2);
     const Tensor x = rand({512, 512}).realize();
     Profile profile("helpers");
@@ -64,6 +65,7 @@ TEST_CASE("helpers of a kernel have rows of their own, and are no launches") {
 }
 
 TEST_CASE("threads have their names, and one that has ended leaves its row to the next") {
+    const DeviceScope here(cpu);
     const Tensor x = rand({10}).realize();
     Profile profile("names");
     for (int i = 0; i < 3; ++i)
@@ -118,6 +120,7 @@ TEST_CASE("steps, batches and regions are on the timeline, and nowhere without a
 }
 
 TEST_CASE("kernels of a device are on its row, copies on the thread's; the host's limits are not the device's") {
+    const DeviceScope here(cpu);
     const Tensor x = rand({40, 50}).realize();
     Profile profile("device");
     const Tensor y = x.to("simulated");

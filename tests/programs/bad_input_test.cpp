@@ -3,6 +3,7 @@
 #include "support/backends.h"
 #include "tests/programs/training.h"
 
+#include <weft/device.h>
 #include <weft/debug.h>
 #include <weft/error.h>
 
@@ -150,6 +151,7 @@ TEST_CASE("more memory than there is: the error has the byte count") {
 }
 
 TEST_CASE("a missing C compiler is a clear error, and another backend works") {
+    const DeviceScope here(cpu);
     const char* before = std::getenv("WEFT_CC");
     const std::string kept = before ? before : "";
     setenv("WEFT_CC", "/no/such/compiler", 1);

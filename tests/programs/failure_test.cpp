@@ -4,6 +4,7 @@
 #include "pipeline/plan_cache.h"
 #include "tests/programs/training.h"
 
+#include <weft/device.h>
 #include <weft/debug.h>
 #include <weft/error.h>
 
@@ -150,6 +151,7 @@ TEST_CASE("an allocation that fails while the loss is read between backward() an
 }
 
 TEST_CASE("a compiler that fails: the step has not happened, and no plan is poisoned") {
+    const DeviceScope here(cpu);
     const BackendScope backend("c");
     for (const NamedOptimizer& optimizer : optimizers()) {
         CAPTURE(optimizer.name);
