@@ -1,5 +1,5 @@
 // backend/x86/code.h: machine code before registers are assigned: a list of instructions over virtual registers, with the
-// borders of loops marked. emitter.h writes it, allocate.h gives every virtual register a place, assemble.h makes bytes of it.
+// borders of loops marked. builder.h writes it, allocate.h gives every virtual register a place, assemble.h makes bytes of it.
 #pragma once
 
 #include <cstddef>

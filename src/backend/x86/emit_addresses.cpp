@@ -1,33 +1,10 @@
-// backend/x86/emit_addresses.cpp: a pointer per buffer, sums of index terms at the outermost level where they are known, and the places
-// of lanes. Along the lanes an index has stride 1 (a vector), another stride or none at all (a gather).
+// backend/x86/emit_addresses.cpp: sums of index terms at the outermost level where they are known, and the places of lanes.
+// Along the lanes an index has stride 1 (a vector), another stride or none at all (a gather).
 #include "backend/x86/emit_internal.h"
 
 #include <algorithm>
 
 namespace weft::backend::x86 {
-
-using kernel::Buffer;
-
-// Scratch locals share one pointer; their places are offsets from it.
-Reg Emitter::pointer(int b) {
-    const Buffer& buffer = kernel_.buffers[b];
-    const bool scratch = buffer.role == Buffer::Role::Local && stack_arrays_[b] < 0;
-    if (scratch)
-        for (std::size_t other = 0; other < pointers_.size(); ++other)
-            if (pointers_[other].id >= 0 && kernel_.buffers[other].role == Buffer::Role::Local &&
-                stack_arrays_[other] < 0)
-                return pointers_[b] = pointers_[other];
-    if (pointers_[b].id >= 0) return pointers_[b];
-    const AtLevel level(*this, kBefore);
-    const Reg r = gp_reg();
-    if (stack_arrays_[b] >= 0) put(Id::kIdLea, {gp(r), frame(stack_arrays_[b])});
-    else if (scratch) put(Id::kIdMov, {gp(r), frame(kArgScratch, 8)});
-    else {
-        put(Id::kIdMov, {gp(r), frame(kArgBuffers, 8)});
-        put(Id::kIdMov, {gp(r), memory(r, 8 * b, 8)});
-    }
-    return pointers_[b] = r;
-}
 
 // The buffer's pointer plus terms (in bytes): a register per level, where the terms of that level are known.
 Reg Emitter::address_sum(int b, std::span<const std::pair<const Node*, std::int64_t>> terms) {
@@ -36,11 +13,8 @@ Reg Emitter::address_sum(int b, std::span<const std::pair<const Node*, std::int6
     const int level = level_at(terms.size() - 1);
     std::size_t first = terms.size() - 1;
     while (first > 0 && level_at(first - 1) == level) --first;
-    std::pair<int, std::vector<std::pair<const Node*, std::int64_t>>> key(b, {terms.begin(), terms.end()});
-    if (const bool scratch = kernel_.buffers[b].role == Buffer::Role::Local && stack_arrays_[b] < 0; scratch)
-        key.first = -1;
-    Scope& scope = scopes_[static_cast<std::size_t>(level)];
-    if (const auto found = scope.addresses.find(key); found != scope.addresses.end()) return found->second;
+    AddressSum key(in_scratch(b) ? -1 : b, {terms.begin(), terms.end()});
+    if (const Reg* found = known_.find_address(level, key)) return *found;
     const Reg before = address_sum(b, terms.first(first));
     const AtLevel at(*this, level);
     Reg sum = before;
@@ -62,18 +36,20 @@ Reg Emitter::address_sum(int b, std::span<const std::pair<const Node*, std::int6
         }
         sum = next;
     }
+    std::uint64_t loads_from = 0;
     for (const auto& term : terms)
-        if (term.first) loading_addresses_ |= facts(*term.first).buffers;
-    scopes_[static_cast<std::size_t>(level)].addresses.emplace(std::move(key), sum);
+        if (term.first) loads_from |= facts(*term.first).buffers;
+    known_.remember_address(level, std::move(key), sum, loads_from);
     return sum;
 }
 
-Reg Emitter::induction(Scope& scope, std::int64_t unit) {
-    if (unit == 1) return scope.var;
-    for (const auto& [known, r] : scope.inductions)
+Reg Emitter::induction(std::int64_t unit) {
+    LoopRegs& loop = loops_.back();
+    if (unit == 1) return loop.counter;
+    for (const auto& [known, r] : loop.inductions)
         if (known == unit) return r;
-    scope.inductions.emplace_back(unit, gp_reg());
-    return scope.inductions.back().second;
+    loop.inductions.emplace_back(unit, gp_reg());
+    return loop.inductions.back().second;
 }
 
 Operand Emitter::address(int b, const Node& index, int element) {
@@ -82,7 +58,7 @@ Operand Emitter::address(int b, const Node& index, int element) {
         for (auto& term : sum.terms) term.second *= lowered.unit;
         sum.constant *= lowered.unit;
         Operand at = plain(address(b, sum, element));
-        const Reg lane = scopes_[static_cast<std::size_t>(placement_.depth_of(lowered.lane_var))].var;
+        const Reg lane = loops_[static_cast<std::size_t>(placement_.depth_of(lowered.lane_var))].counter;
         at.index = lane;
         at.shift = static_cast<std::uint8_t>(element == 8 ? 3 : element / 2);
         return at;
@@ -93,8 +69,8 @@ Operand Emitter::address(int b, const Node& index, int element) {
 Operand Emitter::address(int b, Linear sum, int element) {
     for (auto& term : sum.terms) term.second *= element;
     std::int64_t offset = sum.constant * element;
-    const bool local = kernel_.buffers[b].role == Buffer::Role::Local;
-    if (local && stack_arrays_[b] < 0) offset += kernel_.buffers[b].scratch_offset;
+    const bool local = kernel_.buffers[b].role == kernel::Buffer::Role::Local;
+    if (in_scratch(b)) offset += kernel_.buffers[b].scratch_offset;
     const auto at = [&](Reg base, Reg index = kNone, int shift = 0) {
         Operand result = memory(base, offset, element, index, shift);
         result.local = local;
@@ -122,28 +98,9 @@ Operand Emitter::address(int b, Linear sum, int element) {
         std::int64_t scale = 1;
         while (scale < 8 && by % (2 * scale) == 0) scale *= 2;
         const Reg base = address_sum(b, others);
-        return at(base, induction(scopes_.back(), by / scale), shift_of(scale));
+        return at(base, induction(by / scale), shift_of(scale));
     }
     return at(address_sum(b, sum.terms));
-}
-
-Operand Emitter::plain(const Operand& at) {
-    if (at.index == kNone) return at;
-    const Reg r = gp_reg();
-    Operand whole = at;
-    whole.bytes = 0;
-    put(Id::kIdLea, {gp(r), whole});
-    Operand result = memory(r, 0, at.bytes);
-    result.local = at.local;
-    return result;
-}
-
-Operand Emitter::lane_addresses(const Lanes& at, int element) {
-    Operand m = plain(at.base);
-    m.index = at.index.reg;
-    m.shift = element == 8 ? 3 : 2;
-    m.bytes = 0;
-    return m;
 }
 
 Emitter::LaneIndex Emitter::lane_index(const Node& index, int lane) {
@@ -158,9 +115,8 @@ Emitter::LaneIndex Emitter::lane_index(const Node& index, int lane) {
     return result;
 }
 
-Emitter::Lanes Emitter::lanes_at(int b, const Node& index, int lane, bool is_private) {
-    const int element = static_cast<int>(size_of(kernel_.buffers[b].dtype));
-    const int used = expanded_.lane_vars.at(lane);
+Lanes Emitter::lanes_at(int b, const Node& index, int lane, bool is_private) {
+    const int element = element_bytes(b), used = used_lanes(lane);
     LaneIndex at = lane_index(index, lane);
     if (is_private && at.affine) {  // element [index][lane]
         for (auto& term : at.base.terms) term.second *= lanes_;
@@ -173,37 +129,29 @@ Emitter::Lanes Emitter::lanes_at(int b, const Node& index, int lane, bool is_pri
         for (int l = 0; l < lanes_; ++l) offsets.push_back(l < used ? l * at.stride : 0);
         const bool small = fits32(offsets[static_cast<std::size_t>(used) - 1]);
         const int bytes = small ? 4 : lane_bytes(DType::I64);
-        Value v{constant_lanes(offsets, bytes), true, false, static_cast<std::int8_t>(bytes)};
+        const Value v = lanes_in(constant_lanes(offsets, bytes), bytes);
         return {plain(address(b, at.base, element)), v, used};
     }
     Value v = vector_value(index);
     if (is_private) {
         const Value scaled = new_vector(v.lane), own = new_vector(v.lane);
-        std::vector<std::int64_t> lanes;
-        for (int l = 0; l < lanes_; ++l) lanes.push_back(l);
         const int bits = lanes_ == 16 ? 4 : lanes_ == 8 ? 3 : 2;
         put(v.lane == 4 ? Id::kIdVpslld : Id::kIdVpsllq, {vec(scaled.reg, width(v)), vec(v.reg, width(v)), imm(bits)});
         put(v.lane == 4 ? Id::kIdVpaddd : Id::kIdVpaddq,
-            {vec(own.reg, width(v)), vec(scaled.reg, width(v)), vec(constant_lanes(lanes, v.lane), width(v))});
+            {vec(own.reg, width(v)), vec(scaled.reg, width(v)), vec(lane_numbers(v.lane), width(v))});
         v = own;
     }
     return {address(b, Linear{}, element), v, used};
 }
 
 std::optional<Operand> Emitter::whole_lanes(int b, const Node& index, int lane) {
-    if (lane < 0 || in_variables(b) || expanded_.buffers[b].form == LoweredBuffer::LaneArray) return {};
+    if (lane < 0 || in_variables(b) || is_lane_array(b)) return {};
     const LaneIndex at = lane_index(index, lane);
-    if (!at.affine || at.stride != 1 || expanded_.lane_vars.at(lane) != lanes_) return {};
-    const int element = static_cast<int>(size_of(kernel_.buffers[b].dtype));
+    if (!at.affine || at.stride != 1 || used_lanes(lane) != lanes_) return {};
+    const int element = element_bytes(b);
     Operand m = address(b, at.base, element);
     m.bytes = static_cast<std::uint8_t>(element * lanes_);
     return m;
-}
-
-bool Emitter::whole_lines(const Linear& index, std::int64_t element) const {
-    return index.constant * element % 64 == 0 &&
-           std::all_of(index.terms.begin(), index.terms.end(),
-                       [&](const auto& term) { return term.second * element % 64 == 0; });
 }
 
 }  // namespace weft::backend::x86

@@ -27,55 +27,16 @@ int rotation(const ir::Node& node) {
     return by > 0 && by < all && back == all - by ? static_cast<int>(by) : 0;
 }
 
-// Instructions for f32 and f64, and for integers in lanes of 4 and 8 bytes.
-struct Pair {
-    std::uint32_t narrow, wide;
-    std::uint32_t operator()(int lane) const { return lane == 4 ? narrow : wide; }
-};
-constexpr Pair kAddF{Id::kIdVaddps, Id::kIdVaddpd}, kSubF{Id::kIdVsubps, Id::kIdVsubpd},
-    kMulF{Id::kIdVmulps, Id::kIdVmulpd}, kDivF{Id::kIdVdivps, Id::kIdVdivpd}, kSqrtF{Id::kIdVsqrtps, Id::kIdVsqrtpd},
-    kCmpF{Id::kIdVcmpps, Id::kIdVcmppd}, kFma231{Id::kIdVfmadd231ps, Id::kIdVfmadd231pd},
-    kFma213{Id::kIdVfmadd213ps, Id::kIdVfmadd213pd}, kMaxF{Id::kIdVmaxps, Id::kIdVmaxpd},
-    kMinF{Id::kIdVminps, Id::kIdVminpd}, kScaleByPower{Id::kIdVscalefps, Id::kIdVscalefpd},
-    kRoundF{Id::kIdVroundps, Id::kIdVroundpd}, kScaleF{Id::kIdVrndscaleps, Id::kIdVrndscalepd},
-    kBlendMask{Id::kIdVblendmps, Id::kIdVblendmpd}, kBlendVector{Id::kIdVblendvps, Id::kIdVblendvpd},
-    kAdd{Id::kIdVpaddd, Id::kIdVpaddq}, kSub{Id::kIdVpsubd, Id::kIdVpsubq}, kMul{Id::kIdVpmulld, Id::kIdVpmullq},
-    kMaxS{Id::kIdVpmaxsd, Id::kIdVpmaxsq}, kMaxU{Id::kIdVpmaxud, Id::kIdVpmaxuq}, kMinS{Id::kIdVpminsd, Id::kIdVpminsq},
-    kMinU{Id::kIdVpminud, Id::kIdVpminuq}, kAbs{Id::kIdVpabsd, Id::kIdVpabsq}, kShl{Id::kIdVpsllvd, Id::kIdVpsllvq},
-    kShr{Id::kIdVpsrlvd, Id::kIdVpsrlvq}, kSar{Id::kIdVpsravd, Id::kIdVpsravq}, kShlImm{Id::kIdVpslld, Id::kIdVpsllq},
-    kShrImm{Id::kIdVpsrld, Id::kIdVpsrlq}, kSarImm{Id::kIdVpsrad, Id::kIdVpsraq},
-    kEqual{Id::kIdVpcmpeqd, Id::kIdVpcmpeqq}, kGreater{Id::kIdVpcmpgtd, Id::kIdVpcmpgtq},
-    kCmpS{Id::kIdVpcmpd, Id::kIdVpcmpq}, kCmpU{Id::kIdVpcmpud, Id::kIdVpcmpuq};
-
-constexpr int kFloatPredicate[] = {0, 17, 18};  // ordered, quiet
 constexpr int kOrdered = 7, kNotLessOrEqual = 22, kNotGreaterOrEqual = 25;
 
 }  // namespace
-
-std::uint32_t Emitter::bits_id(Op op) const {
-    switch (op) {
-        case Op::And: return wide_ ? Id::kIdVpandd : Id::kIdVpand;
-        case Op::Or: return wide_ ? Id::kIdVpord : Id::kIdVpor;
-        default: return wide_ ? Id::kIdVpxord : Id::kIdVpxor;
-    }
-}
-
-Value Emitter::new_mask() {
-    if (wide_) return {mask_reg(), true, true, 0};
-    return {vec_reg(width(4)), true, true, 4};
-}
-
-Value Emitter::constant_like(const Value& v, DType t, Word word) {
-    const int lane = v.vector ? v.lane : static_cast<int>(size_of(t));
-    return like(v, constant_vector(word, lane, width(v)));
-}
 
 Value Emitter::vector_op(const Node& node) {
     const DType t = node.sources.back()->dtype;
     if (const Value loaded = node.op == Op::Cast ? half_load(node) : Value(); loaded.vector) return loaded;
     if (node.op == Op::Cast)
         return vector_cast(value(node.source()), node.source().dtype, node.dtype, lane_bytes(node));
-    if (node.op == Op::Bitcast) return vector_bitcast(node);
+    if (node.op == Op::Bitcast) return vector_bitcast(vector_value(node.source()), node.source().dtype, node.dtype);
     if (node.op == Op::Lookup) return lookup(node);
     if (is_bool(t)) return mask_op(node);
     if (node.op == Op::Where && std::holds_alternative<ir::RareArg>(node.arg)) return rarely(node);
@@ -116,7 +77,7 @@ Value Emitter::float_op(const Node& node) {
         case Op::Sub: return binary(kSubF);
         case Op::Mul: return binary(kMulF);
         case Op::Div: return binary(kDivF);
-        case Op::Scale: return wide_ ? binary(kScaleByPower) : scale(node, a);
+        case Op::Scale: return wide_ ? binary(kScaleByPower) : scale(a, operand(node, 1), node.dtype);
         case Op::Max:
         case Op::Min: return float_limit(node, a);
         case Op::Neg: return with_bits(Op::Xor, sign);
@@ -152,30 +113,6 @@ Value Emitter::fma(const Node& node) {
     const Reg r = vec_reg(bytes);
     move(r, c.reg);
     return emit(kFma231, r, a, b);
-}
-
-// a * 2^n with n = floor(b), as the product of a, 2^half and 2^(n - half).
-Value Emitter::scale(const Node& node, const Value& a) {
-    const int lane = static_cast<int>(size_of(node.dtype)), bytes = width(a);
-    const Value b = operand(node, 1);
-    const auto reg = [&](const Value& v) { return vec(v.reg, bytes); };
-    const auto fresh = [&] { return like(a, vec_reg(bytes)); };
-    // Adding the magic number leaves b's eighths in the low bits, plus what makes floor(b) twice an exponent's bias. What it leaves above
-    // is shifted out again.
-    const Word magic = lane == 4 ? to_word(0x1.8p20f + 254) : to_word(0x1.8p49 + 2046);
-    const Value shifted = fresh(), whole = fresh(), half = fresh(), other = fresh();
-    arithmetic(kAddF(lane), lane, {reg(shifted), reg(b), reg(constant_like(a, node.dtype, magic))});
-    put(kShrImm(lane), {reg(whole), reg(shifted), imm(3)});
-    put(kShrImm(lane), {reg(half), reg(shifted), imm(4)});
-    put(kSub(lane), {reg(other), reg(whole), reg(half)});
-    Value product = a;
-    for (const Value& exponent : {half, other}) {
-        const Value power = fresh(), next = fresh();
-        put(kShlImm(lane), {reg(power), reg(exponent), imm(lane == 4 ? 23 : 52)});
-        put(kMulF(lane), {reg(next), reg(product), reg(power)});
-        product = next;
-    }
-    return product;
 }
 
 // The table is a register, and looking up a permutation of it, which heeds just the low bits of the index. Whole registers are
@@ -256,32 +193,11 @@ Value Emitter::float_limit(const Node& node, const Value& a) {
 
 // ---- integers --------------------------------------------------------------------------------------------------------
 
-Value Emitter::wrapped(Value v, DType t) {
-    const int bytes = width(v);
-    const auto shifts = [&](int by) {
-        put(Id::kIdVpslld, {vec(v.reg, bytes), vec(v.reg, bytes), imm(by)});
-        put(Id::kIdVpsrad, {vec(v.reg, bytes), vec(v.reg, bytes), imm(by)});
-    };
-    const auto cut = [&](Word bits) {
-        put(bits_id(Op::And), {vec(v.reg, bytes), vec(v.reg, bytes), vec(constant_vector(bits, 4, bytes), bytes)});
-    };
-    switch (t) {
-        case DType::I8: shifts(24); break;
-        case DType::I16: shifts(16); break;
-        case DType::U8: cut(0xff); break;
-        case DType::U16:
-        case DType::F16:
-        case DType::BF16: cut(0xffff); break;
-        default: break;
-    }
-    return v;
-}
-
 // Is this a bit op of which nothing else needs the result?
 bool Emitter::only_here(const Node& node) {
     const auto uses = expanded_.uses.find(&node);
     return is_bit_op(node.op) && !rotation(node) && uses != expanded_.uses.end() && uses->second == 1 &&
-           facts(node).lane >= 0 && level_of(node) == at_ && !values_.contains(&node);
+           facts(node).lane >= 0 && level_of(node) == level() && !known_.find(KnownValues::kOwn, node);
 }
 
 // outer(x, inner(y, z)) is one instruction, whose immediate is its truth table: bit 4 x + 2 y + z.
@@ -433,154 +349,23 @@ Value Emitter::vector_division(const Node& node) {
     return wrapped(result, t);
 }
 
-// Of 32 bits, by the same argument; in two halves where the doubles do not fit one register. The lowest number by -1 is out of range
-// and comes back as itself.
-Value Emitter::quotient_in_doubles(const Value& a, const Value& b, bool is_unsigned_type) {
-    const bool halves = 8 * lanes_ > most_bytes_;
-    const int bytes = width(4), part_bytes = halves ? bytes / 2 : bytes, doubles = halves ? most_bytes_ : 8 * lanes_;
-    const auto part = [&](const Value& v, int p) {
-        if (p == 0) return v.reg;
-        const Reg upper = vec_reg(part_bytes);
-        put(wide_ ? Id::kIdVextracti64x4 : Id::kIdVextracti128, {vec(upper, part_bytes), vec(v.reg, bytes), imm(1)});
-        return upper;
-    };
-    const auto to_doubles = [&](Reg to, Reg from) {
-        if (is_unsigned_type && !wide_) return unsigned_to_doubles(to, from, doubles);
-        put(is_unsigned_type ? Id::kIdVcvtudq2pd : Id::kIdVcvtdq2pd, {vec(to, doubles), vec(from, part_bytes)});
-    };
-    const auto from_doubles = [&](Reg to, Reg from) {
-        if (is_unsigned_type && !wide_) return doubles_to_unsigned(to, from);
-        put(is_unsigned_type ? Id::kIdVcvttpd2udq : Id::kIdVcvttpd2dq, {vec(to, part_bytes), vec(from, doubles)});
-    };
-    const auto quotient = [&](int p, Reg to) {
-        const Reg x = vec_reg(doubles), y = vec_reg(doubles), ratio = vec_reg(doubles), low = vec_reg(doubles);
-        to_doubles(x, part(a, p));
-        to_doubles(y, part(b, p));
-        put(Id::kIdVdivpd, {vec(ratio, doubles), vec(x, doubles), vec(y, doubles)});
-        put(wide_ ? Id::kIdVrndscalepd : Id::kIdVroundpd, {vec(low, doubles), vec(ratio, doubles), imm(kFloor)});
-        from_doubles(to, low);
-    };
-    const Value result = new_vector(4);
-    if (!halves) {
-        quotient(0, result.reg);
-        return result;
-    }
-    const Reg lower = vec_reg(bytes), upper = vec_reg(part_bytes);
-    quotient(0, lower);
-    quotient(1, upper);
-    put(wide_ ? Id::kIdVinserti64x4 : Id::kIdVinserti128,
-        {vec(result.reg, bytes), vec(lower, bytes), vec(upper, part_bytes), imm(1)});
-    return result;
-}
-
 // ---- masks -----------------------------------------------------------------------------------------------------------
-
-Value Emitter::compare_lanes(int predicate, const Value& a, const Value& b, DType t) {
-    const int lane = a.lane, bytes = width(lane);
-    const bool floats = is_float(t), is_unsigned_type = is_unsigned(t) && size_of(t) >= 4;
-    const auto reg = [&](const Value& v) { return vec(v.reg, bytes); };
-    if (wide_) {
-        const Value result = new_mask();
-        const std::uint32_t id = floats ? kCmpF(lane) : (is_unsigned_type ? kCmpU : kCmpS)(lane);
-        arithmetic(id, lane, {mask(result.reg), reg(a), reg(b), imm(floats ? kFloatPredicate[predicate] : predicate)});
-        return result;
-    }
-    Value m = new_vector(lane);
-    if (floats) put(kCmpF(lane), {reg(m), reg(a), reg(b), imm(kFloatPredicate[predicate])});
-    else if (predicate == kEq) put(kEqual(lane), {reg(m), reg(a), reg(b)});
-    else {
-        Value x = a, y = b;
-        if (is_unsigned_type) {
-            const Value sign = constant_like(a, t, lane == 4 ? Word(1) << 31 : Word(1) << 63);
-            x = new_vector(lane), y = new_vector(lane);
-            put(Id::kIdVpxor, {reg(x), reg(a), reg(sign)});
-            put(Id::kIdVpxor, {reg(y), reg(b), reg(sign)});
-        }
-        if (predicate == kLt) put(kGreater(lane), {reg(m), reg(y), reg(x)});
-        else {
-            const Value greater = new_vector(lane);
-            put(kGreater(lane), {reg(greater), reg(x), reg(y)});
-            put(Id::kIdVpxor, {reg(m), reg(greater), reg(constant_like(a, t, ~Word(0)))});
-        }
-    }
-    Value result = lane == 4 ? m : resize_lanes(m, 4, true);
-    result.is_mask = true;
-    return result;
-}
-
-Reg Emitter::mask_for(const Value& mask_value, int lane) {
-    if (wide_ || lane == 4) return mask_value.reg;
-    const Reg r = vec_reg(width(8));
-    put(Id::kIdVpmovsxdq, {vec(r, width(8)), vec(mask_value.reg, width(4))});
-    return r;
-}
-
-Value Emitter::select(const Value& mask_value, const Value& yes, const Value& no) {
-    const int bytes = width(yes);
-    const Value result = like(yes, vec_reg(bytes));
-    const Reg m = mask_for(mask_value, yes.lane);
-    if (wide_) {
-        Ins& ins = put(kBlendMask(yes.lane), {vec(result.reg, bytes), vec(no.reg, bytes), vec(yes.reg, bytes)});
-        ins.lanes = m;
-        ins.blends = true;
-    } else
-        put(kBlendVector(yes.lane), {vec(result.reg, bytes), vec(no.reg, bytes), vec(yes.reg, bytes), vec(m, bytes)});
-    return result;
-}
-
-Value Emitter::invert(const Value& mask_value) {
-    const Value result = new_mask();
-    if (wide_) put(Id::kIdKnotw, {mask(result.reg), mask(mask_value.reg)});
-    else
-        put(Id::kIdVpxor, {vec(result.reg, width(4)), vec(mask_value.reg, width(4)),
-                           vec(constant_vector(~Word(0), 4, width(4)), width(4))});
-    return result;
-}
 
 Value Emitter::mask_op(const Node& node) {
     const auto of = [&](int i) { return vector_value(node.source(i)); };
-    const auto two = [&](Op op, const Value& a, const Value& b) {
-        const Value result = new_mask();
-        if (wide_)
-            put(op == Op::And  ? Id::kIdKandw
-                : op == Op::Or ? Id::kIdKorw
-                               : Id::kIdKxorw,
-                {mask(result.reg), mask(a.reg), mask(b.reg)});
-        else put(bits_id(op), {vec(result.reg, width(4)), vec(a.reg, width(4)), vec(b.reg, width(4))});
-        return result;
-    };
     const Value a = of(0), b = of(1);
     switch (node.op) {
         case Op::And:
-        case Op::Min: return two(Op::And, a, b);
+        case Op::Min: return combine(Op::And, a, b);
         case Op::Or:
-        case Op::Max: return two(Op::Or, a, b);
-        case Op::Xor: return two(Op::Xor, a, b);
-        case Op::CmpLt: return two(Op::And, invert(a), b);
-        case Op::CmpLe: return two(Op::Or, invert(a), b);
-        case Op::CmpEq: return invert(two(Op::Xor, a, b));
-        case Op::Where: return two(Op::Or, two(Op::And, a, b), two(Op::And, invert(a), of(2)));
+        case Op::Max: return combine(Op::Or, a, b);
+        case Op::Xor: return combine(Op::Xor, a, b);
+        case Op::CmpLt: return combine(Op::And, invert(a), b);
+        case Op::CmpLe: return combine(Op::Or, invert(a), b);
+        case Op::CmpEq: return invert(combine(Op::Xor, a, b));
+        case Op::Where: return combine(Op::Or, combine(Op::And, a, b), combine(Op::And, invert(a), of(2)));
         default: return helper_op(node);
     }
-}
-
-Value Emitter::numbers(const Value& mask_value) {
-    const Value result = new_vector(4);
-    const Operand ones = vec(constant_vector(1, 4, width(4)), width(4)), to = vec(result.reg, width(4));
-    if (wide_) {
-        Ins& ins = put(Id::kIdVmovdqa32, {to, ones});
-        ins.lanes = mask_value.reg;
-        ins.zeroes = true;
-    } else put(Id::kIdVpand, {to, vec(mask_value.reg, width(4)), ones});
-    return result;
-}
-
-Value Emitter::mask_of(const Value& v) {
-    const Operand x = vec(v.reg, width(4));
-    if (!wide_) return invert(compare_lanes(kEq, v, constant_like(v, DType::I32, 0), DType::I32));
-    const Value result = new_mask();
-    put(Id::kIdVptestmd, {mask(result.reg), x, x});
-    return result;
 }
 
 }  // namespace weft::backend::x86

@@ -20,7 +20,7 @@ constexpr std::int64_t kMostWindows = 4;  // loads; a gather of 16 elements take
 std::vector<std::int64_t> Emitter::lane_offsets(const Node& index, int lane, Linear& base) {
     base = linear(index);
     std::vector<std::int64_t> offsets(static_cast<std::size_t>(lanes_), 0);
-    const auto used = static_cast<std::size_t>(expanded_.lane_vars.at(lane));
+    const auto used = static_cast<std::size_t>(used_lanes(lane));
     for (const auto& [node, by] : base.terms) {
         if (facts(*node).lane < 0) continue;
         if (facts(*node).buffers) return {};
@@ -40,12 +40,12 @@ std::vector<std::int64_t> Emitter::lane_offsets(const Node& index, int lane, Lin
 // for open lanes only: a window is loaded under a mask of the elements that they want.
 Value Emitter::window_load(DType t, int buffer, const Node& index, int lane, const Node* gate,
                            std::span<const Reg> same) {
-    const int element = static_cast<int>(size_of(t)), bytes = stored_lane(t);
+    const int element = static_cast<int>(size_of(t)), bytes = lane_bytes(t);
     if (width(bytes) < 32 || (gate && !wide_ && element != 4)) return {};
     Linear base;
     std::vector<std::int64_t> offsets = lane_offsets(index, lane, base);
     if (offsets.empty()) return {};
-    const auto used = offsets.begin() + expanded_.lane_vars.at(lane);
+    const auto used = offsets.begin() + used_lanes(lane);
     if (gate && std::adjacent_find(offsets.begin(), used, std::greater_equal<>()) != used) return {};
     const auto [low, high] = std::minmax_element(offsets.begin(), offsets.end());
     const std::int64_t lowest = *low, span = *high - lowest + 1;
@@ -126,7 +126,7 @@ bool Emitter::window_store(DType t, int buffer, const Node& index, int lane, con
     Linear base;
     std::vector<std::int64_t> offsets = lane_offsets(index, lane, base);
     if (offsets.empty()) return false;
-    offsets.resize(static_cast<std::size_t>(expanded_.lane_vars.at(lane)));
+    offsets.resize(static_cast<std::size_t>(used_lanes(lane)));
     if (std::adjacent_find(offsets.begin(), offsets.end(), std::greater_equal<>()) != offsets.end()) return false;
     const std::int64_t first = offsets.front(), span = offsets.back() - first + 1;
     if (span > kMostWindows * lanes_) return false;
@@ -145,52 +145,6 @@ bool Emitter::window_store(DType t, int buffer, const Node& index, int lane, con
         if (wanted) masked_store(t, to, permuted(v, nullptr, places), constant_mask(wanted));
     }
     return true;
-}
-
-// Lane l is the places[l]-th of the lanes of `even` and `odd`; what a negative place gives does not matter.
-Value Emitter::permuted(const Value& even, const Value* odd, std::vector<std::int64_t> places) {
-    const int bytes = width(even);
-    for (std::int64_t& place : places) place = std::max<std::int64_t>(place, 0);
-    if (wide_ && odd) {
-        put(even.lane == 4 ? Id::kIdVpermt2d : Id::kIdVpermt2q,
-            {vec(even.reg, bytes), vec(constant_lanes(places, even.lane), bytes), vec(odd->reg, bytes)})
-            .reads_first = true;
-        return even;
-    }
-    const auto one = [&](const Value& from, std::int64_t start) {
-        std::vector<std::int64_t> within = places;
-        for (std::int64_t& place : within) place = std::clamp<std::int64_t>(place - start, 0, lanes_ - 1);
-        const Value to = new_vector(from.lane);
-        if (wide_ || from.lane == 4) {
-            put(from.lane == 4 ? Id::kIdVpermd : Id::kIdVpermq,
-                {vec(to.reg, bytes), vec(constant_lanes(within, from.lane), bytes), vec(from.reg, bytes)});
-        } else {
-            std::int64_t choice = 0;
-            for (std::size_t l = 0; l < within.size(); ++l) choice |= within[l] << (2 * l);
-            put(Id::kIdVpermq, {vec(to.reg, bytes), vec(from.reg, bytes), imm(choice)});
-        }
-        return to;
-    };
-    const Value low = one(even, 0);
-    if (!odd) return low;
-    std::vector<bool> from_odd;
-    for (const std::int64_t place : places) from_odd.push_back(place >= lanes_);
-    return blended(low, one(*odd, lanes_), from_odd);
-}
-
-Value Emitter::blended(const Value& a, const Value& b, const std::vector<bool>& from_b) {
-    const int bytes = width(a);
-    std::uint32_t lanes = 0;
-    for (std::size_t l = 0; l < from_b.size(); ++l)
-        if (from_b[l]) lanes |= (wide_ || a.lane == 4 ? 1u : 3u) << (wide_ || a.lane == 4 ? l : 2 * l);
-    if (wide_) {
-        put(a.lane == 4 ? Id::kIdVmovaps : Id::kIdVmovapd, {vec(a.reg, bytes), vec(b.reg, bytes)}).lanes =
-            constant_mask(lanes);
-        return a;
-    }
-    const Value to = new_vector(a.lane);
-    put(Id::kIdVpblendd, {vec(to.reg, bytes), vec(a.reg, bytes), vec(b.reg, bytes), imm(lanes)});
-    return to;
 }
 
 }  // namespace weft::backend::x86

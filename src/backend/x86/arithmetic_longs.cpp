@@ -1,6 +1,8 @@
-// backend/x86/emit_longs.cpp: 64-bit integers in lanes: what AVX2 has no instructions for, and quotients, for which no processor has. Results
-// are those of the op table's evaluators and of core's cast_word.
-#include "backend/x86/emit_internal.h"
+// backend/x86/arithmetic_longs.cpp: 64-bit integers in lanes: what AVX2 has no instructions for, and quotients, for
+// which no processor has.
+#include "backend/x86/arithmetic.h"
+
+#include "backend/x86/instructions.h"
 
 namespace weft::backend::x86 {
 
@@ -10,8 +12,14 @@ constexpr int kUpperHalves = 0xaa;  // of a blend: every second element of 4 byt
 
 }  // namespace
 
+Value Arithmetic::long_op(std::uint32_t id, const Value& a, const Operand& b) {
+    const Value result = new_vector(8);
+    put(id, {long_reg(result), long_reg(a), b});
+    return result;
+}
+
 // low * low + ((high * low + low * high) << 32)
-Value Emitter::long_product(const Value& a, const Value& b) {
+Value Arithmetic::long_product(const Value& a, const Value& b) {
     const auto op = [&](std::uint32_t id, const Value& x, const Value& y) { return long_op(id, x, long_reg(y)); };
     if (wide_) return op(Id::kIdVpmullq, a, b);
     const Value a_high = long_op(Id::kIdVpsrlq, a, imm(32)), b_high = long_op(Id::kIdVpsrlq, b, imm(32));
@@ -20,11 +28,11 @@ Value Emitter::long_product(const Value& a, const Value& b) {
 }
 
 // All ones in lanes below 0.
-Value Emitter::long_sign(const Value& a) {
+Value Arithmetic::long_sign(const Value& a) {
     return long_op(Id::kIdVpcmpgtq, constant_like(a, DType::I64, 0), long_reg(a));
 }
 
-Value Emitter::long_abs(const Value& a) {
+Value Arithmetic::long_abs(const Value& a) {
     if (wide_) {
         const Value result = new_vector(8);
         put(Id::kIdVpabsq, {long_reg(result), long_reg(a)});
@@ -35,15 +43,15 @@ Value Emitter::long_abs(const Value& a) {
 }
 
 // AVX2 alone: ~(~a >> by) where a is negative.
-Value Emitter::long_shift(const Value& a, const Operand& by) {
+Value Arithmetic::long_shift(const Value& a, const Operand& by) {
     const Value sign = long_sign(a), positive = long_op(Id::kIdVpxor, a, long_reg(sign));
     const bool known = by.kind == Operand::Kind::Immediate;
     return long_op(Id::kIdVpxor, long_op(known ? Id::kIdVpsrlq : Id::kIdVpsrlvq, positive, by), long_reg(sign));
 }
 
-// With AVX2: 2^84 + upper half * 2^32 and 2^52 + lower half are doubles that have the halves in their mantissas. Taking 2^84 and 2^52
-// away again is exact, so only the last sum rounds. A signed upper half counts from -2^31.
-Value Emitter::longs_to_doubles(const Value& from, bool is_unsigned_type) {
+// With AVX2: 2^84 + upper half * 2^32 and 2^52 + lower half are doubles that have the halves in their mantissas. Taking
+// 2^84 and 2^52 away again is exact, so only the last sum rounds. A signed upper half counts from -2^31.
+Value Arithmetic::longs_to_doubles(const Value& from, bool is_unsigned_type) {
     if (wide_) {
         const Value result = new_vector(8);
         put(is_unsigned_type ? Id::kIdVcvtuqq2pd : Id::kIdVcvtqq2pd, {long_reg(result), long_reg(from)});
@@ -59,7 +67,7 @@ Value Emitter::longs_to_doubles(const Value& from, bool is_unsigned_type) {
 }
 
 // AVX2 alone, as the next one: a number below 2^32 is the low end of 2^52's mantissa.
-void Emitter::unsigned_to_doubles(Reg to, Reg from, int bytes) {
+void Arithmetic::unsigned_to_doubles(Reg to, Reg from, int bytes) {
     const Operand magic = vec(constant_vector(to_word(0x1p52), 8, bytes), bytes);
     const Reg longs = vec_reg(bytes), above = vec_reg(bytes);
     put(Id::kIdVpmovzxdq, {vec(longs, bytes), vec(from, bytes / 2)});
@@ -68,16 +76,16 @@ void Emitter::unsigned_to_doubles(Reg to, Reg from, int bytes) {
 }
 
 // Whole numbers in range.
-void Emitter::doubles_to_unsigned(Reg to, Reg from) {
+void Arithmetic::doubles_to_unsigned(Reg to, Reg from) {
     const Reg above = vec_reg(32), upper = vec_reg(16);
     put(Id::kIdVaddpd, {vec(above, 32), vec(from, 32), vec(constant_vector(to_word(0x1p52), 8, 32), 32)});
     put(Id::kIdVextracti128, {vec(upper, 16), vec(above, 32), imm(1)});
     put(Id::kIdVshufps, {vec(to, 16), vec(above, 16), vec(upper, 16), imm(0x88)});
 }
 
-// AVX2 alone. Rounded once, though there is a double between: from 2^53 on the last 11 bits are one, which says whether any of
-// them was set. So the double is exact, and a float, which is much shorter, rounds as it would from all bits.
-Value Emitter::longs_to_floats(const Value& from, bool is_unsigned_type) {
+// AVX2 alone. Rounded once, though there is a double between: from 2^53 on the last 11 bits are one, which says whether
+// any of them was set. So the double is exact, and a float, which is much shorter, rounds as it would from all bits.
+Value Arithmetic::longs_to_floats(const Value& from, bool is_unsigned_type) {
     constexpr Word kLast = 0x7ff;
     const auto number = [&](Word bits) { return long_reg(constant_like(from, DType::I64, bits)); };
     const Value carry = long_op(Id::kIdVpaddq, long_op(Id::kIdVpand, from, number(kLast)), number(kLast));
@@ -91,7 +99,7 @@ Value Emitter::longs_to_floats(const Value& from, bool is_unsigned_type) {
 }
 
 // With AVX2: the reverse. The lower half is what the upper one, rounded down, leaves.
-Value Emitter::doubles_to_longs(const Value& from, bool is_unsigned_type) {
+Value Arithmetic::doubles_to_longs(const Value& from, bool is_unsigned_type) {
     const Value result = new_vector(8);
     if (wide_) {
         put(is_unsigned_type ? Id::kIdVcvttpd2uqq : Id::kIdVcvttpd2qq, {long_reg(result), long_reg(from)});
@@ -109,10 +117,10 @@ Value Emitter::doubles_to_longs(const Value& from, bool is_unsigned_type) {
     return result;
 }
 
-// Below 2^52 the ratio of doubles, rounded down, is the quotient (see vector_division). Else, rarely, it leaves a remainder of less than
-// 2^12 + |b|, modulo 2^64, and the floored ratio of that remainder one from a little below 0 to a little above b: at most one b off. The doubles are
-// off by 3 2^-53 of the ratio, all told.
-Value Emitter::long_division(const Value& a, const Value& b, bool division) {
+// Below 2^52 the ratio of doubles, rounded down, is the quotient (see Emitter::vector_division). Else, rarely, it
+// leaves a remainder of less than 2^12 + |b|, modulo 2^64, and the floored ratio of that remainder one from a little
+// below 0 to a little above b: at most one b off. The doubles are off by 3 2^-53 of the ratio, all told.
+Value Arithmetic::long_division(const Value& a, const Value& b, bool division) {
     const auto op = [&](std::uint32_t id, const Value& x, const Value& y) { return long_op(id, x, long_reg(y)); };
     const auto number = [&](Word bits) { return constant_like(b, DType::I64, bits); };
     const Value zero = number(0), one = number(1);

@@ -1,6 +1,9 @@
-// backend/x86/emit_convert.cpp: conversions between lanes of different types, with the bits of core's cast_word.
-#include "backend/x86/emit_internal.h"
+// backend/x86/arithmetic_convert.cpp: conversions between lanes of different types, with the bits of core's cast_word.
+#include "backend/x86/arithmetic.h"
 
+#include "backend/x86/instructions.h"
+
+#include <algorithm>
 #include <limits>
 
 namespace weft::backend::x86 {
@@ -16,27 +19,13 @@ Word power_of_two(DType t, int power, bool negative = false) {
 
 }  // namespace
 
-Value Emitter::cast_by_helper(const Value& from, DType source, DType target, int target_lane) {
+Value Arithmetic::cast_by_helper(const Value& from, DType source, DType target, int target_lane) {
     const LaneCall call{.op = Op::Cast, .operand = source, .result = target, .lanes = 0};
     return call_helper(call, {from},
                        {kNone, from.vector, from.vector && is_bool(target), static_cast<std::int8_t>(target_lane)});
 }
 
-Value Emitter::resize_lanes(const Value& v, int lane, bool sign) {
-    if (v.lane == lane) return v;
-    const Value result = new_vector(lane);
-    const Operand from = vec(v.reg, width(v)), to = vec(result.reg, width(lane));
-    if (lane == 8) put(sign ? Id::kIdVpmovsxdq : Id::kIdVpmovzxdq, {to, from});
-    else if (wide_) put(Id::kIdVpmovqd, {to, from});
-    else {
-        const Reg upper = vec_reg(16);
-        put(Id::kIdVextracti128, {vec(upper, 16), from, imm(1)});
-        put(Id::kIdVshufps, {to, vec(v.reg, 16), vec(upper, 16), imm(0x88)});
-    }
-    return result;
-}
-
-Value Emitter::half_to_float(const Value& from, DType source) {
+Value Arithmetic::half_to_float(const Value& from, DType source) {
     const Value result = new_vector(4);
     const Operand to = vec(result.reg, width(4)), x = vec(from.reg, width(4));
     if (source == DType::BF16) {
@@ -59,7 +48,7 @@ Value Emitter::half_to_float(const Value& from, DType source) {
     return result;
 }
 
-Value Emitter::float_to_half(const Value& from, DType target) {
+Value Arithmetic::float_to_half(const Value& from, DType target) {
     const int bytes = width(4);
     const Operand x = vec(from.reg, bytes);
     if (target == DType::F16) {
@@ -85,7 +74,7 @@ Value Emitter::float_to_half(const Value& from, DType target) {
 }
 
 // AVX2 has no instruction for u32. f32: of two halves, both of which are exact; their sum rounds once.
-Value Emitter::unsigned_to_float(const Value& from, int lane) {
+Value Arithmetic::unsigned_to_float(const Value& from, int lane) {
     const int bytes = width(lane);
     const auto fresh = [&] { return vec(vec_reg(bytes), bytes); };
     const auto number = [&](Word bits) { return vec(constant_vector(bits, lane, bytes), bytes); };
@@ -104,7 +93,7 @@ Value Emitter::unsigned_to_float(const Value& from, int lane) {
     return result;
 }
 
-Value Emitter::int_to_float(const Value& from, DType source, DType target) {
+Value Arithmetic::int_to_float(const Value& from, DType source, DType target) {
     const int lane = static_cast<int>(size_of(target));
     const bool unsigned_wide = is_unsigned(source) && size_of(source) >= 4, eight = from.lane == 8;
     if (!wide_ && eight)
@@ -118,7 +107,7 @@ Value Emitter::int_to_float(const Value& from, DType source, DType target) {
 }
 
 // AVX2 has no instructions for these. As float_to_int.
-Value Emitter::float_to_long(const Value& from, DType target) {
+Value Arithmetic::float_to_long(const Value& from, DType target) {
     const bool is_unsigned_type = is_unsigned(target);
     const Value low = constant_like(from, DType::F64, is_unsigned_type ? 0 : power_of_two(DType::F64, 63, true));
     const Value above = long_op(Id::kIdVmaxpd, from, long_reg(low));  // for a NaN too
@@ -133,7 +122,7 @@ Value Emitter::float_to_long(const Value& from, DType target) {
     return result;
 }
 
-Value Emitter::float_to_unsigned(const Value& from, DType source) {
+Value Arithmetic::float_to_unsigned(const Value& from, DType source) {
     const int lane = source == DType::F64 ? 8 : 4, bytes = width(lane);
     const auto number = [&](double value) {
         const Word bits = lane == 8 ? to_word(value) : to_word(static_cast<float>(value));
@@ -163,7 +152,7 @@ Value Emitter::float_to_unsigned(const Value& from, DType source) {
 }
 
 // Truncates; what is out of range becomes the nearest end of it, NaN becomes 0.
-Value Emitter::float_to_int(const Value& from, DType source, DType target, int target_lane) {
+Value Arithmetic::float_to_int(const Value& from, DType source, DType target, int target_lane) {
     const bool eight = size_of(target) == 8, is_wide_unsigned = is_unsigned(target) && size_of(target) >= 4;
     if (eight && target_lane == 4) throw TooWide();
     const bool doubles = source == DType::F64;
@@ -198,7 +187,7 @@ Value Emitter::float_to_int(const Value& from, DType source, DType target, int t
     return inside;
 }
 
-Value Emitter::vector_cast(const Value& from, DType source, DType target, int target_lane) {
+Value Arithmetic::vector_cast(const Value& from, DType source, DType target, int target_lane) {
     if (source == target) return copy(from);
     if (is_bool(source)) {
         Value like;
@@ -229,9 +218,7 @@ Value Emitter::vector_cast(const Value& from, DType source, DType target, int ta
     return wrapped(copy(from), target);
 }
 
-Value Emitter::vector_bitcast(const Node& node) {
-    const DType source = node.source().dtype, target = node.dtype;
-    const Value from = vector_value(node.source());
+Value Arithmetic::vector_bitcast(const Value& from, DType source, DType target) {
     if (is_bool(source) && is_bool(target)) return copy(from);
     if (is_bool(source)) return numbers(from);
     if (is_bool(target)) return mask_of(from);
