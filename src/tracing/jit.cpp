@@ -36,7 +36,7 @@ int first_with_cell(std::span<const Tensor> inputs, std::size_t i) {
 // As strides_in_base() has them, which for most inputs needs no walk along their views: an array of its own counts as row-major, and in a
 // base that is, a view's strides are those of its memory.
 Dims strides_seen(const Tensor& input, const Memory& memory) {
-    const std::lock_guard lock(ir::graph_lock());
+    const std::lock_guard lock(ir::graph_lock());  // who compares several has it already
     const Cell& cell = *input.cell();
     if (!cell.view) return cell.shared ? memory.strides : row_major_strides(memory.shape);
     const std::optional<Memory> base = schedule::memory_of(current_node(*cell.view->base));
@@ -170,9 +170,9 @@ std::optional<std::vector<Tensor>> Jit::State::replay_known(std::span<const Tens
             const cells::InsideRun inside;
             for (std::size_t i = 0; i < candidates.size() && pending.empty(); ++i) {
                 const std::shared_ptr<const TracedCall>& call = candidates[i];
+                std::unique_lock lock(ir::graph_lock());
                 if (!call->settled || !matches(*call, inputs, memory)) continue;
                 tracing::Binding binding;
-                std::unique_lock lock(ir::graph_lock());
                 const Fit found = fit(*call, inputs, memory, binding);
                 lock.unlock();
                 if (found == Fit::Dead) forget(call);
