@@ -91,6 +91,7 @@ const OpRow kOps[] = {
     // indices
     OP(2, 1, take(x, numbered(x, d, 3), d)), OP(1, 1, index_select(x, d, numbered(x, d, 2))), OP(1, 2, index_add(x, 0, numbered(y, 0, 2) % x.size(0), y)),
     OP(1, 1, gather(x, d, argsort(floor(x * 8 + 0.37), d))), OP(1, 2, index_put(x, {numbered(y, 0, 1) % x.size(0)}, y)), OP(1, 2, slice_scatter(x, y, d, {k, k + 1})),
+    OP(2, 1, index_select(x, d, x.size(d) - 1 - arange(x.size(d)))),
 };
 
 const WriteRow kWrites[] = {
