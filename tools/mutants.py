@@ -34,6 +34,10 @@ def read(path):
 def copy_sources():
     SCRATCH.mkdir(parents=True, exist_ok=True)
     names = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\n")
+    for folder in ("src", "tests"):  # what is gone must not be compiled
+        for file in (SCRATCH / folder).rglob("*"):
+            if file.is_file() and file.relative_to(SCRATCH).as_posix() not in names:
+                file.unlink()
     for name in filter(None, names):
         source, target = ROOT / name, SCRATCH / name
         if not source.is_file() or (target.is_file() and target.read_bytes() == source.read_bytes()):
