@@ -113,7 +113,7 @@ Ranges::Sum BoundsProof::sum(const LinearForm& form) const {
 
 // With a fact f >= 0, the form is at least what is left of it without a multiple of f, and at most that with one more. What all factors
 // divide, the form is a multiple of, but for its constant.
-Ranges::Sum BoundsProof::tight(const LinearForm& form) const {
+Ranges::Sum BoundsProof::tight(const LinearForm& form, int facts) const {
     Ranges::Sum best = sum(form);
     std::int64_t divisor = 0;
     for (const LinearForm::Term& term : form.terms) divisor = std::gcd(divisor, term.factor);
@@ -126,7 +126,7 @@ Ranges::Sum BoundsProof::tight(const LinearForm& form) const {
             const bool same = (factor > 0) == (term.factor > 0);
             remainder.add(fact, same ? -std::abs(term.factor) : std::abs(term.factor));
             if (!remainder.exact) continue;
-            const Ranges::Sum left = sum(remainder);
+            const Ranges::Sum left = facts > 1 ? tight(remainder, facts - 1) : sum(remainder);
             if (same) best.low = std::max(best.low, ceil_div(left.low, std::abs(factor)));
             else best.high = std::min(best.high, wide_floor_div(left.high, std::abs(factor)));
         }
@@ -263,14 +263,14 @@ bool BoundsProof::within(const Node& index, std::int64_t size) {
             return proves(*goal, kDeepest);
         };
         proven = proven && (proves_in(kFewSteps) || by_elimination(*goal) || proves_in(kMostSteps) ||
-                            Enumeration(ranges_, facts_).proves(*goal));
+                            by_two_facts(*goal) || Enumeration(ranges_, facts_).proves(*goal));
     }
     return proven;
 }
 
-bool BoundsProof::proves(const LinearForm& goal, int depth) {
-    if (!goal.exact || --fuel_ < 0) return false;
-    if (ranges_.of(goal).low >= 0) return true;
+// What facts make of the goal's atoms holds while the proof runs.
+template <class Function>
+bool BoundsProof::with_atoms_of(const LinearForm& goal, Function proof) {
     const Mark before = mark();
     const std::vector<Known> outer = std::move(known_);
     known_.clear();
@@ -278,19 +278,32 @@ bool BoundsProof::proves(const LinearForm& goal, int depth) {
     for (std::size_t i = 0; i < facts_.size(); ++i) note_atoms(LinearForm(facts_[i]));
     define_atoms();
     narrow_ranges();
-    bool proven = impossible(0) || by_sums(goal);
-    if (!proven && depth > 0) {
-        for (std::size_t i = facts_.size(); !proven && i-- > 0;) proven = by_fact(goal, LinearForm(facts_[i]), depth);
-        proven = proven || by_cases(goal, depth);
-    }
+    const bool proven = impossible(0) || proof();
     known_ = outer;
     take_back(before);
     return proven;
 }
 
+bool BoundsProof::proves(const LinearForm& goal, int depth) {
+    if (!goal.exact || --fuel_ < 0) return false;
+    if (ranges_.of(goal).low >= 0) return true;
+    return with_atoms_of(goal, [&] {
+        bool proven = by_sums(goal);
+        if (proven || depth == 0) return proven;
+        for (std::size_t i = facts_.size(); !proven && i-- > 0;) proven = by_fact(goal, LinearForm(facts_[i]), depth);
+        return proven || by_cases(goal, depth);
+    });
+}
+
+// What a count bounds is cut into a variable and a quotient (256 * i + j < n, in 5 * i + (16 * i + j) // 48): the quotient's definition and the count
+// together bound the terms whose factors have a common divisor, before the others are added.
+bool BoundsProof::by_two_facts(const LinearForm& goal) {
+    return goal.exact && with_atoms_of(goal, [&] { return by_sums(goal, 2); });
+}
+
 // The least value, also of the terms whose factors have a common divisor and of the others, taken apart.
-bool BoundsProof::by_sums(const LinearForm& goal) const {
-    if (tight(goal).low >= 0) return true;
+bool BoundsProof::by_sums(const LinearForm& goal, int facts) const {
+    if (tight(goal, facts).low >= 0) return true;
     for (const LinearForm::Term& term : goal.terms) {
         const std::int64_t divisor = std::abs(term.factor);
         if (divisor < 2) continue;
@@ -298,7 +311,7 @@ bool BoundsProof::by_sums(const LinearForm& goal) const {
         others.constant = goal.constant;
         for (const LinearForm::Term& each : goal.terms)
             (each.factor % divisor == 0 ? multiples : others).add(each.atom, each.factor);
-        if (tight(multiples).low + tight(others).low >= 0) return true;
+        if (tight(multiples, facts).low + tight(others, facts).low >= 0) return true;
     }
     return false;
 }

@@ -33,7 +33,10 @@ public:
 private:
     // One attempt, with what is known so far: for a goal, the atoms that matter and what the facts make of their ranges.
     bool proves(const LinearForm& goal, int depth);  // goal >= 0
-    bool by_sums(const LinearForm& goal) const;
+    bool by_sums(const LinearForm& goal, int facts = 1) const;
+    bool by_two_facts(const LinearForm& goal);
+    template <class Function>
+    bool with_atoms_of(const LinearForm& goal, Function proof);
     bool by_fact(const LinearForm& goal, const LinearForm& fact, int depth);
     bool by_cases(const LinearForm& goal, int depth);
     bool in_case(const LinearForm& goal, const ir::Node* atom, const ir::Node& value, const Mark& mark, int depth);
@@ -59,8 +62,8 @@ private:
     bool narrow(const LinearForm& fact);
     bool narrow(std::size_t known, std::int64_t low, std::int64_t high);
     ir::Bounds range(const ir::Node& atom) const;
-    Ranges::Sum sum(const LinearForm& form) const;    // from the ranges of its atoms
-    Ranges::Sum tight(const LinearForm& form) const;  // and from one fact
+    Ranges::Sum sum(const LinearForm& form) const;                   // from the ranges of its atoms
+    Ranges::Sum tight(const LinearForm& form, int facts = 1) const;  // and from so many facts, one on top of the other
 
     struct Known {
         const ir::Node* atom;

@@ -83,10 +83,10 @@ std::string_view name_of(LoopRole role);
 struct MatrixProduct {
     struct Operand {
         int local = -1;
-        NodeRef first;           // the element of the local where the slice begins
-        std::int64_t width = 0;  // rows of the left factor, columns of the right one
+        NodeRef first;                 // the element of the local where the slice begins
+        std::int64_t width = 0;        // rows of the left factor, columns of the right one
         bool contiguous_in_k = false;  // neighbours in memory are steps of the sum; else rows or columns
-        std::int64_t piece = 8;  // elements of 16 bytes: 8 halves, or 4 numbers of f32
+        std::int64_t piece = 8;        // elements of 16 bytes: 8 halves, or 4 numbers of f32
     };
     int acc = -1;
     Operand left, right;

@@ -42,7 +42,8 @@ public:
             const bool all = side->width * tile.depth / kTogether % thread_count() == 0;  // threads have a share
             side->together =
                 all && !side->contiguous_in_k && are_neighbours(side->factor, side->side, kTogether) ? kTogether : 1;
-            side->pitch = side->width + (side->contiguous_in_k ? kTogether : 0);  // columns of threads are in other banks
+            side->pitch =
+                side->width + (side->contiguous_in_k ? kTogether : 0);  // columns of threads are in other banks
             side->local = local(side == &left_ ? "left" : "right", nest.accumulate,
                                 tile.slices * tile.depth * side->pitch, Buffer::MemoryType::Shared);
             side->plain = is_plain(nest, side->factor);
@@ -78,9 +79,9 @@ private:
         std::vector<NodeRef> side;
         std::int64_t width = 0, pitch = 0;
         int local = -1;
-        bool contiguous_in_k = false;     // memory runs along the sum
-        bool plain = false;         // copied as it is
-        std::int64_t together = 1;  // elements that one instruction copies
+        bool contiguous_in_k = false;  // memory runs along the sum
+        bool plain = false;            // copied as it is
+        std::int64_t together = 1;     // elements that one instruction copies
     };
 
     // A thread's share of slice s, into the place with this number.

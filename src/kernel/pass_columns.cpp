@@ -32,6 +32,7 @@ using ir::Op;
 constexpr std::int64_t kFewestColumns = 2, kFewestSteps = 16;
 constexpr std::int64_t kNarrowestStrip = 32, kWidestStrip = 2048;  // columns: 8 KB per array
 constexpr std::int64_t kMostBytes = 96 << 10;  // of all arrays of a strip: most of a second-level cache is left
+constexpr std::int64_t kSteps = 8;             // of a sum per visit of its column
 constexpr std::int64_t kStrips = 4;            // for threads, where there is no other loop for them
 
 class ChooseColumns {
@@ -46,6 +47,7 @@ public:
         return ColumnStrips{.column = column_,
                             .width = width(product(loops) / extent_of(column_)),
                             .lanes = lanes_for(kernel_, *body),
+                            .steps = kSteps,
                             .arrays = {locals_.begin(), locals_.end()}};
     }
 
@@ -109,7 +111,11 @@ private:
 class StripLoops {
 public:
     StripLoops(Kernel& kernel, const ColumnStrips& strips)
-        : kernel_(kernel), column_(strips.column), width_(strips.width), steps_each_(strips.steps), lanes_(strips.lanes) {
+        : kernel_(kernel),
+          column_(strips.column),
+          width_(strips.width),
+          steps_each_(strips.steps),
+          lanes_(strips.lanes) {
         const Body* body = nullptr;
         std::tie(outer_, body) = perfect_nest(kernel_.body);
         outer_.pop_back();

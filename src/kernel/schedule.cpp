@@ -63,7 +63,8 @@ struct Describe {
     }
     std::string operator()(const Unflatten& rows) const { return str("rows of ", rows.row); }
     std::string operator()(const ColumnStrips& strips) const {
-        return str("columns in strips of ", strips.width, " of ", extent_of(strips.column), ", ", strips.steps, " steps at a time");
+        return str("columns in strips of ", strips.width, " of ", extent_of(strips.column), ", ", strips.steps,
+                   " steps at a time");
     }
     std::string operator()(const TransposeBlocks& blocks) const {
         return str("transpose blocks of ", blocks.edge, " x ", blocks.edge);
@@ -165,6 +166,7 @@ std::string to_string(const TileSchedule& s) {
     else text += s.row_group ? str("packed ", s.row_group, " at a time") : "in place";
     if (s.transpose_rows) text += ", transposed";
     if (s.transpose_edge) text += str(", blocks of ", s.transpose_edge);
+    if (s.pack_rows || s.pack_columns) text += str(", ", s.pack_streams, " streams");
     text += str("; epilogue ", words_for(s.epilogue), s.sums_in_output ? ", sums meet in the output" : "",
                 s.prefetched.empty() ? "" : str(", ", s.prefetched.size(), " prefetched"), "; parallel ",
                 words_for_parallel(s));

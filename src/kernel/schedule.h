@@ -51,9 +51,9 @@ struct TileSchedule {
     Shift shift;
     bool pack_rows = false;  // all of them, in panels as high as a tile
     bool transpose_rows = false;
-    std::int64_t row_group = 0;  // rows that are packed at a time, if not all are; 0: rows are read where they are
-    int transpose_edge = 0;      // elements in a row of a block that is transposed
-    int pack_streams = 8;        // steps of the sum that are packed together: what a processor prefetches well
+    std::int64_t row_group = 0;     // rows that are packed at a time, if not all are; 0: rows are read where they are
+    int transpose_edge = 0;         // elements in a row of a block that is transposed
+    std::int64_t pack_streams = 1;  // steps of the sum that are packed together
 
     Epilogue epilogue = Epilogue::Registers;
     bool sums_in_output = false;      // blocks of the sum meet in the output, not in scratch
@@ -89,7 +89,7 @@ struct ColumnStrips {
     NodeRef column;
     std::int64_t width = 0;
     int lanes = 1;
-    std::int64_t steps = 8;   // of a sum per visit of its column
+    std::int64_t steps = 1;   // of a sum per visit of its column
     std::vector<int> arrays;  // locals of which every column of a strip gets one
     bool operator==(const ColumnStrips&) const = default;
 };

@@ -43,8 +43,9 @@ private:
         const std::vector<NodeRef>& counters = role == LoopRole::M ? m_ : n_;
         Side side{.load = load, .side = counters};
         if (tile_.boxes) side.view = box_view(kernel_, nest_, load, role);
-        side.operand = {.width = width,
-                        .contiguous_in_k = side.view ? side.view->contiguous_in_k() : is_contiguous_in_k(load, counters)};
+        side.operand = {
+            .width = width,
+            .contiguous_in_k = side.view ? side.view->contiguous_in_k() : is_contiguous_in_k(load, counters)};
         if (side.operand.contiguous_in_k ? sum_comes_in_pieces(load, kPiece) : are_neighbours(load, counters, kPiece))
             side.together = kPiece;
         side.operand.local =

@@ -39,10 +39,10 @@ private:
         NodeRef value;  // before it is rounded
         std::vector<NodeRef> side;
         MatrixProduct::Operand operand;
-        bool contiguous_in_k = false;   // memory runs along the sum
-        bool together = false;    // one instruction loads four steps
-        std::int64_t shares = 0;  // of a thread
-        int loaded = -1;          // what it has loaded, in registers
+        bool contiguous_in_k = false;  // memory runs along the sum
+        bool together = false;         // one instruction loads four steps
+        std::int64_t shares = 0;       // of a thread
+        int loaded = -1;               // what it has loaded, in registers
     };
 
     Side side(const std::string& name, const NodeRef& factor, const std::vector<NodeRef>& counters,

@@ -81,12 +81,14 @@ struct Packer : TileNest {
         Substitution inside = {{id_of(schedule.shift.var), first}};
         NodeRef block;
         const auto steps = std::find_if(vars.begin(), vars.end(), [&](const NodeRef& var) {
-            return !is_gated_by(vector_operand(), var) && extent_of(var) > schedule.pack_streams && extent_of(var) % schedule.pack_streams == 0;
+            return !is_gated_by(vector_operand(), var) && extent_of(var) > schedule.pack_streams &&
+                   extent_of(var) % schedule.pack_streams == 0;
         });
         if (steps != vars.end() && !nest.inner_count) {
             block = kernel.new_var(extent_of(*steps) / schedule.pack_streams);
             const NodeRef some = kernel.new_var(schedule.pack_streams);
-            inside.emplace_back(id_of(*steps), kernel.add(kernel.mul(block, kernel.index(schedule.pack_streams)), some));
+            inside.emplace_back(id_of(*steps),
+                                kernel.add(kernel.mul(block, kernel.index(schedule.pack_streams)), some));
             base = substitute(kernel, base, {inside.back()});
             *steps = some;
         }

@@ -30,6 +30,7 @@ constexpr std::int64_t kRowsBytes = 128 << 10;       // of its rows that are pac
 constexpr std::int64_t kSmallContraction = 1 << 15;  // multiply-adds below which threads do not pay
 constexpr std::int64_t kChunkWork = 1 << 19;         // multiply-adds of a small chunk: some microseconds
 constexpr std::int64_t kBatches = 4;                 // at least, to be shared out
+constexpr std::int64_t kStreams = 8;  // steps of the sum packed together: what a processor prefetches well
 constexpr std::int64_t kPage = 4096;
 constexpr std::int64_t kFarBytes = 128 << 10;  // of what the epilogue reads and writes: it may not be in a near cache
 constexpr std::size_t kMostEpilogue = 24;      // expression nodes computed from the sums in registers
@@ -398,6 +399,7 @@ std::optional<TileSchedule> choose_tile_schedule(const Kernel& kernel, const Con
     s.transpose_columns = s.pack_columns && is_contiguous_in_k(p, vector_factor(nest, s), s.column_vars);
     s.shift = choose_shift(p, s);
     s.strip_width = choose_strip_width(p, s);
+    s.pack_streams = kStreams;
     s.sums_in_output = meets_in_output(p, dense);
     s.epilogue = choose_epilogue(p, dense, s.sums_in_output);
     s.prefetched = choose_prefetched(p, s);

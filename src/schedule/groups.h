@@ -68,7 +68,8 @@ public:
     int find(int id) const;                 // the group that this one was merged into, or itself
     int home(const ir::Node& node) const;   // the group that computes the node; -1: it is free
     int level(const ir::Node& node) const;  // of everything below a free node, or of the group itself
-    Group make(const ir::Node& anchor, ir::KernelGraph::Kind kind, ir::KernelGraph::Cut cut) const;  // not yet one of these
+    Group make(const ir::Node& anchor, ir::KernelGraph::Kind kind,
+               ir::KernelGraph::Cut cut) const;       // not yet one of these
     Group& adopt(const ir::Node& node, Group group);  // … from now on, and the node's home
     Group& open(const ir::Node& node, ir::KernelGraph::Kind kind, ir::KernelGraph::Cut cut);
     void settle(Group& group, const ir::Node& node);

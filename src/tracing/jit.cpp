@@ -202,8 +202,7 @@ std::vector<Tensor> Jit::State::trace(std::span<const Tensor> inputs) {
         const Fit found = fit(*made, inputs, memory, binding);
         lock.unlock();
         if (found != Fit::Ready)
-            throw ValueError(
-                "jit: tensors that the function uses were changed by another thread while it was traced");
+            throw ValueError("jit: tensors that the function uses were changed by another thread while it was traced");
         std::vector<Tensor> result = replay(*made, inputs, binding, false);
         add(made);
         return result;

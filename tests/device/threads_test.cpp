@@ -379,13 +379,18 @@ TEST_CASE("while a log is open, jobs note when helpers worked and how long the c
         });
     };
     ThreadLog log;
-    together();
+    for (int attempt = 0; attempt < 100;
+         ++attempt) {  // on a busy machine the caller may come back after the helper has ended
+        log.spans.clear();
+        together();
+        if (log.spans.size() == 2 && log.spans[1].start < log.spans[0].end) break;
+    }
     REQUIRE(log.spans.size() == 2);
     const ThreadSpan helped = log.spans[0], waited = log.spans[1];
     CHECK(helped.thread == 1);
     CHECK(helped.end - helped.start >= 5'000'000);
     CHECK(waited.thread == 0);
-    CHECK(waited.start >= helped.start);  // where the machine is busy, perhaps only after the helper has ended
+    CHECK(waited.start < helped.end);
     CHECK(waited.end >= helped.end);
     {
         ThreadLog inner;

@@ -1,7 +1,7 @@
 // Which lines become which kernels: through gradients, rewrites, fusion, caches and jit; and that looking changes nothing.
-#include <weft/device.h>
 #include <weft/autograd.h>
 #include <weft/debug.h>
+#include <weft/device.h>
 #include <weft/error.h>
 #include <weft/jit.h>
 #include <weft/nn.h>

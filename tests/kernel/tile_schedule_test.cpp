@@ -57,6 +57,7 @@ TEST_CASE("a small product is tiled in place; the tile fits the registers of the
                                     .tile_rows = rows,
                                     .pack_columns = false,
                                     .strip_width = found.strip_width,  // of columns in place: nobody asks
+                                    .pack_streams = 8,
                                     .parallel = TileSchedule::Parallel::Chunks,
                                     .parallel_size = chunk});
     }
@@ -72,6 +73,7 @@ TEST_CASE("a long sum is blocked, its columns are packed, and its blocks meet in
                                    .vectors = 3,
                                    .tile_rows = 8,
                                    .strip_width = 288,
+                                   .pack_streams = 8,
                                    .epilogue = TileSchedule::Epilogue::None,
                                    .sums_in_output = true,
                                    .parallel = TileSchedule::Parallel::Strips,

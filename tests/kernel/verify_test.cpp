@@ -158,6 +158,40 @@ TEST_CASE("windows with a border are proven by a hair") {
         }
 }
 
+// A number that counts through rows of `row` elements comes as a block and a thread of `threads`: the count bounds the number, and the quotient is only
+// a part of it. Which element of a row is loaded, as in a gather.
+TEST_CASE("numbers that are cut into a variable and a quotient are proven by a hair") {
+    for (const std::int64_t threads : {32, 64, 256})
+        for (const std::int64_t row : {24, 40, 48})
+            for (const std::int64_t missing : {0, 1}) {
+                CAPTURE(threads);
+                CAPTURE(row);
+                const std::int64_t rows = 6, columns = 6, depth = 4, whole = threads / row;
+                Nest nest("cut");
+                Kernel& k = nest.k;
+                const int in = nest.input("in", f32, rows * depth * columns - missing),
+                          places = nest.input("places", i64, 8), out = nest.output("out", f32, 1024);
+                const NodeRef block = k.new_var((rows * row + threads - 1) / threads), thread = k.new_var(threads);
+                const NodeRef number = nest.affine({{block, threads}, {thread, 1}}),
+                              part =
+                                  k.binary(Op::IDiv, nest.affine({{block, threads % row}, {thread, 1}}), nest.at(row)),
+                              counted = nest.affine({{block, threads % columns}, {thread, 1}}),
+                              column = k.binary(Op::Mod, counted, nest.at(columns)),
+                              line = k.add(k.mul(block, nest.at(threads / columns % 8)),
+                                           k.binary(Op::IDiv, counted, nest.at(columns))),
+                              place = k.load(places, k.binary(Op::Mod, line, nest.at(8))),
+                              clamped = k.binary(Op::Max, nest.at(0), k.binary(Op::Min, nest.at(depth - 1), place));
+                const NodeRef first =
+                    k.add(k.mul(block, nest.at(whole * depth * columns)), k.mul(part, nest.at(depth * columns)));
+                const NodeRef at = k.add(k.add(first, column), k.mul(clamped, nest.at(columns)));
+                Body store{Store{out, number, k.load(in, at)}};
+                const NodeRef left = k.binary(Op::Sub, nest.at(rows * row), number);
+                Body guarded{Loop{k.new_var(1), LoopKind::Serial, store, false, left}};
+                k.body = Body{loop(block, LoopKind::Serial, Body{loop(thread, LoopKind::Serial, guarded)})};
+                CHECK(refusal(k).empty() == (missing == 0));
+            }
+}
+
 // Whatever is claimed to be in bounds is, by trying all iterations.
 TEST_CASE("no proof of a wrong bound") {
     testing::Rng rng(7);

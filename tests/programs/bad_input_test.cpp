@@ -3,8 +3,8 @@
 #include "support/backends.h"
 #include "tests/programs/training.h"
 
-#include <weft/device.h>
 #include <weft/debug.h>
+#include <weft/device.h>
 #include <weft/error.h>
 
 #include <doctest/doctest.h>

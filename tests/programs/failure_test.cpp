@@ -4,8 +4,8 @@
 #include "pipeline/plan_cache.h"
 #include "tests/programs/training.h"
 
-#include <weft/device.h>
 #include <weft/debug.h>
+#include <weft/device.h>
 #include <weft/error.h>
 
 #include <doctest/doctest.h>

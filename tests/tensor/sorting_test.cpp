@@ -99,18 +99,19 @@ TEST_CASE("topk: the largest and smallest of short and long rows, ties in order"
     CHECK(topk(x, 2).indices.to_vector<std::int64_t>() == Ints{1, 2});
     CHECK(topk(x, 2, -1, false).values.to_vector<float>() == Floats{0, 1});
     CHECK(topk(x, 17).values.to_vector<float>() == sort(x, -1, true).values.to_vector<float>());
+    const std::int64_t length = testing::is_short_run() ? 600 : 1500;
     const Tensor rows = rand({3, testing::is_short_run() ? 3000 : 200'000});
     CHECK(all(eq(topk(rows, 50).indices, argsort(rows, -1, true).slice(1, {0, 50}))).item<bool>());
     for (const DType dtype : {bool_, u8, i64, f16, f32, f64})
         for (const std::int64_t distinct : {1, 3, 100'000})  // many ties, few, none
-            for (const std::int64_t k : testing::is_short_run() ? Ints{33} : Ints{1, 7, 32, 33})
+            for (const std::int64_t k : Ints{1, 7, 32, 33})
                 for (const bool largest : {false, true}) {
                     CAPTURE(dtype);
                     CAPTURE(distinct);
                     CAPTURE(k);
                     CAPTURE(largest);
-                    Tensor many = (randint(0, distinct, {2, 1500}) - distinct / 2).to(dtype);
-                    if (is_float(dtype)) many = where(eq(arange(1500) % 701, 5), kNan, many);
+                    Tensor many = (randint(0, distinct, {2, length}) - distinct / 2).to(dtype);
+                    if (is_float(dtype)) many = where(eq(arange(length) % 701, 5), kNan, many);
                     const Tensor want = argsort(many, -1, largest).slice(1, {0, k});
                     CHECK(all(eq(topk(many, k, -1, largest).indices, want)).item<bool>());
                 }

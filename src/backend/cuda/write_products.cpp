@@ -58,7 +58,8 @@ void Writer::write_product(const Loop& loop) {
     line("wgmma.fence.sync.aligned");
     for (std::int64_t step = 0; step < depth; step += each) {
         const auto moved = [&](const std::string& descriptor, const MatrixProduct::Operand& operand) {
-            const std::int64_t bytes = operand.contiguous_in_k ? step / each * kProductStepBytes : step * kFactorRowBytes;
+            const std::int64_t bytes =
+                operand.contiguous_in_k ? step / each * kProductStepBytes : step * kFactorRowBytes;
             return step ? op("l", innermost(), "add.s64", descriptor, str(bytes / 16)) : descriptor;
         };
         const std::string a = moved(left, product.left), b = moved(right, product.right);

@@ -69,8 +69,9 @@ std::string Writer::matrix_address(Matrices& matrices, std::int64_t step, std::i
         if (swapped) piece = op("r", 0, "xor.b32", piece, str(2 * swapped));
         known = op("r", innermost(), "mad.lo.s32", piece, std::string("16"), matrices.row);
     }
-    const std::int64_t offset = matrices.contiguous_in_k ? column * kWarpColumns * kFactorRowBytes
-                                                   : column / 4 * kGroupBytes + step * kWarpRows * kFactorRowBytes;
+    const std::int64_t offset = matrices.contiguous_in_k
+                                    ? column * kWarpColumns * kFactorRowBytes
+                                    : column / 4 * kGroupBytes + step * kWarpRows * kFactorRowBytes;
     return offset ? str("[", known, "+", offset, "]") : str("[", known, "]");
 }
 
@@ -83,8 +84,9 @@ void Writer::write_warp_product(const Loop& loop) {
     const auto load = [&](Matrices& from, std::int64_t step, std::int64_t column) {
         std::vector<std::string> registers;
         for (int m = 0; m < 4; ++m) registers.push_back(fresh("r"));
-        line(str("ldmatrix.sync.aligned.m8n8.x4", from.contiguous_in_k ? "" : ".trans", ".shared.b16 {", registers[0], ", ",
-                 registers[1], ", ", registers[2], ", ", registers[3], "}, ", matrix_address(from, step, column)));
+        line(str("ldmatrix.sync.aligned.m8n8.x4", from.contiguous_in_k ? "" : ".trans", ".shared.b16 {", registers[0],
+                 ", ", registers[1], ", ", registers[2], ", ", registers[3], "}, ",
+                 matrix_address(from, step, column)));
         return registers;
     };
     for (std::int64_t step = 0; step < loop.extent() / each; ++step) {
